@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an algorithm is written with: appends steps to a program and keeps its arrays flat.
+#pragma once
+
+#include "algos/schedule.hpp"
+
+#include <initializer_list>
+
+namespace stoker::algos {
+
+class Builder {
+public:
+  // The program of `rank` out of `ranks`, whose send and receive buffers reach `send_bytes` and `recv_bytes` far.
+  Builder(int rank, int ranks, std::uint64_t send_bytes, std::uint64_t recv_bytes);
+
+  // Room in scratch, aligned to 64 bytes. Returns its offset.
+  std::uint64_t scratch(std::uint64_t bytes);
+
+  // Each appends a step that starts once all of `after` are done, and returns its id. Slices without bytes are dropped.
+  // A send, recv or copy of nothing is still a step where it is asked for; algorithms leave out empty blocks themselves.
+  StepId send(int peer, std::span<const Slice> source, std::span<const StepId> after = {});
+  StepId recv(int peer, std::span<const Slice> target, std::span<const StepId> after = {});
+  StepId copy(std::span<const Slice> target, std::span<const Slice> source, std::span<const StepId> after = {});
+
+  StepId send(int peer, Slice source, std::span<const StepId> after = {}) { return send(peer, std::span(&source, 1), after); }
+  StepId recv(int peer, Slice target, std::span<const StepId> after = {}) { return recv(peer, std::span(&target, 1), after); }
+  StepId copy(Slice target, Slice source, std::span<const StepId> after = {}) {
+    return copy(std::span(&target, 1), std::span(&source, 1), after);
+  }
+
+  // From here on every step waits for all steps so far, in addition to its own `after`: the literature's "wait all".
+  void wait_all();
+
+  // The finished program; the builder is spent.
+  [[nodiscard]] Program finish() &&;
+
+private:
+  StepId append(StepKind kind, int peer, std::span<const Slice> source, std::span<const Slice> target,
+                std::span<const StepId> after);
+  Range append_slices(std::span<const Slice> slices);
+
+  Program program_;
+  std::vector<std::vector<StepId>> predecessors_;
+  std::vector<StepId> frontier_; // steps that every later one waits for
+  StepId barrier_ = 0;           // steps before it are covered by frontier_
+};
+
+} // namespace stoker::algos

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * stoker: an asynchronous progress engine for MPI collectives. The C door.
+ *
+ * An engine is created collectively over a communicator. Persistent collective requests are initialised on it and then
+ * started, tested and waited for like MPI's own, but they run while the application computes, because a progress thread
+ * (helper) per NUMA domain executes them.
+ *
+ * States of a request, after MPI-4.1 section 3.9 (persistent communication):
+ *
+ *   state     buffers may be touched by   legal calls
+ *   inactive  the application             start, free, test and wait (complete at once)
+ *   active    stoker only                 test, wait
+ *   complete  stoker only                 test, wait (turn it inactive); free and start are refused
+ *   freed     the application             none; every call answers STOKER_ERR_REQUEST
+ *
+ * Return values. Every function that can fail returns STOKER_SUCCESS or one of the codes below, and leaves a message that
+ * names the rank, the argument and what was expected in stoker_error_message(). Collective functions (create, destroy,
+ * *_init) return an error on all ranks of the communicator when they fail on one.
+ *
+ * Thread safety. Different threads may use different requests at the same time. One request, and one engine's create,
+ * destroy, pause and resume, may be used by one thread at a time. Collective functions follow MPI's rule: same order on
+ * every rank, per communicator.
+ */
+#ifndef STOKER_STOKER_H
+#define STOKER_STOKER_H
+
+#include <mpi.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define STOKER_VERSION_MAJOR 0
+#define STOKER_VERSION_MINOR 1
+#define STOKER_VERSION_PATCH 0
+
+enum {
+  STOKER_SUCCESS = 0,
+  STOKER_ERR_ARGUMENT = 1,     /**< an argument is null, negative, overlapping, ... */
+  STOKER_ERR_REQUEST = 2,      /**< not a live request: freed, foreign, or of a destroyed engine */
+  STOKER_ERR_STATE = 3,        /**< not legal in this state: start or free of an active request, MPI not initialised */
+  STOKER_ERR_UNSUPPORTED = 4,  /**< intercommunicators; a setting that this build or machine cannot serve at all */
+  STOKER_ERR_MISMATCH = 5,     /**< ranks disagree: counts, the choice of algorithm, the setting of an engine */
+  STOKER_ERR_RESOURCE = 6,     /**< memory, shared memory, cores or tags exhausted */
+  STOKER_ERR_SETTING = 7,      /**< unknown key or bad value in the settings */
+  STOKER_ERR_THREAD_LEVEL = 8, /**< helpers were demanded but MPI does not provide MPI_THREAD_MULTIPLE */
+  STOKER_ERR_MPI = 9,          /**< an MPI call failed, in this call or earlier in a helper */
+  STOKER_ERR_ACCESS = 10,      /**< a rank's memory could not be reached: cross-memory attach refused, ... */
+  STOKER_ERR_PEER_LOST = 11    /**< a process that the request depends on is gone */
+};
+
+/** Opaque handles. A handle keeps its value from creation to release; it is checked at every use. */
+typedef struct stoker_engine_s *stoker_engine;
+typedef struct stoker_request_s *stoker_request;
+#define STOKER_ENGINE_NULL ((stoker_engine)0)
+#define STOKER_REQUEST_NULL ((stoker_request)0)
+
+/**
+ * One setting, by the name that the environment (STOKER_<KEY> in capitals), the settings file and `stoker info` use too.
+ * Precedence: settings passed here, then environment, then the TOML file named by STOKER_SETTINGS_FILE, then the default.
+ */
+typedef struct stoker_setting {
+  const char *key;   /**< e.g. "executor" */
+  const char *value; /**< e.g. "inline" */
+} stoker_setting;
+
+/** Short text for an error code. Static storage. */
+const char *stoker_error_string(int code);
+/** The message of this thread's last failed call. Valid until this thread's next stoker call; never NULL. */
+const char *stoker_error_message(void);
+
+/**
+ * Creates an engine. Collective over `comm`, an intracommunicator; MPI must be initialised. `settings` (may be NULL when
+ * `count` is 0) must be equal on all ranks.
+ * Without MPI_THREAD_MULTIPLE the engine runs requests inline and says so in one line, or fails with
+ * STOKER_ERR_THREAD_LEVEL where executor=engine was demanded.
+ */
+int stoker_engine_create(MPI_Comm comm, const stoker_setting *settings, size_t count, stoker_engine *engine);
+
+/**
+ * Destroys an engine and sets *engine to STOKER_ENGINE_NULL. Collective over the engine's communicator. Requests that are
+ * still active are completed first. Requests and memory that outlive the engine may still be freed, in any order; any
+ * other use of them answers STOKER_ERR_REQUEST. An engine that is left over is destroyed inside MPI_Finalize.
+ */
+int stoker_engine_destroy(stoker_engine *engine);
+
+/**
+ * pause: the helpers of this rank's domain stop working and cost nothing, until resume. Started requests still complete: a
+ * waiting rank makes the progress that it needs itself. Local, takes effect before the call returns.
+ */
+int stoker_pause(stoker_engine engine);
+int stoker_resume(stoker_engine engine);
+
+/**
+ * Memory that every rank of the node, and so the helper, can reach directly: buffers in it are never copied on the way.
+ * `bytes` of it, aligned to a page, placed on this rank's NUMA node. Local. To be given back with stoker_dealloc before or after
+ * the engine is destroyed. STOKER_ERR_RESOURCE when shared memory is exhausted.
+ */
+int stoker_alloc(stoker_engine engine, size_t bytes, void **memory);
+int stoker_dealloc(void *memory);
+
+/**
+ * Persistent all-to-all, the semantics of MPI_Alltoall_init (MPI-4.1 section 6.13.5). Collective over `comm`, whose ranks
+ * must all be ranks of the engine's communicator. sendbuf: comm size * sendcount elements; recvbuf: comm size * recvcount
+ * elements; sendbuf may be MPI_IN_PLACE on all ranks, sendcount and sendtype are then ignored. The buffers belong to the
+ * caller and must live until the request is freed. Datatypes are committed and may be freed right after the call.
+ * `info` (may be MPI_INFO_NULL) may hold "stoker_algorithm" and "stoker_executor".
+ * STOKER_ERR_MISMATCH when what a rank sends is not what its peer expects.
+ */
+int stoker_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                         MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, stoker_engine engine,
+                         stoker_request *request);
+int stoker_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                           MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                           stoker_engine engine, stoker_request *request);
+
+/**
+ * Persistent all-to-all with counts, the semantics of MPI_Alltoallv_init. The four arrays hold comm size entries; counts in
+ * elements, displacements in extents of the datatype; they are copied. With MPI_IN_PLACE, sendcounts, sdispls and sendtype
+ * are ignored and recvcounts describe both directions.
+ */
+int stoker_alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
+                          void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype,
+                          MPI_Comm comm, MPI_Info info, stoker_engine engine, stoker_request *request);
+int stoker_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                            MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[],
+                            const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                            stoker_engine engine, stoker_request *request);
+
+/**
+ * Starts an inactive request: local, no MPI call in the engine executor, no lock, no allocation. Requests may be started in
+ * any order, a different one on each rank. Waits while this rank's submission ring is full; never drops.
+ */
+int stoker_start(stoker_request request);
+int stoker_startall(int count, const stoker_request requests[]);
+
+/**
+ * Tests complete the request and turn it inactive when *flag (or the returned index) says so. An inactive or null request is
+ * complete at once. The error of a failed request is returned once, here or by wait.
+ * testall: *flag is 1 when all are complete, else none is changed. testany: *index is the completed one, or
+ * MPI_UNDEFINED; *flag is 1 with MPI_UNDEFINED when none is active.
+ */
+int stoker_test(stoker_request request, int *flag);
+int stoker_testall(int count, const stoker_request requests[], int *flag);
+int stoker_testany(int count, const stoker_request requests[], int *index, int *flag);
+
+/** Waits. The caller's time is used to make progress (assist) before it sleeps; MPI is kept progressing too. */
+int stoker_wait(stoker_request request);
+int stoker_waitall(int count, const stoker_request requests[]);
+int stoker_waitany(int count, const stoker_request requests[], int *index);
+
+/** Frees an inactive request and sets *request to STOKER_REQUEST_NULL. Local. STOKER_ERR_STATE when it is active. */
+int stoker_request_free(stoker_request *request);
+
+/** What one request did since init. Times in seconds, sums over epochs. `size` is set by the caller to sizeof(it). */
+typedef struct stoker_statistics {
+  size_t size;
+  uint64_t starts;          /**< epochs started */
+  double init_seconds;      /**< time in *_init */
+  double exchange_seconds;  /**< from Start to completion by whoever executed it */
+  double exposed_seconds;   /**< time the caller spent inside start, test and wait */
+  double hidden_seconds;    /**< exchange time that passed outside stoker calls: overlapped with computation */
+  uint64_t bytes_wire;      /**< bytes this rank sent to other nodes, per epoch */
+  uint64_t bytes_node;      /**< bytes this rank sent within its node, per epoch */
+  const char *algorithm;    /**< registry name; static storage */
+  const char *executor;     /**< "engine" or "inline"; static storage */
+  const char *send_access;  /**< how others reach the send buffer: "own", "mapped", "cma" or "staged"; static storage */
+  const char *recv_access;  /**< the same for the receive buffer */
+} stoker_statistics;
+int stoker_request_statistics(stoker_request request, stoker_statistics *statistics);
+
+/** A facts sheet of the engine as seen from this rank. `size` is set by the caller. */
+typedef struct stoker_engine_facts {
+  size_t size;
+  int ranks, nodes, domains;      /**< of the engine's communicator */
+  int node, domain;               /**< of this rank */
+  int carrier;                    /**< rank whose process hosts this domain's helper */
+  int helpers;                    /**< 1 when this rank's domain has a running helper, else 0 */
+  int helper_core;                /**< OS index of the core that the helper is bound to, read back; -1 when unbound */
+  int helper_reserved;            /**< 1 when no rank of this job is bound to that core */
+  double helper_cpu_seconds;      /**< CPU time that the helper has used so far, when this rank is the carrier; else 0 */
+} stoker_engine_facts;
+int stoker_engine_get_facts(stoker_engine engine, stoker_engine_facts *facts);
+
+/**
+ * Marks a region of the caller's time ("fft", "compute") in the engine's trace (setting trace=FILE: Chrome trace JSON of
+ * all ranks and helpers, written by rank 0 when the engine is destroyed). `name` must have static storage. Cheap, and a no-op
+ * without a trace.
+ */
+int stoker_trace_begin(stoker_engine engine, const char *name);
+int stoker_trace_end(stoker_engine engine);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

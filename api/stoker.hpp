@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// stoker: the C++ door. Move-only handles over the C door (stoker.h), whose comments hold for semantics, thread safety and
+// states; errors are thrown as stoker::Error. A moved-from handle is empty: it may be destroyed or assigned, and
+// every other use throws.
+#pragma once
+
+#include "stoker.h"
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stoker {
+
+// what() names the rank, the argument and what was expected; code() is one of the STOKER_ERR_* values.
+class Error : public std::runtime_error {
+public:
+  Error(int code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  [[nodiscard]] int code() const noexcept { return code_; }
+
+private:
+  int code_;
+};
+
+namespace detail {
+inline void check(int code) {
+  if (code != STOKER_SUCCESS) {
+    throw Error(code, stoker_error_message());
+  }
+}
+} // namespace detail
+
+// The MPI datatype of an arithmetic C++ type.
+template <class T>
+inline MPI_Datatype datatype_of() {
+  using U = std::remove_cv_t<T>;
+  if constexpr (std::is_same_v<U, char>) return MPI_CHAR;
+  else if constexpr (std::is_same_v<U, std::byte> || std::is_same_v<U, unsigned char>) return MPI_BYTE;
+  else if constexpr (std::is_same_v<U, signed char>) return MPI_SIGNED_CHAR;
+  else if constexpr (std::is_same_v<U, bool>) return MPI_CXX_BOOL;
+  else if constexpr (std::is_same_v<U, short>) return MPI_SHORT;
+  else if constexpr (std::is_same_v<U, unsigned short>) return MPI_UNSIGNED_SHORT;
+  else if constexpr (std::is_same_v<U, int>) return MPI_INT;
+  else if constexpr (std::is_same_v<U, unsigned>) return MPI_UNSIGNED;
+  else if constexpr (std::is_same_v<U, long>) return MPI_LONG;
+  else if constexpr (std::is_same_v<U, unsigned long>) return MPI_UNSIGNED_LONG;
+  else if constexpr (std::is_same_v<U, long long>) return MPI_LONG_LONG;
+  else if constexpr (std::is_same_v<U, unsigned long long>) return MPI_UNSIGNED_LONG_LONG;
+  else if constexpr (std::is_same_v<U, float>) return MPI_FLOAT;
+  else if constexpr (std::is_same_v<U, double>) return MPI_DOUBLE;
+  else if constexpr (std::is_same_v<U, long double>) return MPI_LONG_DOUBLE;
+  else if constexpr (std::is_same_v<U, std::complex<float>>) return MPI_CXX_FLOAT_COMPLEX;
+  else if constexpr (std::is_same_v<U, std::complex<double>>) return MPI_CXX_DOUBLE_COMPLEX;
+  else {
+    static_assert(sizeof(T) == 0, "no MPI datatype for this element type: use the overload that takes MPI_Datatype");
+  }
+}
+
+// A persistent collective request. Destroying an active one waits for it first.
+class Request {
+public:
+  Request() noexcept = default;
+  explicit Request(stoker_request handle) noexcept : handle_(handle) {} // takes ownership
+  Request(Request&& other) noexcept : handle_(std::exchange(other.handle_, STOKER_REQUEST_NULL)) {}
+  Request& operator=(Request&& other) noexcept {
+    if (this != &other) {
+      release();
+      handle_ = std::exchange(other.handle_, STOKER_REQUEST_NULL);
+    }
+    return *this;
+  }
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+  ~Request() { release(); }
+
+  void start() { detail::check(stoker_start(live())); }
+  [[nodiscard]] bool test() {
+    int flag = 0;
+    detail::check(stoker_test(live(), &flag));
+    return flag != 0;
+  }
+  void wait() { detail::check(stoker_wait(live())); }
+  [[nodiscard]] stoker_statistics statistics() const {
+    stoker_statistics s{};
+    s.size = sizeof s;
+    detail::check(stoker_request_statistics(live(), &s));
+    return s;
+  }
+  [[nodiscard]] explicit operator bool() const noexcept { return handle_ != STOKER_REQUEST_NULL; }
+  [[nodiscard]] stoker_request handle() const noexcept { return handle_; }
+
+private:
+  [[nodiscard]] stoker_request live() const {
+    if (handle_ == STOKER_REQUEST_NULL) {
+      throw Error(STOKER_ERR_REQUEST, "this stoker::Request is empty (default-constructed or moved from)");
+    }
+    return handle_;
+  }
+  void release() noexcept {
+    if (handle_ != STOKER_REQUEST_NULL) {
+      (void)stoker_wait(handle_);
+      (void)stoker_request_free(&handle_);
+      handle_ = STOKER_REQUEST_NULL;
+    }
+  }
+  stoker_request handle_ = STOKER_REQUEST_NULL;
+};
+
+namespace detail {
+inline std::vector<stoker_request> handles_of(std::span<Request> requests) {
+  std::vector<stoker_request> handles;
+  handles.reserve(requests.size());
+  for (const Request& r : requests) {
+    handles.push_back(r.handle());
+  }
+  return handles;
+}
+} // namespace detail
+
+inline void start_all(std::span<Request> requests) {
+  for (Request& r : requests) {
+    r.start();
+  }
+}
+inline void wait_all(std::span<Request> requests) {
+  const auto handles = detail::handles_of(requests);
+  detail::check(stoker_waitall(static_cast<int>(handles.size()), handles.data()));
+}
+[[nodiscard]] inline bool test_all(std::span<Request> requests) {
+  const auto handles = detail::handles_of(requests);
+  int flag = 0;
+  detail::check(stoker_testall(static_cast<int>(handles.size()), handles.data(), &flag));
+  return flag != 0;
+}
+// Index of a request that completed; nothing when none is active.
+[[nodiscard]] inline std::optional<std::size_t> wait_any(std::span<Request> requests) {
+  const auto handles = detail::handles_of(requests);
+  int index = MPI_UNDEFINED;
+  detail::check(stoker_waitany(static_cast<int>(handles.size()), handles.data(), &index));
+  return index == MPI_UNDEFINED ? std::nullopt : std::optional(static_cast<std::size_t>(index));
+}
+
+// Memory from stoker_alloc, seen as `size()` elements; uninitialised. Outlives its engine safely.
+template <class T>
+class MappedArray {
+public:
+  MappedArray() noexcept = default;
+  MappedArray(MappedArray&& other) noexcept : data_(std::exchange(other.data_, {})) {}
+  MappedArray& operator=(MappedArray&& other) noexcept {
+    if (this != &other) {
+      release();
+      data_ = std::exchange(other.data_, {});
+    }
+    return *this;
+  }
+  MappedArray(const MappedArray&) = delete;
+  MappedArray& operator=(const MappedArray&) = delete;
+  ~MappedArray() { release(); }
+
+  [[nodiscard]] T* data() const noexcept { return data_.data(); }
+  [[nodiscard]] std::size_t size() const noexcept { return data_.size(); }
+  [[nodiscard]] T& operator[](std::size_t i) const noexcept { return data_[i]; }
+  [[nodiscard]] T* begin() const noexcept { return data_.data(); }
+  [[nodiscard]] T* end() const noexcept { return data_.data() + data_.size(); }
+  [[nodiscard]] operator std::span<T>() const noexcept { return data_; }
+
+private:
+  friend class Engine;
+  MappedArray(T* data, std::size_t size) noexcept : data_(data, size) {}
+  void release() noexcept {
+    if (data_.data() != nullptr) {
+      (void)stoker_dealloc(data_.data());
+      data_ = {};
+    }
+  }
+  std::span<T> data_;
+};
+
+// Tag for the in-place forms.
+struct InPlace {};
+inline constexpr InPlace in_place{};
+
+using Setting = std::pair<std::string, std::string>;
+
+// An engine. Construction and destruction are collective over the communicator.
+class Engine {
+public:
+  explicit Engine(MPI_Comm comm, std::span<const Setting> settings = {}) {
+    std::vector<stoker_setting> list;
+    list.reserve(settings.size());
+    for (const auto& [key, value] : settings) {
+      list.push_back({key.c_str(), value.c_str()});
+    }
+    detail::check(stoker_engine_create(comm, list.data(), list.size(), &handle_));
+  }
+  Engine(MPI_Comm comm, std::initializer_list<Setting> settings)
+      : Engine(comm, std::span<const Setting>(settings.begin(), settings.size())) {}
+  Engine(Engine&& other) noexcept : handle_(std::exchange(other.handle_, STOKER_ENGINE_NULL)) {}
+  Engine& operator=(Engine&& other) noexcept {
+    if (this != &other) {
+      release();
+      handle_ = std::exchange(other.handle_, STOKER_ENGINE_NULL);
+    }
+    return *this;
+  }
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine() { release(); }
+
+  void pause() { detail::check(stoker_pause(handle_)); }
+  void resume() { detail::check(stoker_resume(handle_)); }
+  [[nodiscard]] stoker_engine_facts facts() const {
+    stoker_engine_facts f{};
+    f.size = sizeof f;
+    detail::check(stoker_engine_get_facts(handle_, &f));
+    return f;
+  }
+
+  template <class T>
+  [[nodiscard]] MappedArray<T> allocate(std::size_t count) {
+    void* memory = nullptr;
+    detail::check(stoker_alloc(handle_, count * sizeof(T), &memory));
+    return MappedArray<T>(static_cast<T*>(memory), count);
+  }
+
+  // Equal blocks: both spans hold comm size * count elements; block i goes to, or comes from, rank i.
+  template <class T>
+  [[nodiscard]] Request alltoall_init(std::span<const T> send, std::span<T> recv, MPI_Comm comm,
+                                      MPI_Info info = MPI_INFO_NULL) {
+    const MPI_Datatype type = datatype_of<T>();
+    return alltoall(send.data(), block_count(send.size(), comm, "send"), type, recv.data(),
+                    block_count(recv.size(), comm, "recv"), type, comm, info);
+  }
+  template <class T>
+  [[nodiscard]] Request alltoall_init(InPlace, std::span<T> buffer, MPI_Comm comm, MPI_Info info = MPI_INFO_NULL) {
+    const MPI_Datatype type = datatype_of<T>();
+    return alltoall(MPI_IN_PLACE, 0, type, buffer.data(), block_count(buffer.size(), comm, "buffer"), type, comm, info);
+  }
+  // Any committed datatypes; counts in elements per block.
+  [[nodiscard]] Request alltoall_init(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
+                                      MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm,
+                                      MPI_Info info = MPI_INFO_NULL) {
+    return alltoall(send, send_count, send_type, recv, recv_count, recv_type, comm, info);
+  }
+
+  // Counts and displacements in elements, comm size of each. Bounds are checked against the spans.
+  template <class T>
+  [[nodiscard]] Request alltoallv_init(std::span<const T> send, std::span<const MPI_Count> send_counts,
+                                       std::span<const MPI_Aint> send_displs, std::span<T> recv,
+                                       std::span<const MPI_Count> recv_counts, std::span<const MPI_Aint> recv_displs,
+                                       MPI_Comm comm, MPI_Info info = MPI_INFO_NULL) {
+    check_blocks(send.size(), send_counts, send_displs, comm, "send");
+    check_blocks(recv.size(), recv_counts, recv_displs, comm, "recv");
+    const MPI_Datatype type = datatype_of<T>();
+    stoker_request request = STOKER_REQUEST_NULL;
+    detail::check(stoker_alltoallv_init_c(send.data(), send_counts.data(), send_displs.data(), type, recv.data(),
+                                          recv_counts.data(), recv_displs.data(), type, comm, info, handle_, &request));
+    return Request(request);
+  }
+
+  void trace_begin(const char* name) { (void)stoker_trace_begin(handle_, name); }
+  void trace_end() { (void)stoker_trace_end(handle_); }
+
+  [[nodiscard]] stoker_engine handle() const noexcept { return handle_; }
+
+private:
+  Request alltoall(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv, MPI_Count recv_count,
+                   MPI_Datatype recv_type, MPI_Comm comm, MPI_Info info) {
+    stoker_request request = STOKER_REQUEST_NULL;
+    detail::check(stoker_alltoall_init_c(send, send_count, send_type, recv, recv_count, recv_type, comm, info, handle_,
+                                         &request));
+    return Request(request);
+  }
+  static std::size_t ranks_of(MPI_Comm comm) {
+    int size = 1;
+    MPI_Comm_size(comm, &size);
+    return static_cast<std::size_t>(size);
+  }
+  static MPI_Count block_count(std::size_t elements, MPI_Comm comm, const char* name) {
+    const std::size_t ranks = ranks_of(comm);
+    if (elements % ranks != 0) {
+      throw Error(STOKER_ERR_ARGUMENT, std::string(name) + ": " + std::to_string(elements) +
+                                           " elements do not divide into " + std::to_string(ranks) + " equal blocks");
+    }
+    return static_cast<MPI_Count>(elements / ranks);
+  }
+  static void check_blocks(std::size_t elements, std::span<const MPI_Count> counts, std::span<const MPI_Aint> displs,
+                           MPI_Comm comm, const char* name) {
+    const std::size_t ranks = ranks_of(comm);
+    if (counts.size() != ranks || displs.size() != ranks) {
+      throw Error(STOKER_ERR_ARGUMENT, std::string(name) + ": expected " + std::to_string(ranks) +
+                                           " counts and displacements, got " + std::to_string(counts.size()) + " and " +
+                                           std::to_string(displs.size()));
+    }
+    for (std::size_t i = 0; i < ranks; ++i) {
+      if (counts[i] > 0 && (displs[i] < 0 || static_cast<std::size_t>(displs[i]) + static_cast<std::size_t>(counts[i]) > elements)) {
+        throw Error(STOKER_ERR_ARGUMENT, std::string(name) + ": block " + std::to_string(i) + " reaches beyond the " +
+                                             std::to_string(elements) + " elements of the span");
+      }
+    }
+  }
+  void release() noexcept {
+    if (handle_ != STOKER_ENGINE_NULL) {
+      (void)stoker_engine_destroy(&handle_);
+    }
+  }
+  stoker_engine handle_ = STOKER_ENGINE_NULL;
+};
+
+} // namespace stoker
