@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced by the other scripts: where the repository is, and how to say things.
+# shellcheck shell=bash
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+
+# Debian's own Meson and Python, whatever else is first on PATH.
+meson=/usr/bin/meson
+[[ -x $meson ]] || meson=meson
+python=/usr/bin/python3
+[[ -x $python ]] || python=python3
+
+say() { printf '%s: %s\n' "${0##*/}" "$*"; }
+complain() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+die() {
+  complain "$@"
+  exit 1
+}
+
+build_dir_of() { # mpich | openmpi
+  if [[ $1 == mpich ]]; then
+    echo build
+  else
+    echo "build-$1"
+  fi
+}
+
+# Our own C and C++ sources, one path a line, relative to the repository.
+our_sources() {
+  (cd "$root" && find algos api bench engine examples tests topology -name '*.[ch]pp' -o -name '*.[ch]' | sort)
+}
