@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who executes a program now: the domain's helper, or the owning rank that assists inside Wait. One word in the request's
+// block, shared between processes.
+//
+// Hand-off. An executor takes the word, executes one or more whole steps, and gives it back; it never holds it while it
+// waits for anything. The state of the program (steps left, work lists, completed epoch) is plain memory that is touched
+// only by the holder: release() publishes it, the next try_acquire() sees it. A failed attempt is no reason to wait: the
+// other one is making the progress.
+//
+// An entry of the submission ring outlives the epoch that it announces: the rank may execute the epoch itself, complete
+// it, start the next one or free the request before the helper has popped the entry. So the helper takes nothing from the
+// entry but "this block has been started up to this epoch", and
+//   - it keeps the block listed until it has seen, while holding the ownership, that completed >= the newest epoch it
+//     popped for the block;
+//   - it then releases the ownership and stores that epoch to `retired` (release) as its last access to the block;
+//   - the rank gives the block's memory back only when retired (acquire) == the last epoch that it started.
+// tests/models/ownership.pml proves that no epoch is lost or executed twice and that no access follows the reuse.
+#pragma once
+
+#include <atomic>
+#include <cassert>
+#include <cstdint>
+#include <type_traits>
+
+namespace stoker::engine {
+
+class Ownership {
+public:
+  static constexpr std::uint32_t nobody = 0;
+
+  // `executor_id` is any value but nobody, different for every thread that may contend.
+  bool try_acquire(std::uint32_t executor_id) {
+    assert(executor_id != nobody);
+    std::uint32_t expected = nobody;
+    return owner_.compare_exchange_strong(expected, executor_id, std::memory_order_acquire, // pairs with release()
+                                          std::memory_order_relaxed);
+  }
+
+  // By the holder, at a step boundary.
+  void release() {
+    assert(owner() != nobody);
+    owner_.store(nobody, std::memory_order_release); // acquired by try_acquire()
+  }
+
+  // A hint, except to the holder.
+  [[nodiscard]] std::uint32_t owner() const { return owner_.load(std::memory_order_relaxed); }
+
+private:
+  std::atomic<std::uint32_t> owner_{nobody};
+};
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::is_standard_layout_v<Ownership>);
+
+} // namespace stoker::engine
