@@ -4,6 +4,7 @@
 
 #include "topology/layout.hpp"
 #include "topology/machine.hpp"
+#include "topology/node.hpp"
 
 #include <mpi.h>
 
@@ -12,8 +13,6 @@
 
 namespace stoker::topology {
 
-enum class DomainKind { numa, node };
-
 struct DiscoverOptions {
   std::string machine;         // hwloc synthetic description or path of an XML file; empty: the real machine
   int ranks_per_node = 0;      // >0: pretend that every so many consecutive ranks form a node
@@ -21,17 +20,13 @@ struct DiscoverOptions {
   int threads_per_domain = 1;  // each domain is cut into up to so many, by consecutive ranks; each gets a helper
 };
 
-// What one rank of this rank's node told the others.
-struct NodeRank {
-  int rank = 0;          // in comm
-  CpuSet binding;        // where its process may run
-  bool bound = false;    // narrower than the machine's allowed set
-};
-
 struct Discovery {
   Layout layout;                     // of comm, equal on all ranks
   std::vector<NodeRank> node_ranks;  // this rank's node, ascending
   std::vector<int> domain_numa;      // per domain of this rank's node, in the order of their number: logical NUMA index in Machine
+
+  // The domains of this rank's node, in the order of their number: what reserve() asks for.
+  [[nodiscard]] std::vector<NodeDomain> node_domains() const;
 };
 
 // Collective over comm. Throws TopologyError on every rank when it fails on one.
