@@ -29,3 +29,24 @@ build_dir_of() { # mpich | openmpi
 our_sources() {
   (cd "$root" && find algos api bench engine examples tests topology -name '*.[ch]pp' -o -name '*.[ch]' | sort)
 }
+
+# Ids of the processes that have VARIABLE=VALUE in their environment, this shell excepted. A mark in the environment finds
+# what a job leaves behind even when launchers put their processes into sessions of their own.
+processes_marked() { # VARIABLE=VALUE
+  local environ pid
+  { grep -lzxF "$1" /proc/[0-9]*/environ 2>/dev/null || true; } | while read -r environ; do
+    pid=${environ#/proc/}
+    pid=${pid%/environ}
+    if [[ $pid != "$$" && $pid != "$BASHPID" && -d /proc/$pid ]]; then
+      echo "$pid"
+    fi
+  done
+}
+
+kill_marked() { # VARIABLE=VALUE
+  local pids
+  mapfile -t pids < <(processes_marked "$1")
+  if [[ ${#pids[@]} -gt 0 ]]; then
+    kill -KILL "${pids[@]}" 2>/dev/null || true
+  fi
+}
