@@ -4,8 +4,6 @@
 
 #include "algos/schedule.hpp"
 
-#include <initializer_list>
-
 namespace stoker::algos {
 
 class Builder {
@@ -16,7 +14,8 @@ public:
   // Room in scratch, aligned to 64 bytes. Returns its offset.
   std::uint64_t scratch(std::uint64_t bytes);
 
-  // Each appends a step that starts once all of `after` are done, and returns its id. Slices without bytes are dropped.
+  // Each appends a step that starts once all of `after` are done, and returns its id. Slices without bytes are dropped,
+  // and blocks that touch or are evenly spaced become one slice; the order of the bytes stays.
   // A send, recv or copy of nothing is still a step where it is asked for; algorithms leave out empty blocks themselves.
   StepId send(int peer, std::span<const Slice> source, std::span<const StepId> after = {});
   StepId recv(int peer, std::span<const Slice> target, std::span<const StepId> after = {});
@@ -39,8 +38,14 @@ private:
                 std::span<const StepId> after);
   Range append_slices(std::span<const Slice> slices);
 
+  struct Edge {
+    StepId before;
+    StepId after;
+  };
+
   Program program_;
-  std::vector<std::vector<StepId>> predecessors_;
+  std::vector<Edge> edges_;
+  std::vector<StepId> waiter_;   // of each step, the latest that waits for it; 0, which waits for none, if there is none
   std::vector<StepId> frontier_; // steps that every later one waits for
   StepId barrier_ = 0;           // steps before it are covered by frontier_
 };

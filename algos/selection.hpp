@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The default choice of an algorithm as a table: the first row that matches wins. A row reads facts that are the same on
+// every rank of the communicator and nothing else, so all ranks choose alike.
+#pragma once
+
+#include "algos/registry.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace stoker::algos {
+
+struct SelectionRule {
+  std::uint64_t max_bytes = std::numeric_limits<std::uint64_t>::max(); // mean block size, this included
+  int min_nodes = 1;
+  bool shared_nodes = false; // only where some node holds more than one rank
+  std::string_view algorithm;
+};
+
+[[nodiscard]] std::span<const SelectionRule> selection_rules();
+// The table for help texts, a line a rule.
+[[nodiscard]] std::string selection_text();
+
+} // namespace stoker::algos
