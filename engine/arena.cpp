@@ -22,6 +22,10 @@
 #include <unistd.h>
 #include <vector>
 
+#ifndef MADV_POPULATE_WRITE // C libraries older than the kernel that has it
+#define MADV_POPULATE_WRITE 23
+#endif
+
 namespace stoker::engine {
 
 namespace {

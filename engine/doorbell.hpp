@@ -28,25 +28,13 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(std::ato
               "futex words are 32-bit and address-free");
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "words shared between processes must be address-free");
 
-// Orders earlier stores before later loads, for every thread that does the same.
-inline void full_fence() {
-#if defined(__SANITIZE_THREAD__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wtsan" // it does not model fences; no data is handed over by this one alone
-#endif
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-#if defined(__SANITIZE_THREAD__)
-#pragma GCC diagnostic pop
-#endif
-}
-
 // Any number of sleepers and ringers, in any process. The words are not owned by anybody: a process that is killed while
 // it sleeps or rings costs later ringers a needless system call and nothing else.
 class alignas(64) Doorbell {
 public:
   // To be called after the work was published. Wakes every sleeper; returns whether that took a system call.
   bool ring() {
-    full_fence(); // pairs with the one in sleep()
+    std::atomic_thread_fence(std::memory_order_seq_cst); // pairs with the one in sleep()
     if (sleepers_.load(std::memory_order_relaxed) == 0) {
       return false;
     }
@@ -60,8 +48,8 @@ public:
   template <class Ready>
   void sleep(Ready has_work, std::optional<std::chrono::nanoseconds> timeout) {
     sleepers_.fetch_add(1, std::memory_order_relaxed);
-    const std::uint32_t seen = rings_.load(std::memory_order_acquire); // pairs with fetch_add in ring()
-    full_fence();                                                     // pairs with the one in ring()
+    const std::uint32_t seen = rings_.load(std::memory_order_acquire); // pairs with the fetch_add in ring()
+    std::atomic_thread_fence(std::memory_order_seq_cst);                       // pairs with the one in ring()
     if (!has_work()) {
       timespec limit{};
       if (timeout) {
