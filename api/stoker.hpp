@@ -169,7 +169,6 @@ public:
   [[nodiscard]] T& operator[](std::size_t i) const noexcept { return data_[i]; }
   [[nodiscard]] T* begin() const noexcept { return data_.data(); }
   [[nodiscard]] T* end() const noexcept { return data_.data() + data_.size(); }
-  [[nodiscard]] operator std::span<T>() const noexcept { return data_; }
 
 private:
   friend class Engine;
