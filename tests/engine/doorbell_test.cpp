@@ -33,17 +33,21 @@ struct Pair {
 
 constexpr std::uint64_t last_epoch = ~std::uint64_t{0};
 
-// Submits epochs one by one for `duration` and returns how many; `pace` varies the moment of the push.
+// Submits epochs one by one for `duration` and returns how many. The helper looks for work once after it has published,
+// announces its sleep and looks again; the delay before the next push is swept over that moment, and so is the rank's own
+// way to sleep.
 std::uint64_t submit_and_wait(Pair& pair, std::chrono::milliseconds duration) {
   const auto end = std::chrono::steady_clock::now() + duration;
   std::uint64_t epoch = 0;
   while (std::chrono::steady_clock::now() < end) {
     for (int i = 0; i < 100; ++i) {
       ++epoch;
+      for (std::uint64_t delay = epoch * 7 % 128; delay > 0; --delay) {
+        std::atomic_signal_fence(std::memory_order_seq_cst); // keeps the empty loop
+      }
       pair.ring.push({epoch, epoch});
       pair.helper.ring();
-      // Sometimes spin for a while, so that both sides meet at every point of the other's way to sleep.
-      for (std::uint64_t spin = epoch % 193 * (epoch % 7); spin > 0 && !pair.completed.reached(epoch); --spin) {
+      for (std::uint64_t spin = epoch % 8 * 300; spin > 0 && !pair.completed.reached(epoch); --spin) {
       }
       pair.completed.wait_for(epoch, pair.rank, std::nullopt);
     }

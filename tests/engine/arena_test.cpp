@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Arenas: attaching from another process, refusing what is not the expected segment, exhaustion, and the free list against
+// a shadow map.
+#include "engine/arena.hpp"
+
+#include "engine/error.hpp"
+#include "tests/engine/watchdog.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <numaif.h>
+#include <optional>
+#include <random>
+#include <string>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <thread>
+#include <vector>
+
+namespace stoker::engine {
+namespace {
+
+constexpr std::uint64_t kib = 1024;
+constexpr std::uint64_t mib = 1024 * kib;
+constexpr std::uint64_t stamp = 0x1234;
+
+class ArenaTest : public test::WithWatchdog {};
+
+// The code and message of the Error that `call` throws; nothing when it throws none.
+template <class Call>
+std::optional<Error> error_of(Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error;
+  }
+  return std::nullopt;
+}
+
+bool mentions(const Error& error, const std::string& text) {
+  return std::string(error.what()).find(text) != std::string::npos;
+}
+
+std::uint64_t backed_bytes(const Arena& arena) {
+  struct stat status {};
+  EXPECT_EQ(fstat(arena.descriptor().fd, &status), 0);
+  return static_cast<std::uint64_t>(status.st_blocks) * 512;
+}
+
+TEST_F(ArenaTest, AnotherProcessSeesTheSameBytesAtTheSameOffsets) {
+  Arena arena({.bytes = 8 * mib, .layout_stamp = stamp});
+  const std::uint64_t at = arena.allocate(100'000, 4096);
+  auto* word = new (arena.at<void>(at)) std::atomic<std::uint64_t>{41};
+  std::memset(arena.base() + at + 64, 'p', 1000);
+  const pid_t child = test::fork_child([&, descriptor = arena.descriptor()] {
+    const MappedArena peer = MappedArena::attach(descriptor, stamp);
+    const bool elsewhere = peer.base() != arena.base() && peer.bytes() == arena.bytes();
+    const auto* text = peer.at<const char>(at + 64);
+    const bool same = std::all_of(text, text + 1000, [](char c) { return c == 'p'; });
+    std::memset(peer.base() + at + 64, 'c', 1000);
+    peer.at<std::atomic<std::uint64_t>>(at)->fetch_add(1);
+    return elsewhere && same && peer.offset_of(text) == at + 64 ? 0 : 1;
+  });
+  EXPECT_EQ(test::join_child(child), 0);
+  EXPECT_EQ(word->load(), 42u);
+  EXPECT_EQ(*arena.at<char>(at + 64), 'c');
+  EXPECT_EQ(*arena.at<char>(at + 1063), 'c');
+}
+
+// The mapping of a peer outlives its owner, and nothing has a name that could stay behind.
+TEST_F(ArenaTest, NothingStaysWhenTheOwnerIsKilled) {
+  Arena mailbox({.bytes = 64 * kib});
+  struct Mail {
+    ArenaDescriptor descriptor;
+    std::atomic<int> state{0};
+  };
+  auto* mail = new (mailbox.at<void>(mailbox.allocate(sizeof(Mail)))) Mail;
+  const pid_t owner = test::fork_child([&] {
+    Arena arena({.bytes = mib});
+    *arena.at<int>(arena.allocate(4)) = 7;
+    mail->descriptor = arena.descriptor();
+    mail->state = 1;
+    while (true) {
+      pause();
+    }
+    return 0;
+  });
+  while (mail->state == 0) {
+    std::this_thread::yield();
+  }
+  const ArenaDescriptor descriptor = mail->descriptor;
+  {
+    const MappedArena peer = MappedArena::attach(descriptor, 0);
+    kill(owner, SIGKILL);
+    EXPECT_EQ(test::join_child(owner), -1);
+    EXPECT_EQ(*peer.at<int>(64), 7);
+  }
+  const auto error = error_of([&] { (void)MappedArena::attach(descriptor, 0); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), Code::peer_lost);
+  if (std::filesystem::exists("/dev/shm")) {
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+      EXPECT_EQ(entry.path().filename().string().find("stoker"), std::string::npos) << entry.path();
+    }
+  }
+}
+
+TEST_F(ArenaTest, RefusesADamagedHeader) {
+  Arena arena({.bytes = mib, .layout_stamp = stamp});
+  const ArenaDescriptor descriptor = arena.descriptor();
+  auto& header = *arena.at<ArenaHeader>(0);
+  const ArenaHeader good = header;
+  const auto refused = [&](const char* field) {
+    const auto error = error_of([&] { (void)MappedArena::attach(descriptor, stamp); });
+    ASSERT_TRUE(error) << field;
+    EXPECT_EQ(error->code(), Code::mismatch);
+    EXPECT_TRUE(mentions(*error, field)) << error->what();
+    header = good;
+  };
+  header.magic ^= 1;
+  refused("magic");
+  header.version += 1;
+  refused("version");
+  header.pid += 1;
+  refused("pid");
+  header.layout_stamp += 1;
+  refused("layout stamp");
+  header.bytes += 4096;
+  refused("length");
+  header.identity ^= 1;
+  refused("identity");
+  // Unharmed it is accepted, by those who expect the same layout.
+  EXPECT_FALSE(error_of([&] { (void)MappedArena::attach(descriptor, stamp); }));
+  const auto error = error_of([&] { (void)MappedArena::attach(descriptor, stamp + 1); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), Code::mismatch);
+}
+
+TEST_F(ArenaTest, RefusesWhatIsNotTheDescribedSegment) {
+  Arena arena({.bytes = mib});
+  Arena other({.bytes = mib});
+  const auto code_of = [](const ArenaDescriptor& descriptor) {
+    const auto error = error_of([&] { (void)MappedArena::attach(descriptor, 0); });
+    return error ? error->code() : Code::success;
+  };
+  ArenaDescriptor descriptor = arena.descriptor();
+  EXPECT_EQ(code_of(descriptor), Code::success);
+  descriptor.fd = other.descriptor().fd; // as after a number has been used anew
+  EXPECT_EQ(code_of(descriptor), Code::mismatch);
+  descriptor = arena.descriptor();
+  descriptor.bytes *= 2;
+  EXPECT_EQ(code_of(descriptor), Code::mismatch);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  descriptor = arena.descriptor();
+  descriptor.fd = ends[0];
+  EXPECT_EQ(code_of(descriptor), Code::mismatch);
+  close(ends[0]);
+  close(ends[1]);
+  EXPECT_EQ(code_of(descriptor), Code::peer_lost); // no such descriptor any more
+}
+
+TEST_F(ArenaTest, SaysWhenAccessIsDenied) {
+  Arena arena({.bytes = mib});
+  const int dumpable = prctl(PR_GET_DUMPABLE, 0UL, 0UL, 0UL, 0UL);
+  prctl(PR_SET_DUMPABLE, 0UL, 0UL, 0UL, 0UL);
+  const pid_t child = test::fork_child([descriptor = arena.descriptor()] {
+    if (geteuid() == 0 && setuid(65534) != 0) { // root may do anything
+      return 2;
+    }
+    const auto error = error_of([&] { (void)MappedArena::attach(descriptor, 0); });
+    return error && error->code() == Code::access && mentions(*error, "dumpable") ? 0 : 1;
+  });
+  EXPECT_EQ(test::join_child(child), 0);
+  prctl(PR_SET_DUMPABLE, static_cast<unsigned long>(dumpable), 0UL, 0UL, 0UL);
+}
+
+TEST_F(ArenaTest, ClosingTheDescriptorEndsAttachingAndNothingElse) {
+  Arena arena({.bytes = 16 * mib});
+  const ArenaDescriptor descriptor = arena.descriptor();
+  const MappedArena peer = MappedArena::attach(descriptor, 0);
+  arena.close_descriptor();
+  EXPECT_EQ(arena.descriptor().fd, -1);
+  EXPECT_TRUE(error_of([&] { (void)MappedArena::attach(descriptor, 0); }));
+  EXPECT_TRUE(error_of([&] { (void)MappedArena::attach(arena.descriptor(), 0); }));
+  const std::uint64_t at = arena.allocate(2 * mib);
+  arena.base()[at + 2 * mib - 1] = std::byte{9};
+  EXPECT_EQ(peer.base()[at + 2 * mib - 1], std::byte{9});
+  arena.deallocate(at);
+  EXPECT_EQ(peer.base()[at + mib], std::byte{0});
+}
+
+TEST_F(ArenaTest, ContainsOnlyWhatLiesWithin) {
+  Arena arena({.bytes = mib});
+  const std::byte* base = arena.base();
+  EXPECT_TRUE(arena.contains(base, arena.bytes()));
+  EXPECT_TRUE(arena.contains(base + 10, 0));
+  EXPECT_TRUE(arena.contains(base + arena.bytes(), 0));
+  EXPECT_FALSE(arena.contains(base + 1, arena.bytes()));
+  EXPECT_FALSE(arena.contains(base - 1, 1));
+  EXPECT_FALSE(arena.contains(base + arena.bytes(), 1));
+  EXPECT_FALSE(arena.contains(base + 10, ~std::uint64_t{0}));
+  EXPECT_FALSE(arena.contains(nullptr, 1));
+  EXPECT_EQ(arena.offset_of(base + 77), 77u);
+}
+
+TEST_F(ArenaTest, RefusesBadArguments) {
+  EXPECT_EQ(error_of([] { Arena arena({.bytes = 0}); })->code(), Code::setting);
+  EXPECT_EQ(error_of([] { Arena arena({.bytes = ~std::uint64_t{0}}); })->code(), Code::setting);
+  Arena arena({.bytes = mib});
+  for (const std::uint64_t alignment : {std::uint64_t{0}, std::uint64_t{3}, mib}) {
+    EXPECT_EQ(error_of([&] { (void)arena.allocate(1, alignment); })->code(), Code::argument);
+  }
+  EXPECT_EQ(error_of([&] { arena.deallocate(128); })->code(), Code::argument);
+  const std::uint64_t at = arena.allocate(1);
+  arena.deallocate(at);
+  EXPECT_EQ(error_of([&] { arena.deallocate(at); })->code(), Code::argument);
+}
+
+TEST_F(ArenaTest, ExhaustionIsAnErrorThatNamesTheSetting) {
+  Arena arena({.bytes = mib});
+  std::vector<std::uint64_t> blocks;
+  std::optional<Error> error;
+  while (!error) {
+    error = error_of([&] { blocks.push_back(arena.allocate(60 * kib)); });
+  }
+  EXPECT_EQ(error->code(), Code::resource);
+  EXPECT_TRUE(mentions(*error, "arena_bytes")) << error->what();
+  EXPECT_TRUE(mentions(*error, std::to_string(60 * kib))) << error->what();
+  EXPECT_EQ(blocks.size(), 17u);
+  EXPECT_EQ(arena.bytes_in_use(), 17 * 60 * kib);
+  arena.deallocate(blocks[5]);
+  EXPECT_EQ(arena.allocate(60 * kib), blocks[5]);
+  EXPECT_EQ(error_of([&] { (void)arena.allocate(~std::uint64_t{0}); })->code(), Code::resource);
+  EXPECT_EQ(error_of([&] { (void)arena.allocate(2 * mib); })->code(), Code::resource);
+}
+
+// Address space is no memory: what the machine cannot have must not wake the out-of-memory killer.
+TEST_F(ArenaTest, MoreThanTheMachineHasIsAnError) {
+  Arena arena({.bytes = std::uint64_t{1} << 46});
+  if (arena.bytes() < std::uint64_t{1} << 44) {
+    GTEST_SKIP() << "not enough address space here: " << arena.bytes();
+  }
+  const auto error = error_of([&] { (void)arena.allocate(arena.bytes() / 2); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->code(), Code::resource);
+  EXPECT_TRUE(mentions(*error, "available")) << error->what();
+  EXPECT_EQ(arena.bytes_in_use(), 0u);
+  arena.deallocate(arena.allocate(mib));
+}
+
+TEST_F(ArenaTest, TakesLessWhereTheProcessMayNotHaveAll) {
+  const pid_t child = test::fork_child([] {
+    const rlimit limit{100 * mib, 100 * mib};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) {
+      return 2;
+    }
+    Arena arena({.bytes = 1000 * mib});
+    const bool halved = arena.bytes() == 64 * mib;
+    arena.deallocate(arena.allocate(50 * mib));
+    const rlimit less{10 * mib, 10 * mib};
+    if (setrlimit(RLIMIT_FSIZE, &less) != 0) {
+      return 2;
+    }
+    const auto error = error_of([] { Arena none({.bytes = 1000 * mib}); });
+    return halved && error && error->code() == Code::resource && mentions(*error, "arena_bytes") ? 0 : 1;
+  });
+  EXPECT_EQ(test::join_child(child), 0);
+}
+
+TEST_F(ArenaTest, MemoryIsThereBeforeUseAndGoesBackAfter) {
+  Arena arena({.bytes = 64 * mib});
+  const std::uint64_t before = backed_bytes(arena);
+  const std::uint64_t guard = arena.allocate(64);
+  const std::uint64_t at = arena.allocate(8 * mib);
+  const std::uint64_t other_guard = arena.allocate(64);
+  EXPECT_GE(backed_bytes(arena), before + 8 * mib) << "not reserved (a kernel before 5.14?)";
+  *arena.at<int>(guard) = 1;
+  *arena.at<int>(other_guard) = 2;
+  arena.deallocate(at);
+  EXPECT_LE(backed_bytes(arena), before + 64 * kib);
+  EXPECT_EQ(*arena.at<int>(guard), 1);
+  EXPECT_EQ(*arena.at<int>(other_guard), 2);
+  // And again.
+  const std::uint64_t again = arena.allocate(8 * mib);
+  EXPECT_EQ(again, at);
+  EXPECT_GE(backed_bytes(arena), before + 8 * mib);
+}
+
+TEST_F(ArenaTest, FreeListAgreesWithAShadowMap) {
+  constexpr std::uint64_t bytes = 4 * mib;
+  Arena arena({.bytes = bytes});
+  struct Block {
+    std::uint64_t offset;
+    std::uint64_t bytes;
+    std::byte fill;
+  };
+  std::vector<Block> blocks;
+  std::vector<char> shadow(bytes / 64, 0); // per cache line: in use
+  std::fill_n(shadow.begin(), (sizeof(ArenaHeader) + 63) / 64, char{1});
+  std::mt19937 random(20);
+  const auto pick = [&](std::uint64_t below) { return std::uniform_int_distribution<std::uint64_t>(0, below - 1)(random); };
+  std::uint64_t in_use = 0;
+  std::uint64_t exhausted = 0;
+  const auto free_one = [&](std::size_t index) {
+    const Block block = blocks[index];
+    const auto* content = arena.at<const std::byte>(block.offset);
+    ASSERT_TRUE(std::all_of(content, content + block.bytes, [&](std::byte b) { return b == block.fill; }));
+    const std::uint64_t lines = (block.bytes + 63) / 64;
+    std::fill_n(shadow.begin() + static_cast<std::ptrdiff_t>(block.offset / 64), lines, char{0});
+    in_use -= lines * 64;
+    arena.deallocate(block.offset);
+    blocks[index] = blocks.back();
+    blocks.pop_back();
+  };
+  for (int step = 0; step < 20'000; ++step) {
+    if (blocks.empty() || pick(100) < 55) {
+      const std::uint64_t size = 1 + pick(std::uint64_t{1} << (4 + pick(16)));
+      const std::uint64_t alignment = std::uint64_t{1} << pick(13);
+      std::uint64_t offset = 0;
+      if (error_of([&] { offset = arena.allocate(size, alignment); })) {
+        ++exhausted;
+        free_one(pick(blocks.size()));
+        continue;
+      }
+      const std::uint64_t lines = (size + 63) / 64;
+      ASSERT_EQ(offset % std::max<std::uint64_t>(alignment, 64), 0u);
+      ASSERT_LE(offset + size, bytes);
+      for (std::uint64_t line = offset / 64; line < offset / 64 + lines; ++line) {
+        ASSERT_EQ(shadow[line], 0) << "overlap at step " << step;
+        shadow[line] = 1;
+      }
+      const auto fill = static_cast<std::byte>(step);
+      std::memset(arena.base() + offset, static_cast<int>(fill), size);
+      blocks.push_back({offset, size, fill});
+      in_use += lines * 64;
+    } else {
+      free_one(pick(blocks.size()));
+    }
+    ASSERT_EQ(arena.bytes_in_use(), in_use);
+  }
+  EXPECT_GT(exhausted, 0u) << "the fuzz never filled the arena";
+  while (!blocks.empty()) {
+    free_one(pick(blocks.size()));
+  }
+  // All neighbours have been joined: one block takes everything but the header's lines.
+  const std::uint64_t header = (sizeof(ArenaHeader) + 63) / 64 * 64;
+  EXPECT_EQ(arena.allocate(bytes - header), header);
+}
+
+TEST_F(ArenaTest, ThreadsAllocateAtTheSameTime) {
+  Arena arena({.bytes = 16 * mib});
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::uint64_t i = 0; i < 300; ++i) {
+        const std::uint64_t size = 64 + i * 37 % 5000;
+        const std::uint64_t at = arena.allocate(size);
+        auto* block = arena.at<char>(at);
+        std::memset(block, t, size);
+        std::this_thread::yield();
+        wrong += std::all_of(block, block + size, [&](char c) { return c == t; }) ? 0 : 1;
+        arena.deallocate(at);
+      }
+    });
+  }
+  for (auto& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(arena.bytes_in_use(), 0u);
+}
+
+TEST_F(ArenaTest, PlacesItsMemoryOnTheWishedNode) {
+  Arena anywhere({.bytes = mib});
+  EXPECT_FALSE(anywhere.on_numa_node());
+  // A node that does not exist is refused by the system; the memory is usable all the same.
+  Arena nowhere({.bytes = mib, .numa_node = 1000});
+  EXPECT_FALSE(nowhere.on_numa_node());
+  *nowhere.at<int>(nowhere.allocate(4)) = 1;
+  Arena arena({.bytes = mib, .numa_node = 0});
+  if (!arena.on_numa_node()) {
+    GTEST_SKIP() << "this system refuses memory policies";
+  }
+  const std::uint64_t at = arena.allocate(4096, 4096);
+  int node = -1;
+  ASSERT_EQ(get_mempolicy(&node, nullptr, 0, arena.base() + at, MPOL_F_NODE | MPOL_F_ADDR), 0);
+  EXPECT_EQ(node, 0);
+  int policy = -1;
+  ASSERT_EQ(get_mempolicy(&policy, nullptr, 0, arena.base() + at, MPOL_F_ADDR), 0);
+  EXPECT_EQ(policy, MPOL_PREFERRED);
+}
+
+} // namespace
+} // namespace stoker::engine
