@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The cases that every algorithm has to pass.
+#include "cases.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+namespace stoker::tests {
+
+using algos::WholeExchange;
+using topology::Layout;
+using topology::Place;
+
+namespace {
+
+// Nodes of 1, 2, 3, ... ranks, the last of what is left.
+Layout ragged(int ranks) {
+  std::vector<Place> places;
+  for (int node = 0; static_cast<int>(places.size()) < ranks; ++node) {
+    for (int i = 0; i <= node && static_cast<int>(places.size()) < ranks; ++i) {
+      places.push_back({node, i / 2, i % 2});
+    }
+  }
+  return Layout(std::move(places));
+}
+
+Layout shuffled(int ranks) {
+  std::vector<int> order(static_cast<std::size_t>(ranks));
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), std::mt19937(static_cast<unsigned>(ranks)));
+  return ragged(ranks).restricted_to(order);
+}
+
+// Mirrors each buffer, so that the last rank's block comes first.
+void reverse_blocks(WholeExchange& exchange) {
+  const auto mirror = [](std::vector<std::uint64_t>& offsets, auto size) {
+    std::uint64_t end = 0;
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      end = std::max(end, offsets[i] + size(i));
+    }
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      offsets[i] = end - offsets[i] - size(i);
+    }
+  };
+  const auto& sizes = exchange.sizes;
+  for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
+    if (!exchange.in_place) {
+      mirror(exchange.send_offsets[rank], [&](std::size_t target) { return sizes[rank][target]; });
+    }
+    mirror(exchange.recv_offsets[rank], [&](std::size_t source) { return sizes[source][rank]; });
+  }
+}
+
+} // namespace
+
+std::vector<NamedLayout> layouts_of(int ranks) {
+  std::vector<NamedLayout> layouts;
+  const auto add = [&](const std::string& name, Layout layout) {
+    const bool known = std::any_of(layouts.begin(), layouts.end(),
+                                   [&](const NamedLayout& other) { return other.layout == layout; });
+    if (!known) {
+      layouts.push_back({name, std::move(layout)});
+    }
+  };
+  add("one node", Layout::uniform(ranks, ranks));
+  for (const int per_node : {1, 2, 3, 4, 8}) {
+    add(std::to_string(per_node) + " per node", Layout::uniform(ranks, per_node));
+  }
+  add("ragged", ragged(ranks));
+  add("shuffled", shuffled(ranks));
+  add("8 per node in 4 domains", Layout::uniform(ranks, 8, 4));
+  return layouts;
+}
+
+std::vector<NamedExchange> exchanges_of(const Layout& layout, std::uint64_t bytes, bool in_place) {
+  const auto n = static_cast<std::size_t>(layout.ranks());
+  std::vector<NamedExchange> exchanges;
+  const auto add = [&](const std::string& name, std::uint64_t gap, auto size) {
+    WholeExchange::Table sizes(n, std::vector<std::uint64_t>(n));
+    for (std::size_t source = 0; source < n; ++source) {
+      for (std::size_t target = 0; target < n; ++target) {
+        sizes[source][target] = in_place && target < source ? sizes[target][source] : size(source, target);
+      }
+    }
+    exchanges.push_back({name, WholeExchange::ragged(layout, std::move(sizes), gap, in_place)});
+  };
+  const std::size_t one = n / 2;
+  std::mt19937_64 random(n * 1000 + bytes);
+  const auto any_size = [&](std::size_t, std::size_t) { return random() % 3 == 0 ? 0 : random() % (2 * bytes) + 1; };
+  add("uniform", 0, [&](std::size_t, std::size_t) { return bytes; });
+  add("nothing", 0, [](std::size_t, std::size_t) { return 0; });
+  add("all to one", 0, [&](std::size_t, std::size_t target) { return target == one ? bytes : 0; });
+  add("one to all", 0, [&](std::size_t source, std::size_t) { return source == one ? bytes : 0; });
+  add("own blocks only", 0, [&](std::size_t source, std::size_t target) { return source == target ? bytes : 0; });
+  add("random with zeros", 0, any_size);
+  add("random with gaps, in reverse", 5 * bytes + 3, any_size);
+  reverse_blocks(exchanges.back().exchange);
+  return exchanges;
+}
+
+} // namespace stoker::tests

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The cases that every algorithm has to pass: layouts, block sizes, both ways of placing the blocks.
+#pragma once
+
+#include "algos/whole_exchange.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stoker::tests {
+
+struct NamedLayout {
+  std::string name;
+  topology::Layout layout;
+};
+
+// One node, one rank per node, 2, 3, 4 and 8 per node, ragged nodes, ranks shuffled over nodes, several domains per node;
+// those that P ranks can form, without repetition.
+[[nodiscard]] std::vector<NamedLayout> layouts_of(int ranks);
+
+struct NamedExchange {
+  std::string name;
+  algos::WholeExchange exchange;
+};
+
+// Uniform, nothing at all, all to one, one to all, own blocks only, random with zeros, and random with gaps between blocks
+// that lie in reverse order. `bytes` sets the scale. Sizes are made symmetric in place.
+[[nodiscard]] std::vector<NamedExchange> exchanges_of(const topology::Layout& layout, std::uint64_t bytes, bool in_place);
+
+} // namespace stoker::tests

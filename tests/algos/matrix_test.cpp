@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every algorithm of the registry against every case: any number of ranks from 1 to 33, layouts, block sizes, in place or
+// not. A new row in the registry is tested here without another line.
+#include "cases.hpp"
+
+#include "algos/print.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+namespace stoker::tests {
+namespace {
+
+using namespace stoker::algos;
+
+std::string title(const Algorithm& algorithm) {
+  return std::string(name_of(algorithm.collective)) + " " + std::string(algorithm.name);
+}
+
+// All programs, as part of a failure's message where there are not too many.
+std::string programs_text(const std::vector<Program>& programs) {
+  std::string text;
+  for (const Program& program : programs) {
+    text += to_text(program);
+  }
+  return text.size() < 4000 ? text : "";
+}
+
+class Matrix : public testing::TestWithParam<const Algorithm*> {};
+
+TEST_P(Matrix, EveryCase) {
+  const Algorithm& algorithm = *GetParam();
+  constexpr std::array<std::uint64_t, 3> scales = {1, 8, 13};
+  const std::vector<Execution> runs = all_executions();
+  std::size_t cases = 0;
+  for (int ranks = 1; ranks <= 33; ++ranks) {
+    for (const auto& [layout_name, layout] : layouts_of(ranks)) {
+      for (const bool in_place : {false, true}) {
+        // Sizes and orders take turns: each meets every other at some number of ranks.
+        const std::uint64_t bytes = scales[cases % scales.size()];
+        for (const auto& [sizes_name, exchange] : exchanges_of(layout, bytes, in_place)) {
+          if (algorithm.collective == Collective::alltoall && sizes_name != "uniform") {
+            continue;
+          }
+          const auto programs = exchange.compile(algorithm);
+          const std::array turn = {runs[cases % runs.size()], runs[(cases * 5 + 3) % runs.size()]};
+          ++cases;
+          const std::string defect = verify(programs, exchange.contents(), turn, 2);
+          ASSERT_EQ(defect, "") << title(algorithm) << ", " << ranks << " ranks, " << layout_name << ", " << sizes_name
+                                << " of " << bytes << " bytes" << (in_place ? ", in place" : "") << "\n"
+                                << programs_text(programs);
+        }
+      }
+    }
+  }
+  EXPECT_GT(cases, 400U);
+}
+
+// All orders, and blocks of a page, where that is affordable.
+TEST_P(Matrix, EveryOrder) {
+  const Algorithm& algorithm = *GetParam();
+  for (const int ranks : {1, 2, 5, 9}) {
+    for (const auto& [layout_name, layout] : layouts_of(ranks)) {
+      for (const bool in_place : {false, true}) {
+        for (const std::uint64_t bytes : {std::uint64_t{13}, std::uint64_t{4096}}) {
+          const auto uniform = WholeExchange::uniform(layout, bytes, in_place);
+          ASSERT_EQ(verify(uniform.compile(algorithm), uniform.contents()), "")
+              << title(algorithm) << ", " << ranks << " ranks, " << layout_name << (in_place ? ", in place" : "");
+        }
+      }
+    }
+  }
+}
+
+// A call without bytes has nothing to do.
+TEST_P(Matrix, NothingToSendIsNoStep) {
+  const auto exchange = WholeExchange::uniform(topology::Layout::uniform(12, 4), 0);
+  for (const Program& program : exchange.compile(*GetParam())) {
+    EXPECT_EQ(program.steps.size(), 0U);
+  }
+}
+
+std::vector<const Algorithm*> rows() {
+  std::vector<const Algorithm*> result;
+  for (const Algorithm& algorithm : registry()) {
+    result.push_back(&algorithm);
+  }
+  return result;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, Matrix, testing::ValuesIn(rows()), [](const auto& row) {
+  std::string name = std::string(name_of(row.param->collective)) + "_" + std::string(row.param->name);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+} // namespace
+} // namespace stoker::tests
