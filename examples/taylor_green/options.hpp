@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The command line of taylor_green.
+#pragma once
+
+#include "exchange.hpp"
+#include "run.hpp"
+
+#include <numbers>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace taylor_green {
+
+struct Options {
+  Case setup;
+  double reynolds = 0;
+  std::vector<Variant> variants;
+  int chunks = 0;
+  int repeat = 1;
+  bool check = false;
+  std::string output;
+  std::string json;
+  double slice = std::numbers::pi / 4;
+  EngineOptions engine;
+};
+
+// Answers the exit status when the program is to end here. Every rank decides alike; only one of them should print.
+std::optional<int> parse(int argc, char** argv, int ranks, bool print, Options& o);
+
+} // namespace taylor_green

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tables and files.
+#include "report.hpp"
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <stdexcept>
+
+namespace taylor_green {
+namespace {
+
+std::ofstream open(const std::string& file, std::ios::openmode mode) {
+  std::ofstream out(file, mode);
+  if (!out) {
+    throw std::runtime_error("cannot write " + file);
+  }
+  return out;
+}
+
+std::string mpi_library() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  return std::string(text.data()).starts_with("Open MPI") ? "openmpi" : "mpich";
+}
+
+} // namespace
+
+Timing summarise(const Contender& contender, MPI_Comm comm) {
+  const std::vector<double>& steps = contender.step_seconds;
+  const ExchangeTimes times = contender.exchange->times();
+  std::array<double, 2> sums{times.hidden, times.exchange};
+  MPI_Allreduce(MPI_IN_PLACE, sums.data(), 2, MPI_DOUBLE, MPI_SUM, comm);
+  const double middle = median(steps);
+  std::vector<double> deviations;
+  std::ranges::transform(steps, std::back_inserter(deviations), [&](double s) { return std::abs(s - middle); });
+  return {.variant = contender.variant,
+          .executor = contender.exchange->executor(),
+          .chunks = contender.solver->grid().chunks,
+          .step = middle,
+          .deviation = median(deviations),
+          .fastest = std::ranges::min(steps),
+          .slowest = std::ranges::max(steps),
+          .exposed = median(contender.exposed_seconds),
+          .hidden = is_stoker(contender.variant) ? sums[0] / sums[1] : std::numeric_limits<double>::quiet_NaN()};
+}
+
+double best_mpi(const std::vector<Timing>& timings) {
+  double best = std::numeric_limits<double>::quiet_NaN();
+  for (const Timing& t : timings) {
+    if (!is_stoker(t.variant) && !(best <= t.step)) {
+      best = t.step;
+    }
+  }
+  return best;
+}
+
+void print_table(const std::vector<Timing>& timings) {
+  const double best = best_mpi(timings);
+  fmt::print("{:<21} {:>8} {:>6} {:>9} {:>7} {:>9} {:>9} {:>10} {:>8} {:>8} {:>11}\n", "exchange", "executor", "chunks",
+             "step ms", "MAD", "fastest", "slowest", "exposed ms", "of step", "hidden", "/ best MPI");
+  for (const Timing& t : timings) {
+    fmt::print("{:<21} {:>8} {:>6} {:>9.2f} {:>7.2f} {:>9.2f} {:>9.2f} {:>10.2f} {:>6.0f} % {:>8} {:>11}\n",
+               name_of(t.variant), t.executor, t.chunks, 1e3 * t.step, 1e3 * t.deviation, 1e3 * t.fastest, 1e3 * t.slowest,
+               1e3 * t.exposed, 100 * t.exposed / t.step, std::isnan(t.hidden) ? "-" : fmt::format("{:.0f} %", 100 * t.hidden),
+               std::isnan(best) ? "-" : fmt::format("{:.2f}", t.step / best));
+  }
+  fmt::print("step: median over all timed steps, each the slowest rank's; MAD: median absolute deviation; exposed: time inside\n"
+             "calls of the exchange; hidden: share of the exchange that passed outside them, by stoker's own count.\n");
+}
+
+void append_json(const std::string& file, const std::vector<Timing>& timings, const Case& setup, int ranks, int nodes) {
+  std::ofstream out = open(file, std::ios::app);
+  const double best = best_mpi(timings);
+  for (const Timing& t : timings) { // what is not a number becomes null
+    out << nlohmann::json{{"benchmark", "taylor_green"},
+                          {"exchange", name_of(t.variant)},
+                          {"executor", t.executor},
+                          {"mpi", mpi_library()},
+                          {"ranks", ranks},
+                          {"nodes", nodes},
+                          {"n", setup.n},
+                          {"case", setup.two_dimensional ? "2d" : "3d"},
+                          {"chunks", t.chunks},
+                          {"median_ms", 1e3 * t.step},
+                          {"mad_ms", 1e3 * t.deviation},
+                          {"min_ms", 1e3 * t.fastest},
+                          {"max_ms", 1e3 * t.slowest},
+                          {"exposed_ms", 1e3 * t.exposed},
+                          {"hidden", t.hidden},
+                          {"ratio", t.step / best}}
+               .dump()
+        << '\n';
+  }
+}
+
+void write_energy(const std::string& file, const std::vector<Diagnostics>& curve, double nu) {
+  std::ofstream out = open(file, std::ios::out);
+  out << "time,energy,enstrophy,dissipation,divergence\n";
+  for (const Diagnostics& d : curve) {
+    out << fmt::format("{},{},{},{},{}\n", d.time, d.energy, d.enstrophy, 2 * nu * d.enstrophy, d.divergence);
+  }
+}
+
+void write_slice(const std::string& file, const std::vector<double>& slice, int n) {
+  std::ofstream out = open(file, std::ios::out);
+  for (std::size_t i = 0; i < slice.size(); ++i) {
+    out << fmt::format("{:.8g}{}", slice[i], (i + 1) % static_cast<std::size_t>(n) == 0 ? '\n' : ' ');
+  }
+}
+
+} // namespace taylor_green

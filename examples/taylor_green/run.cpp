@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Timed runs and the choice of the number of chunks.
+#include "run.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace taylor_green {
+namespace {
+
+struct Place {
+  int ranks = 1;
+  int rank = 0;
+};
+
+Place place_in(MPI_Comm comm) {
+  Place place;
+  MPI_Comm_size(comm, &place.ranks);
+  MPI_Comm_rank(comm, &place.rank);
+  return place;
+}
+
+void start(Contender& contender, const Case& setup) {
+  contender.solver->set_velocity([&](double x, double y, double z) { return initial_velocity(setup, x, y, z); });
+}
+
+Contender assemble(Variant variant, const Case& setup, int chunks, const EngineOptions& options, MPI_Comm comm) {
+  const Place place = place_in(comm);
+  const Grid grid{.n = setup.n, .ranks = place.ranks, .rank = place.rank, .chunks = chunks};
+  Contender contender{.variant = variant, .exchange = make_exchange(variant, comm, options)};
+  contender.solver = std::make_unique<Solver>(grid, setup.nu, setup.dt, *contender.exchange);
+  return contender;
+}
+
+// The slowest rank's time for a step.
+double timed_step(Solver& solver, MPI_Comm comm) {
+  MPI_Barrier(comm);
+  double seconds = -MPI_Wtime();
+  solver.step();
+  seconds += MPI_Wtime();
+  MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, comm);
+  return seconds;
+}
+
+int best_chunks(Variant variant, const Case& setup, const EngineOptions& options, MPI_Comm comm) {
+  constexpr int trial_steps = 5;
+  int best = 1;
+  double best_seconds = 0;
+  for (const int chunks : {1, 2, 4, 8}) {
+    if (chunks > setup.n / place_in(comm).ranks) {
+      break;
+    }
+    Contender trial = assemble(variant, setup, chunks, options, comm);
+    start(trial, setup);
+    trial.solver->step();
+    for (int i = 0; i < trial_steps; ++i) {
+      trial.step_seconds.push_back(timed_step(*trial.solver, comm));
+    }
+    const double seconds = median(trial.step_seconds);
+    if (chunks == 1 || seconds < best_seconds) {
+      best = chunks;
+      best_seconds = seconds;
+    }
+  }
+  return best;
+}
+
+} // namespace
+
+Vector initial_velocity(const Case& setup, double x, double y, double z) {
+  const double third = setup.two_dimensional ? 1 : std::cos(z);
+  return {std::sin(x) * std::cos(y) * third, -std::cos(x) * std::sin(y) * third, 0};
+}
+
+Contender make_contender(Variant variant, const Case& setup, int chunks, const EngineOptions& options, MPI_Comm comm) {
+  if (chunks == 0) {
+    EngineOptions untraced = options;
+    std::erase_if(untraced.settings, [](const auto& setting) { return setting.first == "trace"; });
+    chunks = best_chunks(variant, setup, untraced, comm);
+  }
+  return assemble(variant, setup, chunks, options, comm);
+}
+
+void run(Contender& contender, const Case& setup, const std::string& label, MPI_Comm comm) {
+  const auto [ranks, rank] = place_in(comm);
+  Solver& solver = *contender.solver;
+  start(contender, setup);
+  contender.initial = solver.velocity();
+  contender.curve = {diagnose(solver.grid(), solver.velocity(), 0, comm)};
+  double reported = MPI_Wtime();
+  for (int step = 1; step <= setup.steps; ++step) {
+    double exposed = -contender.exchange->times().exposed;
+    contender.step_seconds.push_back(timed_step(solver, comm));
+    exposed += contender.exchange->times().exposed;
+    MPI_Allreduce(MPI_IN_PLACE, &exposed, 1, MPI_DOUBLE, MPI_SUM, comm);
+    contender.exposed_seconds.push_back(exposed / ranks);
+    contender.curve.push_back(diagnose(solver.grid(), solver.velocity(), step * setup.dt, comm));
+    if (rank == 0 && MPI_Wtime() - reported >= 1) {
+      reported = MPI_Wtime();
+      const Diagnostics& now = contender.curve.back();
+      fmt::print(stderr, "{}: step {} of {}, t = {:.3f}, energy {:.6f}, {:.1f} ms a step\n", label, step, setup.steps,
+                 now.time, now.energy, 1e3 * contender.step_seconds.back());
+    }
+  }
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  if (values.size() % 2 == 1) {
+    return *middle;
+  }
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+} // namespace taylor_green
