@@ -4,6 +4,7 @@
 
 #include "algos/registry.hpp"
 #include "engine/error.hpp"
+#include "topology/reservation.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -125,6 +126,15 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
 
 std::optional<std::string> parse_any(std::string_view text) { return std::string(text); }
 
+std::optional<std::string> parse_reserve(std::string_view text) {
+  try {
+    (void)topology::Reservation::parse(text);
+    return std::string(text);
+  } catch (const topology::TopologyError&) {
+    return std::nullopt;
+  }
+}
+
 template <algos::Collective collective>
 std::optional<std::string> parse_algorithm(std::string_view text) {
   return text == "auto" || algos::find(collective, text) != nullptr ? std::optional(std::string(text)) : std::nullopt;
@@ -204,10 +214,10 @@ const std::vector<Row>& table() {
       "what shares a helper: the ranks of a NUMA domain or of a whole node"),
     row<&S::threads_per_domain, parse_at_least<1>>(
       "threads_per_domain", "a whole number, 1 or more", "helper threads per domain; its ranks are split among them"),
-    row<&S::reserve, parse_any>(
-      "reserve", "auto, none, smt, list:CORES (list:2,3), per-numa:N",
+    row<&S::reserve, parse_reserve>(
+      "reserve", "auto, none, smt, list:CPUS (list:2,3 or list:2-5), per-numa:N",
       "cores for the helpers: auto (cores of the allocation that no rank is bound to, nearest first), none (share the "
-      "ranks' cores), smt (SMT siblings of the ranks' cores), listed OS cores, or so many per NUMA domain"),
+      "ranks' cores), smt (SMT siblings of the ranks' cores), CPUs by OS number, or so many cores per NUMA domain"),
     row<&S::best_effort, parse_switch>(
       "best_effort", "0, 1", "1: a reservation that cannot be had is reported and done without, instead of an error"),
     row<&S::machine, parse_any>(
@@ -255,6 +265,8 @@ const std::vector<Row>& table() {
 
 constexpr std::string_view environment_prefix = "STOKER_";
 constexpr const char* file_variable = "STOKER_SETTINGS_FILE";
+// Not settings, but variables of this project's scripts and tests.
+constexpr std::array<std::string_view, 4> tool_prefixes{"STOKER_BUILD", "STOKER_CLUSTER", "STOKER_RIG_", "STOKER_TEST_"};
 
 std::string environment_name(std::string_view key) {
   std::string name(environment_prefix);
@@ -380,7 +392,7 @@ std::vector<SettingHelp> known_settings() {
   const Settings defaults;
   std::vector<SettingHelp> list;
   for (const Row& known : table()) {
-    list.push_back({known.key, known.get(defaults), known.accepted, known.help});
+    list.push_back({known.key, environment_name(known.key), known.get(defaults), known.accepted, known.help});
   }
   return list;
 }
@@ -412,6 +424,7 @@ std::vector<std::string> environment_warnings() {
     const std::string_view text(*entry);
     const std::string_view name = text.substr(0, text.find('='));
     if (!name.starts_with(environment_prefix) || name == file_variable ||
+        std::ranges::any_of(tool_prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); }) ||
         std::ranges::any_of(table(), [&](const Row& known) { return name == environment_name(known.key); })) {
       continue;
     }

@@ -49,6 +49,7 @@ using SettingText = std::pair<std::string_view, std::string_view>;
 // What help texts and documentation say about a setting.
 struct SettingHelp {
   std::string_view key;
+  std::string environment; // name of its environment variable
   std::string default_value;
   std::string accepted; // values and unit, in words
   std::string_view help;

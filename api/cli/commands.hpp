@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The subcommands of `stoker`. Each returns the exit code of the process.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stoker::cli {
+
+using SettingArguments = std::vector<std::pair<std::string, std::string>>;
+
+struct InfoOptions {
+  bool json = false;
+  bool settings_markdown = false;  // only the reference page of the settings
+  SettingArguments settings;       // as if passed in the call
+};
+int info(const InfoOptions& options);
+
+struct PlanOptions {
+  bool json = false;
+  int nodes = 1;
+  int ranks_per_node = 1;
+  int helpers_per_numa = 1;
+  std::string machine;   // hwloc synthetic description or XML file; empty: this machine
+  bool oversubscribe = false;
+  std::string launcher;  // hydra, openmpi, slurm; empty: all
+  std::string program = "./application";
+};
+int plan(const PlanOptions& options);
+
+struct DoctorOptions {
+  bool json = false;
+};
+int doctor(const DoctorOptions& options);
+
+} // namespace stoker::cli

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The last thing that `stoker doctor` looks at: an engine with the settings in effect, and whether exchanges through it
+// bring the right data.
+#include "api/cli/job_checks.hpp"
+
+#include "api/stoker.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stoker::cli {
+namespace {
+
+constexpr std::size_t words_per_pair = 8192; // 64 KiB: beyond what is staged anyway
+constexpr int epochs = 3;
+
+std::uint64_t word_of(int from, int to, int epoch, std::size_t index) {
+  return (static_cast<std::uint64_t>(from) << 48U) + (static_cast<std::uint64_t>(to) << 32U) +
+         (static_cast<std::uint64_t>(epoch) << 24U) + index;
+}
+
+Finding check_helpers(stoker_engine engine) {
+  stoker_engine_facts facts{};
+  facts.size = sizeof facts;
+  stoker_engine_get_facts(engine, &facts);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const bool carries = facts.helpers != 0 && facts.carrier == rank;
+  const std::array<int, 2> mine{carries ? 1 : 0, carries && facts.helper_reserved != 0 ? 1 : 0};
+  std::array<int, 2> sum{};
+  MPI_Allreduce(mine.data(), sum.data(), 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  const auto [helpers, reserved] = sum;
+  if (helpers == 0) {
+    return {"helper threads", Verdict::slow, "none: each rank progresses its requests inside stoker calls only, without overlap",
+            "MPI_THREAD_MULTIPLE and executor=auto or engine"};
+  }
+  if (reserved < helpers) {
+    return {"helper threads", Verdict::slow,
+            fmt::format("{} for {} domains; {} of them share their core with ranks", helpers, facts.domains, helpers - reserved),
+            "leave cores free of ranks: stoker plan says which and how; if there are none to spare, large messages "
+            "overlap all the same"};
+  }
+  return {"helper threads", Verdict::ok, fmt::format("{} for {} domains, each on a core free of ranks", helpers, facts.domains), ""};
+}
+
+// One persistent alltoall over buffers of the caller, with new data in each epoch. Returns what went wrong, or nothing, and
+// how the send buffer was reached.
+std::string exchange(stoker_engine engine, const MpiSession& session, std::uint64_t* send, std::uint64_t* recv,
+                     std::string& access) {
+  stoker_request request = STOKER_REQUEST_NULL;
+  const int count = words_per_pair;
+  if (stoker_alltoall_init(send, count, MPI_UINT64_T, recv, count, MPI_UINT64_T, MPI_COMM_WORLD, MPI_INFO_NULL, engine,
+                           &request) != STOKER_SUCCESS) {
+    return stoker_error_message();
+  }
+  std::string problem;
+  for (int epoch = 1; epoch <= epochs && problem.empty(); ++epoch) {
+    for (int peer = 0; peer < session.size(); ++peer) {
+      for (std::size_t i = 0; i < words_per_pair; ++i) {
+        const std::size_t at = static_cast<std::size_t>(peer) * words_per_pair + i;
+        send[at] = word_of(session.rank(), peer, epoch, i);
+        recv[at] = 0;
+      }
+    }
+    if (stoker_start(request) != STOKER_SUCCESS || stoker_wait(request) != STOKER_SUCCESS) {
+      problem = stoker_error_message();
+      break;
+    }
+    for (int peer = 0; peer < session.size() && problem.empty(); ++peer) {
+      for (std::size_t i = 0; i < words_per_pair; ++i) {
+        if (recv[static_cast<std::size_t>(peer) * words_per_pair + i] != word_of(peer, session.rank(), epoch, i)) {
+          problem = fmt::format("rank {} received wrong data from rank {} in epoch {}", session.rank(), peer, epoch);
+          break;
+        }
+      }
+    }
+  }
+  stoker_statistics statistics{};
+  statistics.size = sizeof statistics;
+  if (stoker_request_statistics(request, &statistics) == STOKER_SUCCESS) {
+    access = statistics.send_access;
+  }
+  stoker_request_free(&request);
+  return problem;
+}
+
+Finding check_exchange(stoker_engine engine, const MpiSession& session) {
+  const std::size_t words = words_per_pair * static_cast<std::size_t>(session.size());
+  std::vector<std::uint64_t> send(words);
+  std::vector<std::uint64_t> recv(words);
+  std::string private_access;
+  std::string problem = exchange(engine, session, send.data(), recv.data(), private_access);
+
+  // Taken by all ranks or by none, as the exchange is collective.
+  void* mapped_send = nullptr;
+  void* mapped_recv = nullptr;
+  const bool mine = stoker_alloc(engine, words * sizeof(std::uint64_t), &mapped_send) == STOKER_SUCCESS &&
+                    stoker_alloc(engine, words * sizeof(std::uint64_t), &mapped_recv) == STOKER_SUCCESS;
+  const std::string allocation = mine ? "" : stoker_error_message();
+  const int good = mine ? 1 : 0;
+  int everywhere = 0;
+  MPI_Allreduce(&good, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  std::string mapped_access;
+  if (everywhere == 1) {
+    const std::string second = exchange(engine, session, static_cast<std::uint64_t*>(mapped_send),
+                                        static_cast<std::uint64_t*>(mapped_recv), mapped_access);
+    problem = problem.empty() ? second : problem;
+  } else {
+    problem = allocation.empty() ? "stoker_alloc failed on another rank" : allocation;
+  }
+  stoker_dealloc(mapped_send);
+  stoker_dealloc(mapped_recv);
+
+  for (const std::string& theirs : gather(problem)) {
+    if (!theirs.empty()) {
+      return {"exchange", Verdict::fails, theirs, "run again with STOKER_LOG=debug; STOKER_ACCESS=staged needs the least of the system"};
+    }
+  }
+  return {"exchange", Verdict::ok,
+          fmt::format("alltoall of {} rank{}, 64 KiB a pair, is right; rank 0's buffers are reached by: {} (its own), {} "
+                      "(stoker_alloc)",
+                      session.size(), session.size() == 1 ? "" : "s", private_access, mapped_access),
+          ""};
+}
+
+} // namespace
+
+Findings check_engine(const MpiSession& session) {
+  stoker_engine engine = STOKER_ENGINE_NULL;
+  if (stoker_engine_create(MPI_COMM_WORLD, nullptr, 0, &engine) != STOKER_SUCCESS) {
+    return {{"engine", Verdict::fails, stoker_error_message(), "as the message says"}};
+  }
+  Findings findings{check_helpers(engine), check_exchange(engine, session)};
+  stoker_engine_destroy(&engine);
+  return findings;
+}
+
+} // namespace stoker::cli

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What `stoker info` tells about the running job: where its ranks are, their helpers, and how their memory is reached.
+#pragma once
+
+#include "api/cli/mpi_session.hpp"
+#include "engine/settings.hpp"
+#include "topology/machine.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <span>
+
+namespace stoker::cli {
+
+// Collective over MPI_COMM_WORLD; creates an engine for the time of the call. Rank 0 gets a list of nodes with their domains
+// and ranks, the others nothing. Throws on all ranks when there can be no engine.
+[[nodiscard]] nlohmann::ordered_json gather_job(const MpiSession& session, const topology::Machine& machine,
+                                                const engine::Settings& settings,
+                                                std::span<const engine::SettingText> call_settings);
+
+} // namespace stoker::cli

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "api/cli/mpi_session.hpp"
+
+#include <array>
+#include <cstddef>
+#include <numeric>
+#include <sstream>
+
+namespace stoker::cli {
+namespace {
+
+// The rest of the line that begins with `key`, without leading blanks.
+std::string value_after(const std::string& text, const std::string& key) {
+  const auto at = text.find(key);
+  if (at == std::string::npos) {
+    return {};
+  }
+  const auto begin = text.find_first_not_of(" \t", at + key.size());
+  return begin == std::string::npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
+}
+
+} // namespace
+
+const char* thread_level_name(int level) {
+  switch (level) {
+  case MPI_THREAD_SINGLE: return "MPI_THREAD_SINGLE";
+  case MPI_THREAD_FUNNELED: return "MPI_THREAD_FUNNELED";
+  case MPI_THREAD_SERIALIZED: return "MPI_THREAD_SERIALIZED";
+  case MPI_THREAD_MULTIPLE: return "MPI_THREAD_MULTIPLE";
+  default: return "an unknown thread level";
+  }
+}
+
+std::string mpi_library() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> buffer{};
+  int length = 0;
+  MPI_Get_library_version(buffer.data(), &length);
+  const std::string text(buffer.data());
+  if (text.starts_with("MPICH")) {
+    const std::string device = value_after(text, "MPICH Device:");
+    return "MPICH " + value_after(text, "MPICH Version:") + (device.empty() ? "" : " (" + device + ")");
+  }
+  if (text.starts_with("Open MPI v")) {
+    return "Open MPI " + text.substr(10, text.find_first_of(", ", 10) - 10);
+  }
+  return text.substr(0, text.find('\n'));
+}
+
+std::vector<std::string> gather(const std::string& text) {
+  int rank = 0;
+  int size = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const int length = static_cast<int>(text.size());
+  std::vector<int> lengths(rank == 0 ? static_cast<std::size_t>(size) : 0);
+  MPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
+  std::vector<int> offsets(lengths.size());
+  std::exclusive_scan(lengths.begin(), lengths.end(), offsets.begin(), 0);
+  std::string all(lengths.empty() ? 0 : static_cast<std::size_t>(offsets.back() + lengths.back()), '\0');
+  MPI_Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR, 0, MPI_COMM_WORLD);
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    texts.push_back(all.substr(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(lengths[i])));
+  }
+  return texts;
+}
+
+int broadcast(int value) {
+  MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  return value;
+}
+
+} // namespace stoker::cli
