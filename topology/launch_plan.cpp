@@ -20,6 +20,8 @@ struct DomainCores {
   [[nodiscard]] int cores() const { return static_cast<int>(cpus.size()); }
   // The most ranks r for which r + min(helpers, r) cores are there: a domain has no more helpers than ranks.
   [[nodiscard]] int capacity(int helpers) const { return std::max(cores() - helpers, cores() / 2); }
+  // Any number of ranks may share what this many helpers leave.
+  [[nodiscard]] bool can_share(int helpers) const { return cores() > helpers; }
 };
 
 std::vector<DomainCores> usable_cores(const Machine& machine) {
@@ -63,15 +65,15 @@ void check(const LaunchRequest& request) {
   positive(request.cores_per_domain, "the number of helper cores per NUMA domain");
 }
 
-[[noreturn]] void refuse(const Machine& machine, const LaunchRequest& request, int cores, int capacity) {
-  std::string advice;
+[[noreturn]] void refuse(const Machine& machine, const LaunchRequest& request, int cores, int capacity, bool can_share) {
+  std::string advice = "What works: STOKER_RESERVE=none, where helpers share their cores with ranks";
   if (capacity > 0) {
     const int ranks = request.nodes * request.ranks_per_node;
-    advice = fmt::format("What works: {} per node at most, so {} for {} in all; or more ranks than cores, which share them "
-                         "(oversubscribe)",
-                         plural(capacity, "rank"), plural((ranks + capacity - 1) / capacity, "node"), plural(ranks, "rank"));
-  } else {
-    advice = "What works: STOKER_RESERVE=none, where helpers share their cores with ranks";
+    advice = fmt::format("What works: {} per node at most, so {} for {} in all", plural(capacity, "rank"),
+                         plural((ranks + capacity - 1) / capacity, "node"), plural(ranks, "rank"));
+  }
+  if (can_share && !request.oversubscribe) {
+    advice += "; or more ranks than cores, which share them (oversubscribe)";
   }
   if (machine.has_smt()) {
     advice += fmt::format("; or STOKER_RESERVE=smt, where helpers use the second hardware thread of the ranks' cores, with up "
@@ -119,12 +121,11 @@ void place_bound(LaunchPlan& plan, std::vector<DomainCores> domains, const Launc
 void place_oversubscribed(LaunchPlan& plan, const std::vector<DomainCores>& domains, const LaunchRequest& request) {
   CpuSet shared;
   for (const DomainCores& domain : domains) {
-    if (domain.cores() > 1) {
-      const int helpers = std::min(request.cores_per_domain, domain.cores() - 1);
-      for (int c = 0; c < domain.cores() - helpers; ++c) {
+    if (domain.can_share(request.cores_per_domain)) {
+      for (int c = 0; c < domain.cores() - request.cores_per_domain; ++c) {
         shared |= CpuSet(domain.cpus[static_cast<std::size_t>(c)]);
       }
-      take_helpers(plan, domain, helpers);
+      take_helpers(plan, domain, request.cores_per_domain);
     }
   }
   plan.rank_cpus.assign(static_cast<std::size_t>(request.ranks_per_node), shared);
@@ -187,8 +188,10 @@ LaunchPlan plan_launch(const Machine& machine, const LaunchRequest& request) {
   const int cores = sum([](const DomainCores& d) { return d.cores(); });
   const int capacity = sum([&](const DomainCores& d) { return d.capacity(request.cores_per_domain); });
   const bool oversubscribed = request.ranks_per_node > capacity;
-  if (oversubscribed && (!request.oversubscribe || capacity == 0)) {
-    refuse(machine, request, cores, capacity);
+  const bool can_share = std::any_of(domains.begin(), domains.end(),
+                                     [&](const DomainCores& d) { return d.can_share(request.cores_per_domain); });
+  if (oversubscribed && !(request.oversubscribe && can_share)) {
+    refuse(machine, request, cores, capacity, can_share);
   }
 
   LaunchPlan plan;
