@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The ways to carry out an exchange: see operation.hpp.
+#include "bench/operation.hpp"
+
+#include <mpi.h>
+
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#endif
+
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+// Persistent collectives by the name that the library has for them.
+#if MPI_VERSION >= 4
+#define BENCH_ALLTOALL_INIT MPI_Alltoall_init
+#define BENCH_ALLTOALLV_INIT MPI_Alltoallv_init
+#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
+#define BENCH_ALLTOALL_INIT MPIX_Alltoall_init
+#define BENCH_ALLTOALLV_INIT MPIX_Alltoallv_init
+#endif
+
+namespace stoker::bench {
+
+namespace {
+
+class MpiBlocking final : public Operation {
+public:
+  explicit MpiBlocking(const Exchange& exchange) : x_(exchange) {}
+  void start() override {
+    if (x_.collective() == Collective::alltoall) {
+      MPI_Alltoall(x_.send().data(), x_.count(), MPI_BYTE, x_.recv().data(), x_.count(), MPI_BYTE, x_.comm());
+    } else {
+      MPI_Alltoallv(x_.send().data(), x_.counts(), x_.displs(), MPI_BYTE, x_.recv().data(), x_.counts(), x_.displs(),
+                    MPI_BYTE, x_.comm());
+    }
+  }
+  bool test() override { return true; }
+  void wait() override {}
+  [[nodiscard]] std::string name() const override { return "mpi-blocking"; }
+
+private:
+  const Exchange& x_;
+};
+
+// Holds the request of a nonblocking or persistent operation.
+class MpiRequest : public Operation {
+public:
+  MpiRequest() = default;
+  MpiRequest(const MpiRequest&) = delete;
+  MpiRequest& operator=(const MpiRequest&) = delete;
+  ~MpiRequest() override {
+    if (request_ != MPI_REQUEST_NULL) {
+      MPI_Request_free(&request_);
+    }
+  }
+  bool test() override {
+    int flag = 0;
+    MPI_Test(&request_, &flag, MPI_STATUS_IGNORE);
+    return flag != 0;
+  }
+  void wait() override { MPI_Wait(&request_, MPI_STATUS_IGNORE); }
+
+protected:
+  MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
+class MpiNonblocking final : public MpiRequest {
+public:
+  explicit MpiNonblocking(const Exchange& exchange) : x_(exchange) {}
+  void start() override {
+    if (x_.collective() == Collective::alltoall) {
+      MPI_Ialltoall(x_.send().data(), x_.count(), MPI_BYTE, x_.recv().data(), x_.count(), MPI_BYTE, x_.comm(),
+                    &request_);
+    } else {
+      MPI_Ialltoallv(x_.send().data(), x_.counts(), x_.displs(), MPI_BYTE, x_.recv().data(), x_.counts(), x_.displs(),
+                     MPI_BYTE, x_.comm(), &request_);
+    }
+  }
+  [[nodiscard]] std::string name() const override { return "mpi-nonblocking"; }
+
+private:
+  const Exchange& x_;
+};
+
+#ifdef BENCH_ALLTOALL_INIT
+class MpiPersistent final : public MpiRequest {
+public:
+  explicit MpiPersistent(const Exchange& x) {
+    if (x.collective() == Collective::alltoall) {
+      BENCH_ALLTOALL_INIT(x.send().data(), x.count(), MPI_BYTE, x.recv().data(), x.count(), MPI_BYTE, x.comm(),
+                          MPI_INFO_NULL, &request_);
+    } else {
+      BENCH_ALLTOALLV_INIT(x.send().data(), x.counts(), x.displs(), MPI_BYTE, x.recv().data(), x.counts(), x.displs(),
+                           MPI_BYTE, x.comm(), MPI_INFO_NULL, &request_);
+    }
+  }
+  void start() override { MPI_Start(&request_); }
+  [[nodiscard]] std::string name() const override { return "mpi-persistent"; }
+};
+#endif
+
+class StokerPersistent final : public Operation {
+public:
+  StokerPersistent(const Exchange& x, Engine& engine, const std::string& executor, const std::string& algorithm) {
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "stoker_executor", executor.c_str());
+    if (!algorithm.empty()) {
+      MPI_Info_set(info, "stoker_algorithm", algorithm.c_str());
+    }
+    const std::span<const std::byte> send = x.send();
+    if (x.collective() == Collective::alltoall) {
+      request_ = engine.alltoall_init(send, x.recv(), x.comm(), info);
+    } else {
+      const std::vector<MPI_Count> counts(x.counts(), x.counts() + x.ranks());
+      const std::vector<MPI_Aint> displs(x.displs(), x.displs() + x.ranks());
+      request_ = engine.alltoallv_init<std::byte>(send, counts, displs, x.recv(), counts, displs, x.comm(), info);
+    }
+    MPI_Info_free(&info);
+    if (name() != executor) {
+      throw std::runtime_error("executor " + executor + " was asked for, and the engine chose " + name());
+    }
+  }
+  void start() override { request_.start(); }
+  bool test() override { return request_.test(); }
+  void wait() override { request_.wait(); }
+  [[nodiscard]] std::string name() const override { return request_.statistics().executor; }
+  [[nodiscard]] std::string algorithm() const override { return request_.statistics().algorithm; }
+  [[nodiscard]] bool needs_helpers() const override { return name() == "engine"; }
+
+private:
+  Request request_;
+};
+
+} // namespace
+
+std::unique_ptr<Operation> mpi_blocking(const Exchange& exchange) { return std::make_unique<MpiBlocking>(exchange); }
+
+std::unique_ptr<Operation> mpi_nonblocking(const Exchange& exchange) {
+  return std::make_unique<MpiNonblocking>(exchange);
+}
+
+std::unique_ptr<Operation> mpi_persistent([[maybe_unused]] const Exchange& exchange) {
+#ifdef BENCH_ALLTOALL_INIT
+  return std::make_unique<MpiPersistent>(exchange);
+#else
+  return nullptr;
+#endif
+}
+
+std::unique_ptr<Operation> stoker_persistent(const Exchange& exchange, Engine& engine, const std::string& executor,
+                                             const std::string& algorithm) {
+  return std::make_unique<StokerPersistent>(exchange, engine, executor, algorithm);
+}
+
+void validate(Operation& operation, Exchange& exchange) {
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    exchange.fill(epoch);
+    MPI_Barrier(exchange.comm());
+    operation.run();
+    exchange.check(epoch, operation.name());
+  }
+}
+
+} // namespace stoker::bench

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The ways to carry out one exchange, in one shape: begin, perhaps poll, finish. The blocking call does all in start.
+#pragma once
+
+#include "bench/exchange.hpp"
+
+#include <memory>
+#include <string>
+
+namespace stoker::bench {
+
+class Operation {
+public:
+  virtual ~Operation() = default;
+  virtual void start() = 0;
+  // True when complete; then wait is not called any more.
+  virtual bool test() = 0;
+  virtual void wait() = 0;
+  // What the reports call it: "mpi-blocking", "mpi-nonblocking", "mpi-persistent", "engine", "inline".
+  [[nodiscard]] virtual std::string name() const = 0;
+  [[nodiscard]] virtual std::string algorithm() const { return "mpi"; }
+  // Runs on the engine's helpers, which must not be paused.
+  [[nodiscard]] virtual bool needs_helpers() const { return false; }
+
+  void run() {
+    start();
+    wait();
+  }
+};
+
+// All of them are collective and keep a reference to the exchange.
+std::unique_ptr<Operation> mpi_blocking(const Exchange& exchange);
+std::unique_ptr<Operation> mpi_nonblocking(const Exchange& exchange);
+// Null where the MPI library has no persistent collectives.
+std::unique_ptr<Operation> mpi_persistent(const Exchange& exchange);
+// `executor`: "engine" or "inline"; an empty algorithm leaves the choice to stoker.
+std::unique_ptr<Operation> stoker_persistent(const Exchange& exchange, Engine& engine, const std::string& executor,
+                                             const std::string& algorithm);
+
+// Three epochs, each with new data and poisoned outputs; throws when data are wrong.
+void validate(Operation& operation, Exchange& exchange);
+
+} // namespace stoker::bench

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Points of a benchmark: see points.hpp.
+#include "bench/points.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace stoker::bench {
+
+void PointOptions::add_to(CLI::App& app) {
+  app.add_option("--collective", collectives, "which exchanges")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"alltoall", "alltoallv"}))
+      ->capture_default_str();
+  app.add_option("--bytes", bytes, "sizes per pair of ranks; K and M are powers of 1024")
+      ->delimiter(',')
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  app.add_option("--executors", executors, "stoker's executors to measure; none: the MPI library alone")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"engine", "inline", "none"}))
+      ->capture_default_str();
+  app.add_option("--algorithm", algorithm, "stoker's algorithm; its own choice when not given");
+  app.add_option("--buffers", buffers, "memory for everybody's buffers: ordinary heap, or stoker_alloc's")
+      ->check(CLI::IsMember({"heap", "mapped"}))
+      ->capture_default_str();
+  app.add_flag("--validate", validate_always, "check the data of every timed region, not only once per point");
+}
+
+Point::Point(Session& session, const PointOptions& options, Collective collective, std::uint64_t bytes, Engine* engine)
+    : options_(options), engine_(engine), helpers_(engine),
+      exchange_(session.comm(), collective, bytes, options.buffers == "mapped" ? engine : nullptr) {}
+
+Operation* Point::add(std::unique_ptr<Operation> operation) {
+  if (operation == nullptr) {
+    return nullptr;
+  }
+  helpers_.set(operation->needs_helpers());
+  validate(*operation, exchange_);
+  operations_.push_back(std::move(operation));
+  return operations_.back().get();
+}
+
+std::vector<Operation*> Point::add_stoker() {
+  std::vector<Operation*> added;
+  if (engine_ != nullptr) {
+    for (const std::string& executor : options_.executors) {
+      helpers_.set(true);
+      added.push_back(add(stoker_persistent(exchange_, *engine_, executor, options_.algorithm)));
+    }
+  }
+  return added;
+}
+
+Variant Point::variant(Operation* operation, std::function<void()> body) {
+  const bool running = operation != nullptr && operation->needs_helpers();
+  Variant variant;
+  variant.body = std::move(body);
+  if (options_.validate_always && operation != nullptr) {
+    variant.enter = [this, running] {
+      helpers_.set(running);
+      exchange_.fill(++epoch_);
+    };
+    variant.leave = [this, operation] { exchange_.check(epoch_, operation->name()); };
+  } else {
+    variant.enter = [this, running] { helpers_.set(running); };
+  }
+  return variant;
+}
+
+void for_each_point(Session& session, const PointOptions& options, std::vector<std::string> columns,
+                    const std::function<void(Point&)>& visit) {
+  const auto has = [&](const char* executor) {
+    return std::find(options.executors.begin(), options.executors.end(), executor) != options.executors.end();
+  };
+  std::optional<Engine> engine;
+  if (!has("none")) {
+    engine.emplace(session.make_engine(has("engine") ? "engine" : "inline"));
+    session.describe(*engine);
+  } else if (options.buffers == "mapped") {
+    throw std::invalid_argument("--buffers mapped needs an engine: --executors must not be none");
+  }
+  session.report().constant("buffers", options.buffers);
+  session.report().note(
+      fmt::format("buffers: {}; data checked {}", options.buffers,
+                  options.validate_always ? "after every timed region" : "before each point's timing"));
+  session.report().table(std::move(columns));
+  for (const std::string& name : options.collectives) {
+    for (const std::uint64_t bytes : options.bytes) {
+      Point point(session, options, name == "alltoall" ? Collective::alltoall : Collective::alltoallv, bytes,
+                  engine ? &*engine : nullptr);
+      visit(point);
+    }
+  }
+}
+
+} // namespace stoker::bench
