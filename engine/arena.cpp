@@ -34,13 +34,9 @@ constexpr std::uint64_t granularity = 64; // a cache line: blocks of different o
 constexpr std::uint64_t smallest_fallback = std::uint64_t{64} << 20;
 constexpr std::uint64_t large_block = std::uint64_t{1} << 20;
 
-std::uint64_t page_size() {
-  return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
+std::uint64_t page_size() { return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
 
-std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
+std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 std::string megabytes(std::uint64_t bytes) {
   return fmt::format("{} bytes ({:.1f} MiB)", bytes, static_cast<double>(bytes) / (1 << 20));
@@ -71,8 +67,9 @@ void reserve_memory(std::byte* begin, std::uint64_t bytes, std::uint64_t arena_b
   }
   // A kernel before 5.14 does not know the advice; there the pages come with the first touch.
   if (madvise(begin, bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {
-    throw Error(Code::resource, fmt::format("shared memory: the system has no room for {} (setting arena_bytes is {}): {}",
-                                            megabytes(bytes), arena_bytes, std::strerror(errno)));
+    throw Error(Code::resource,
+                fmt::format("shared memory: the system has no room for {} (setting arena_bytes is {}): {}",
+                            megabytes(bytes), arena_bytes, std::strerror(errno)));
   }
 }
 
@@ -168,9 +165,7 @@ Arena::Arena(const ArenaOptions& options) {
   insert_free(round_up(sizeof(ArenaHeader), granularity), bytes - round_up(sizeof(ArenaHeader), granularity));
 }
 
-Arena::~Arena() {
-  close_descriptor();
-}
+Arena::~Arena() { close_descriptor(); }
 
 ArenaDescriptor Arena::descriptor() const {
   const auto* header = at<ArenaHeader>(0);
@@ -201,7 +196,8 @@ void Arena::erase_free(std::map<std::uint64_t, std::uint64_t>::iterator block) {
 
 std::uint64_t Arena::allocate(std::uint64_t bytes, std::uint64_t alignment) {
   if (!std::has_single_bit(alignment) || alignment > page_size()) {
-    throw Error(Code::argument, fmt::format("shared memory: alignment {} is not a power of two of at most a page", alignment));
+    throw Error(Code::argument,
+                fmt::format("shared memory: alignment {} is not a power of two of at most a page", alignment));
   }
   const std::lock_guard lock(mutex_);
   const std::uint64_t size = bytes <= this->bytes() ? round_up(std::max<std::uint64_t>(bytes, 1), granularity) : bytes;
@@ -227,11 +223,12 @@ std::uint64_t Arena::allocate(std::uint64_t bytes, std::uint64_t alignment) {
     bytes_in_use_ += size;
     return offset;
   }
-  throw Error(Code::resource,
-              fmt::format("shared memory exhausted: {} requested, {} in use, largest free block {}, arena {}; raise the "
-                          "setting arena_bytes",
-                          megabytes(bytes), megabytes(bytes_in_use_),
-                          megabytes(free_by_size_.empty() ? 0 : free_by_size_.rbegin()->first), megabytes(this->bytes())));
+  throw Error(
+      Code::resource,
+      fmt::format("shared memory exhausted: {} requested, {} in use, largest free block {}, arena {}; raise the "
+                  "setting arena_bytes",
+                  megabytes(bytes), megabytes(bytes_in_use_),
+                  megabytes(free_by_size_.empty() ? 0 : free_by_size_.rbegin()->first), megabytes(this->bytes())));
 }
 
 void Arena::deallocate(std::uint64_t offset) {
@@ -272,31 +269,34 @@ MappedArena MappedArena::attach(const ArenaDescriptor& descriptor, std::uint64_t
   if (file.get() < 0) {
     const int error = errno;
     if (error == ENOENT) {
-      throw Error(Code::peer_lost, fmt::format("shared memory: {} is not there: the process has ended, or lives in another "
-                                               "PID namespace (run the ranks of a node in one container)",
-                                               path));
+      throw Error(Code::peer_lost,
+                  fmt::format("shared memory: {} is not there: the process has ended, or lives in another "
+                              "PID namespace (run the ranks of a node in one container)",
+                              path));
     }
-    throw Error(Code::access, fmt::format("shared memory: {} cannot be opened: {}; the ranks of a node must belong to one "
-                                          "user and be dumpable (/proc must be mounted)",
-                                          path, std::strerror(error)));
+    throw Error(Code::access,
+                fmt::format("shared memory: {} cannot be opened: {}; the ranks of a node must belong to one "
+                            "user and be dumpable (/proc must be mounted)",
+                            path, std::strerror(error)));
   }
   struct stat status {};
   if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
       static_cast<std::uint64_t>(status.st_size) != descriptor.bytes || descriptor.bytes < sizeof(ArenaHeader)) {
-    throw Error(Code::mismatch, fmt::format("shared memory: {} holds {} bytes, expected an arena of {}", path, status.st_size,
-                                            descriptor.bytes));
+    throw Error(Code::mismatch, fmt::format("shared memory: {} holds {} bytes, expected an arena of {}", path,
+                                            status.st_size, descriptor.bytes));
   }
   void* base = mmap(nullptr, descriptor.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
   if (base == MAP_FAILED) {
-    throw Error(Code::resource, fmt::format("shared memory: cannot map {} of process {} (lower the setting arena_bytes): {}",
-                                            megabytes(descriptor.bytes), descriptor.pid, std::strerror(errno)));
+    throw Error(Code::resource,
+                fmt::format("shared memory: cannot map {} of process {} (lower the setting arena_bytes): {}",
+                            megabytes(descriptor.bytes), descriptor.pid, std::strerror(errno)));
   }
   Mapping mapping(base, descriptor.bytes);
   const ArenaHeader& header = *mapping.at<const ArenaHeader>(0);
   const auto expect = [&](const char* field, std::uint64_t found, std::uint64_t expected) {
     if (found != expected) {
-      throw Error(Code::mismatch, fmt::format("shared memory: header of {}: {} is {:#x}, expected {:#x}", path, field, found,
-                                              expected));
+      throw Error(Code::mismatch, fmt::format("shared memory: header of {}: {} is {:#x}, expected {:#x}", path, field,
+                                              found, expected));
     }
   };
   expect("magic", header.magic, ArenaHeader::magic_value);

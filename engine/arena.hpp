@@ -33,14 +33,16 @@ struct ArenaDescriptor {
   std::uint64_t bytes = 0;
   std::uint64_t identity = 0;
 };
-static_assert(std::is_trivially_copyable_v<ArenaDescriptor> && std::has_unique_object_representations_v<ArenaDescriptor>);
+static_assert(std::is_trivially_copyable_v<ArenaDescriptor> &&
+              std::has_unique_object_representations_v<ArenaDescriptor>);
 
 // A shared mapping, unmapped at the end. Where it lies differs between processes; offsets mean the same in all of them.
 class Mapping {
 public:
   Mapping() = default;
   Mapping(void* base, std::uint64_t bytes) : base_(static_cast<std::byte*>(base)), bytes_(bytes) {}
-  Mapping(Mapping&& other) noexcept : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Mapping(Mapping&& other) noexcept
+      : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
   Mapping& operator=(Mapping&& other) noexcept;
   ~Mapping();
 
@@ -87,7 +89,9 @@ public:
   [[nodiscard]] const Mapping& mapping() const { return mapping_; }
   [[nodiscard]] std::byte* base() const { return mapping_.base(); }
   [[nodiscard]] std::uint64_t bytes() const { return mapping_.bytes(); }
-  [[nodiscard]] bool contains(const void* pointer, std::uint64_t length) const { return mapping_.contains(pointer, length); }
+  [[nodiscard]] bool contains(const void* pointer, std::uint64_t length) const {
+    return mapping_.contains(pointer, length);
+  }
   [[nodiscard]] std::uint64_t offset_of(const void* pointer) const { return mapping_.offset_of(pointer); }
   template <class T>
   [[nodiscard]] T* at(std::uint64_t offset) const {
@@ -127,7 +131,9 @@ public:
   [[nodiscard]] const Mapping& mapping() const { return mapping_; }
   [[nodiscard]] std::byte* base() const { return mapping_.base(); }
   [[nodiscard]] std::uint64_t bytes() const { return mapping_.bytes(); }
-  [[nodiscard]] bool contains(const void* pointer, std::uint64_t length) const { return mapping_.contains(pointer, length); }
+  [[nodiscard]] bool contains(const void* pointer, std::uint64_t length) const {
+    return mapping_.contains(pointer, length);
+  }
   [[nodiscard]] std::uint64_t offset_of(const void* pointer) const { return mapping_.offset_of(pointer); }
   template <class T>
   [[nodiscard]] T* at(std::uint64_t offset) const {

@@ -49,7 +49,7 @@ public:
   void sleep(Ready has_work, std::optional<std::chrono::nanoseconds> timeout) {
     sleepers_.fetch_add(1, std::memory_order_relaxed);
     const std::uint32_t seen = rings_.load(std::memory_order_acquire); // pairs with the fetch_add in ring()
-    std::atomic_thread_fence(std::memory_order_seq_cst);                       // pairs with the one in ring()
+    std::atomic_thread_fence(std::memory_order_seq_cst);               // pairs with the one in ring()
     if (!has_work()) {
       timespec limit{};
       if (timeout) {

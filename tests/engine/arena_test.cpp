@@ -304,7 +304,9 @@ TEST_F(ArenaTest, FreeListAgreesWithAShadowMap) {
   std::vector<char> shadow(bytes / 64, 0); // per cache line: in use
   std::fill_n(shadow.begin(), (sizeof(ArenaHeader) + 63) / 64, char{1});
   std::mt19937 random(20);
-  const auto pick = [&](std::uint64_t below) { return std::uniform_int_distribution<std::uint64_t>(0, below - 1)(random); };
+  const auto pick = [&](std::uint64_t below) {
+    return std::uniform_int_distribution<std::uint64_t>(0, below - 1)(random);
+  };
   std::uint64_t in_use = 0;
   std::uint64_t exhausted = 0;
   const auto free_one = [&](std::size_t index) {

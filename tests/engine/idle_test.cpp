@@ -15,9 +15,9 @@
 
 namespace stoker::engine {
 
-// Found by gtest in the type's own namespace.
-static void PrintTo(const Action& action, std::ostream* out) {
-  *out << "kind " << static_cast<int>(action.kind) << ", nap " << action.nap_ns << " ns";
+// For the messages of failed expectations; looked up in the type's own namespace.
+static std::ostream& operator<<(std::ostream& out, const Action& action) {
+  return out << "kind " << static_cast<int>(action.kind) << ", nap " << action.nap_ns << " ns";
 }
 
 namespace {
@@ -88,12 +88,14 @@ TEST_F(IdleTest, ReservedCoreSpinsLongerThanASharedOne) {
                {2'500, false, {Kind::nap, 5'000}},
                {8'000, false, {Kind::nap, 10'000}}});
   // A nap is never longer than the setting, also where that is shorter than the first nap.
-  run(IdleLimits::shared(0, 3), {{0, true, {Kind::poll, 0}}, {1, false, {Kind::nap, 3'000}}, {2, false, {Kind::nap, 3'000}}});
+  run(IdleLimits::shared(0, 3),
+      {{0, true, {Kind::poll, 0}}, {1, false, {Kind::nap, 3'000}}, {2, false, {Kind::nap, 3'000}}});
 }
 
 TEST_F(IdleTest, WithoutNapsItYields) {
   for (const IdleLimits& limits : {IdleLimits::reserved(1, 0), IdleLimits::shared(1, 0)}) {
-    run(limits, {{0, true, {Kind::poll, 0}}, {1'000'000, false, {Kind::yield, 0}}, {2'000'000, false, {Kind::yield, 0}}});
+    run(limits,
+        {{0, true, {Kind::poll, 0}}, {1'000'000, false, {Kind::yield, 0}}, {2'000'000, false, {Kind::yield, 0}}});
   }
 }
 

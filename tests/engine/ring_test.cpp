@@ -118,7 +118,12 @@ TEST_F(Ring, SumsAgreeBetweenProcesses) {
   std::uint64_t received = 0;
   std::uint64_t sum = 0;
   while (received < count) {
-    if (ring->drain([&](Submission s) { sum += s.block + s.epoch; ++received; }, 32) == 0) {
+    if (ring->drain(
+            [&](Submission s) {
+              sum += s.block + s.epoch;
+              ++received;
+            },
+            32) == 0) {
       std::this_thread::yield();
     }
   }
