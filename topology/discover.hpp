@@ -14,7 +14,7 @@
 namespace stoker::topology {
 
 struct DiscoverOptions {
-  std::string machine;         // hwloc synthetic description or path of an XML file; empty: the real machine
+  std::string machine = "";    // what the Machine was made from: an hwloc synthetic description, an XML file, or the real one
   int ranks_per_node = 0;      // >0: pretend that every so many consecutive ranks form a node
   DomainKind domains = DomainKind::numa;
   int threads_per_domain = 1;  // each domain is cut into up to so many, by consecutive ranks; each gets a helper

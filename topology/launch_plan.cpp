@@ -80,7 +80,7 @@ void check(const LaunchRequest& request) {
                           "to {} per node",
                           plural(cores, "rank"));
   }
-  throw TopologyError(fmt::format("plan: {} per node do not fit: a node has {} in {}, and {} in each of them for helpers "
+  throw TopologyError(fmt::format("plan: no room for {} per node: a node has {} in {}, and {} in each of them for helpers "
                                   "leaves room for {}. {}.",
                                   plural(request.ranks_per_node, "rank"), plural(cores, "core"),
                                   plural(static_cast<int>(machine.numa_domains().size()), "NUMA domain"),

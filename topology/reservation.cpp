@@ -298,9 +298,9 @@ private:
     static constexpr std::string_view otherwise = "reserve=auto or best_effort=1 shares instead of failing";
     const std::vector<int> unbound = unbound_ranks();
     if (!unbound.empty()) {
-      return fmt::format("{} not bound to cores: 'stoker plan' prints launch lines that bind ranks and leave cores to "
-                         "helpers (mpiexec -bind-to user:..., mpirun --bind-to cpu-list:ordered, srun --cpu-bind=map_cpu:...); {}",
-                         text_of(unbound) + (unbound.size() == 1 ? " is" : " are"), otherwise);
+      return fmt::format("Not bound to cores: {}; 'stoker plan' prints launch lines that bind ranks and leave cores to helpers "
+                         "(mpiexec -bind-to user:..., mpirun --bind-to cpu-list:ordered, srun --cpu-bind=map_cpu:...); {}",
+                         text_of(unbound), otherwise);
     }
     const CpuSet free = free_cpus();
     if (free.empty()) {

@@ -74,19 +74,19 @@ TEST(LaunchPlan, SeveralHelpersPerDomain) {
 
 TEST(LaunchPlan, TooManyRanksAreRefusedWithWhatWorks) {
   EXPECT_EQ(error_of("core:2 pu:1", {.nodes = 3, .ranks_per_node = 2}),
-            "plan: 2 ranks per node do not fit: a node has 2 cores in 1 NUMA domain, and 1 in each of them for helpers leaves "
+            "plan: no room for 2 ranks per node: a node has 2 cores in 1 NUMA domain, and 1 in each of them for helpers leaves "
             "room for 1 rank. What works: 1 rank per node at most, so 6 nodes for 6 ranks in all; or more ranks than cores, "
             "which share them (oversubscribe).");
   EXPECT_EQ(error_of("core:1 pu:1", {.ranks_per_node = 1}),
-            "plan: 1 rank per node do not fit: a node has 1 core in 1 NUMA domain, and 1 in each of them for helpers leaves "
+            "plan: no room for 1 rank per node: a node has 1 core in 1 NUMA domain, and 1 in each of them for helpers leaves "
             "room for 0 ranks. What works: STOKER_RESERVE=none, where helpers share their cores with ranks.");
   EXPECT_NE(error_of("core:2 pu:2", {.ranks_per_node = 2})
                 .find("; or STOKER_RESERVE=smt, where helpers use the second hardware thread of the ranks' cores, with up to 2 "
                       "ranks per node."),
             std::string::npos);
-  EXPECT_NE(error_of("core:1 pu:1", {.ranks_per_node = 1, .oversubscribe = true}).find("do not fit"), std::string::npos);
+  EXPECT_NE(error_of("core:1 pu:1", {.ranks_per_node = 1, .oversubscribe = true}).find("no room for"), std::string::npos);
   EXPECT_EQ(error_of("core:2 pu:1", {.ranks_per_node = 2, .cores_per_domain = 2, .oversubscribe = true}),
-            "plan: 2 ranks per node do not fit: a node has 2 cores in 1 NUMA domain, and 2 in each of them for helpers leaves "
+            "plan: no room for 2 ranks per node: a node has 2 cores in 1 NUMA domain, and 2 in each of them for helpers leaves "
             "room for 1 rank. What works: 1 rank per node at most, so 2 nodes for 2 ranks in all.");
 }
 

@@ -125,7 +125,7 @@ TEST(Reserve, ListThatCannotBeHad) {
             "reserve=list:1 cannot be had: rank 1 may run on CPU 1. No core is free of ranks: start fewer ranks per node "
             "('stoker plan' prints launch lines); reserve=auto or best_effort=1 shares instead of failing");
   EXPECT_EQ(error_of({one_numa, {"", ""}, "list:3"}),
-            "reserve=list:3 cannot be had: ranks 0, 1 may run on CPU 3. ranks 0, 1 are not bound to cores: 'stoker plan' prints "
+            "reserve=list:3 cannot be had: ranks 0, 1 may run on CPU 3. Not bound to cores: ranks 0, 1; 'stoker plan' prints "
             "launch lines that bind ranks and leave cores to helpers (mpiexec -bind-to user:..., mpirun --bind-to "
             "cpu-list:ordered, srun --cpu-bind=map_cpu:...); reserve=auto or best_effort=1 shares instead of failing");
   EXPECT_NE(error_of({one_numa, {"0"}, "list:3-4"}).find("CPU 4 does not exist; this machine has 0-3."), std::string::npos);
