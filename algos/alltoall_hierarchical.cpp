@@ -193,13 +193,12 @@ private:
   const topology::Layout& layout_;
   int node_;
   Builder builder_;
-  std::vector<std::optional<StepId>> departed_; // by node: the step that takes this rank's blocks for it out of its buffer
+  // By node: the step that takes this rank's blocks for it out of its buffer.
+  std::vector<std::optional<StepId>> departed_;
 };
 
 } // namespace
 
-Program compile_hierarchical(const Exchange& exchange) {
-  return Hierarchical(exchange).compile();
-}
+Program compile_hierarchical(const Exchange& exchange) { return Hierarchical(exchange).compile(); }
 
 } // namespace stoker::algos

@@ -57,8 +57,7 @@ Builder::Builder(int rank, int ranks, std::uint64_t send_bytes, std::uint64_t re
 }
 
 std::uint64_t Builder::scratch(std::uint64_t bytes) {
-  const std::uint64_t offset =
-      (program_.scratch_bytes + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
+  const std::uint64_t offset = (program_.scratch_bytes + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
   program_.scratch_bytes = offset + bytes;
   return offset;
 }

@@ -21,8 +21,12 @@ public:
   StepId recv(int peer, std::span<const Slice> target, std::span<const StepId> after = {});
   StepId copy(std::span<const Slice> target, std::span<const Slice> source, std::span<const StepId> after = {});
 
-  StepId send(int peer, Slice source, std::span<const StepId> after = {}) { return send(peer, std::span(&source, 1), after); }
-  StepId recv(int peer, Slice target, std::span<const StepId> after = {}) { return recv(peer, std::span(&target, 1), after); }
+  StepId send(int peer, Slice source, std::span<const StepId> after = {}) {
+    return send(peer, std::span(&source, 1), after);
+  }
+  StepId recv(int peer, Slice target, std::span<const StepId> after = {}) {
+    return recv(peer, std::span(&target, 1), after);
+  }
   StepId copy(Slice target, Slice source, std::span<const StepId> after = {}) {
     return copy(std::span(&target, 1), std::span(&source, 1), after);
   }
@@ -45,7 +49,7 @@ private:
 
   Program program_;
   std::vector<Edge> edges_;
-  std::vector<StepId> waiter_;   // of each step, the latest that waits for it; 0, which waits for none, if there is none
+  std::vector<StepId> waiter_;   // of each step, the latest that waits for it; 0 if none does
   std::vector<StepId> frontier_; // steps that every later one waits for
   StepId barrier_ = 0;           // steps before it are covered by frontier_
 };

@@ -64,9 +64,7 @@ Slice Exchange::outgoing(int peer) const {
                   : Slice{Buffer::send, send_offsets[peer], sizes(rank, peer)};
 }
 
-Slice Exchange::incoming(int peer) const {
-  return {Buffer::recv, recv_offsets[peer], sizes(peer, rank)};
-}
+Slice Exchange::incoming(int peer) const { return {Buffer::recv, recv_offsets[peer], sizes(peer, rank)}; }
 
 std::uint64_t Exchange::send_bytes() const {
   std::uint64_t end = 0;

@@ -31,7 +31,7 @@ public:
 private:
   int ranks_ = 0;
   std::optional<std::uint64_t> uniform_;
-  std::vector<std::vector<std::uint64_t>> rows_;    // empty where unknown
+  std::vector<std::vector<std::uint64_t>> rows_; // empty where unknown
   std::vector<std::vector<std::uint64_t>> columns_;
 };
 

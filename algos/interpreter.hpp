@@ -27,12 +27,12 @@ private:
   using Mailbox = std::queue<std::vector<Token>>;
 
   struct Rank {
-    int epoch = 0;                       // counts from 1; beyond the last when all is done
+    int epoch = 0; // counts from 1; beyond the last when all is done
     std::size_t steps_left = 0;
     std::vector<std::uint32_t> waits_for; // of each step: predecessors to come
-    std::vector<bool> posted;            // can run as far as its own rank is concerned
+    std::vector<bool> posted;             // can run as far as its own rank is concerned
     std::vector<bool> done;
-    std::vector<Mailbox> mailboxes;      // of each send
+    std::vector<Mailbox> mailboxes; // of each send
     std::vector<Token> recv;
     std::vector<Token> scratch;
   };

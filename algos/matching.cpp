@@ -19,9 +19,7 @@ struct End {
   StepId step;
 };
 
-bool same_pair(const End& a, const End& b) {
-  return std::tie(a.sender, a.receiver) == std::tie(b.sender, b.receiver);
-}
+bool same_pair(const End& a, const End& b) { return std::tie(a.sender, a.receiver) == std::tie(b.sender, b.receiver); }
 
 // All sends, or all recvs, by pair of ranks and then in step order.
 std::vector<End> ends(std::span<const Program> programs, StepKind kind) {
@@ -67,9 +65,8 @@ Matching match(std::span<const Program> programs) {
       continue;
     }
     // Of the two, the one whose pair sorts first has no partner.
-    const bool send_first =
-        i < sends.size() && (i >= recvs.size() || std::tie(sends[i].sender, sends[i].receiver) <
-                                                      std::tie(recvs[i].sender, recvs[i].receiver));
+    const bool send_first = i < sends.size() && (i >= recvs.size() || std::tie(sends[i].sender, sends[i].receiver) <
+                                                                          std::tie(recvs[i].sender, recvs[i].receiver));
     matching.defect = send_first ? name(sends[i]) + " meets no recv" : name(recvs[i]) + " meets no send";
     return matching;
   }

@@ -49,9 +49,7 @@ std::string to_text(const Slice& slice) {
   return text;
 }
 
-std::string describe(const Step& step, StepId id) {
-  return "step " + std::to_string(id) + " (" + action(step) + ")";
-}
+std::string describe(const Step& step, StepId id) { return "step " + std::to_string(id) + " (" + action(step) + ")"; }
 
 std::string to_text(const Program& program) {
   std::vector<std::string> after(program.steps.size());

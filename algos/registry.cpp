@@ -19,8 +19,8 @@ constexpr std::array algorithms = {
               compile_nonblocking},
     Algorithm{Collective::alltoall, "hierarchical", Knowledge::node,
               "one leader per node; one message between each two nodes", kinkead, compile_hierarchical},
-    Algorithm{Collective::alltoallv, "nonblocking", Knowledge::own, "every pair directly, all messages at once", kinkead,
-              compile_nonblocking},
+    Algorithm{Collective::alltoallv, "nonblocking", Knowledge::own, "every pair directly, all messages at once",
+              kinkead, compile_nonblocking},
     Algorithm{Collective::alltoallv, "hierarchical", Knowledge::node,
               "one leader per node; one message between each two nodes", kinkead, compile_hierarchical},
 };
@@ -37,9 +37,7 @@ std::string_view name_of(Collective collective) {
   return "unknown collective";
 }
 
-std::span<const Algorithm> registry() {
-  return algorithms;
-}
+std::span<const Algorithm> registry() { return algorithms; }
 
 const Algorithm* find(Collective collective, std::string_view name) {
   const auto* row = std::find_if(algorithms.begin(), algorithms.end(), [&](const Algorithm& algorithm) {

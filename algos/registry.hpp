@@ -18,7 +18,7 @@ enum class Knowledge : std::uint8_t { own, node };
 
 struct Algorithm {
   Collective collective;
-  std::string_view name;    // what users write in an info key, the environment or a tuning file
+  std::string_view name; // what users write in an info key, the environment or a tuning file
   Knowledge knowledge;
   std::string_view summary; // one line for help texts
   std::string_view source;  // where in the literature

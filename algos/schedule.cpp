@@ -16,9 +16,7 @@ namespace {
 // An empty string: no defect.
 using Defect = std::string;
 
-bool inside(const Range& range, std::size_t size) {
-  return range.begin <= size && range.count <= size - range.begin;
-}
+bool inside(const Range& range, std::size_t size) { return range.begin <= size && range.count <= size - range.begin; }
 
 std::uint64_t size_of(const Program& program, Buffer buffer) {
   switch (buffer) {

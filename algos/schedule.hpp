@@ -43,12 +43,12 @@ struct Range {
 // starts to run; the two have equal byte counts but may be cut into slices differently.
 struct Step {
   StepKind kind = StepKind::copy;
-  std::int32_t peer = -1;          // rank in the schedule's communicator; -1 for copy
-  Range source;                    // slices read, in order (send, copy)
-  Range target;                    // slices written, in order (recv, copy)
-  Range successors;                // steps that wait for this one
-  std::uint32_t predecessors = 0;  // how many steps this one waits for
-  std::uint64_t bytes = 0;         // payload
+  std::int32_t peer = -1;         // rank in the schedule's communicator; -1 for copy
+  Range source;                   // slices read, in order (send, copy)
+  Range target;                   // slices written, in order (recv, copy)
+  Range successors;               // steps that wait for this one
+  std::uint32_t predecessors = 0; // how many steps this one waits for
+  std::uint64_t bytes = 0;        // payload
 };
 
 using StepId = std::uint32_t;
@@ -56,10 +56,10 @@ using StepId = std::uint32_t;
 struct Program {
   std::int32_t rank = 0;
   std::int32_t ranks = 1;
-  std::uint64_t send_bytes = 0;    // sizes of the three buffers: no slice reaches beyond
+  std::uint64_t send_bytes = 0; // sizes of the three buffers: no slice reaches beyond
   std::uint64_t recv_bytes = 0;
   std::uint64_t scratch_bytes = 0;
-  std::vector<Step> steps;         // in a topological order
+  std::vector<Step> steps; // in a topological order
   std::vector<Slice> slices;
   std::vector<StepId> successors;
 

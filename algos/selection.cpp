@@ -23,9 +23,7 @@ bool applies(const SelectionRule& rule, const topology::Layout& layout, std::uin
 
 } // namespace
 
-std::span<const SelectionRule> selection_rules() {
-  return rules;
-}
+std::span<const SelectionRule> selection_rules() { return rules; }
 
 std::string selection_text() {
   std::string text;

@@ -31,7 +31,7 @@ struct Volume {
 };
 
 struct Traffic {
-  std::array<Volume, level_count> sent;     // a copy counts as sent, and not as received
+  std::array<Volume, level_count> sent; // a copy counts as sent, and not as received
   std::array<Volume, level_count> received;
 
   [[nodiscard]] const Volume& sent_at(Level level) const { return sent[static_cast<std::size_t>(level)]; }

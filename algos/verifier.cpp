@@ -91,8 +91,8 @@ std::vector<Execution> all_executions(std::uint64_t seeds) {
   return runs;
 }
 
-std::string verify(std::span<const Program> programs, std::span<const Contents> contents, std::span<const Execution> runs,
-                   int epochs) {
+std::string verify(std::span<const Program> programs, std::span<const Contents> contents,
+                   std::span<const Execution> runs, int epochs) {
   if (programs.size() != contents.size()) {
     throw std::invalid_argument("verify needs the contents of each program's buffers");
   }

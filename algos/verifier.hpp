@@ -29,7 +29,14 @@ enum class Sending : std::uint8_t { buffered, rendezvous };
 
 // Which of the steps that could run does so next. In a schedule without unordered conflicts none of this can change the
 // outcome; the runs check that, and the checker that says so.
-enum class Order : std::uint8_t { breadth_first, depth_first, low_ranks_first, high_ranks_first, last_steps_first, random };
+enum class Order : std::uint8_t {
+  breadth_first,
+  depth_first,
+  low_ranks_first,
+  high_ranks_first,
+  last_steps_first,
+  random,
+};
 
 struct Execution {
   Sending sending = Sending::rendezvous;

@@ -54,11 +54,25 @@ void reverse_blocks(WholeExchange& exchange) {
 
 } // namespace
 
+std::vector<const algos::Algorithm*> rows() {
+  std::vector<const algos::Algorithm*> result;
+  for (const algos::Algorithm& algorithm : algos::registry()) {
+    result.push_back(&algorithm);
+  }
+  return result;
+}
+
+std::string test_name(const algos::Algorithm& algorithm) {
+  std::string name = std::string(name_of(algorithm.collective)) + "_" + std::string(algorithm.name);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
 std::vector<NamedLayout> layouts_of(int ranks) {
   std::vector<NamedLayout> layouts;
   const auto add = [&](const std::string& name, Layout layout) {
-    const bool known = std::any_of(layouts.begin(), layouts.end(),
-                                   [&](const NamedLayout& other) { return other.layout == layout; });
+    const bool known =
+        std::any_of(layouts.begin(), layouts.end(), [&](const NamedLayout& other) { return other.layout == layout; });
     if (!known) {
       layouts.push_back({name, std::move(layout)});
     }

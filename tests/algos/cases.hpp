@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cases that every algorithm has to pass: layouts, block sizes, both ways of placing the blocks.
+// The cases that every algorithm has to pass: layouts, block sizes, in place or not.
 #pragma once
 
 #include "algos/whole_exchange.hpp"
@@ -9,6 +9,10 @@
 #include <vector>
 
 namespace stoker::tests {
+
+// The registry's rows, and a row's name as a test's: "alltoall_nonblocking".
+[[nodiscard]] std::vector<const algos::Algorithm*> rows();
+[[nodiscard]] std::string test_name(const algos::Algorithm& algorithm);
 
 struct NamedLayout {
   std::string name;
@@ -26,6 +30,7 @@ struct NamedExchange {
 
 // Uniform, nothing at all, all to one, one to all, own blocks only, random with zeros, and random with gaps between blocks
 // that lie in reverse order. `bytes` sets the scale. Sizes are made symmetric in place.
-[[nodiscard]] std::vector<NamedExchange> exchanges_of(const topology::Layout& layout, std::uint64_t bytes, bool in_place);
+[[nodiscard]] std::vector<NamedExchange> exchanges_of(const topology::Layout& layout, std::uint64_t bytes,
+                                                      bool in_place);
 
 } // namespace stoker::tests

@@ -7,17 +7,12 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 
 namespace stoker::tests {
 namespace {
 
 using namespace stoker::algos;
-
-std::string title(const Algorithm& algorithm) {
-  return std::string(name_of(algorithm.collective)) + " " + std::string(algorithm.name);
-}
 
 // All programs, as part of a failure's message where there are not too many.
 std::string programs_text(const std::vector<Program>& programs) {
@@ -48,8 +43,8 @@ TEST_P(Matrix, EveryCase) {
           const std::array turn = {runs[cases % runs.size()], runs[(cases * 5 + 3) % runs.size()]};
           ++cases;
           const std::string defect = verify(programs, exchange.contents(), turn, 2);
-          ASSERT_EQ(defect, "") << title(algorithm) << ", " << ranks << " ranks, " << layout_name << ", " << sizes_name
-                                << " of " << bytes << " bytes" << (in_place ? ", in place" : "") << "\n"
+          ASSERT_EQ(defect, "") << test_name(algorithm) << ", " << ranks << " ranks, " << layout_name << ", "
+                                << sizes_name << " of " << bytes << " bytes" << (in_place ? ", in place" : "") << "\n"
                                 << programs_text(programs);
         }
       }
@@ -67,7 +62,7 @@ TEST_P(Matrix, EveryOrder) {
         for (const std::uint64_t bytes : {std::uint64_t{13}, std::uint64_t{4096}}) {
           const auto uniform = WholeExchange::uniform(layout, bytes, in_place);
           ASSERT_EQ(verify(uniform.compile(algorithm), uniform.contents()), "")
-              << title(algorithm) << ", " << ranks << " ranks, " << layout_name << (in_place ? ", in place" : "");
+              << test_name(algorithm) << ", " << ranks << " ranks, " << layout_name << (in_place ? ", in place" : "");
         }
       }
     }
@@ -82,19 +77,8 @@ TEST_P(Matrix, NothingToSendIsNoStep) {
   }
 }
 
-std::vector<const Algorithm*> rows() {
-  std::vector<const Algorithm*> result;
-  for (const Algorithm& algorithm : registry()) {
-    result.push_back(&algorithm);
-  }
-  return result;
-}
-
-INSTANTIATE_TEST_SUITE_P(Registry, Matrix, testing::ValuesIn(rows()), [](const auto& row) {
-  std::string name = std::string(name_of(row.param->collective)) + "_" + std::string(row.param->name);
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Registry, Matrix, testing::ValuesIn(rows()),
+                         [](const auto& row) { return test_name(*row.param); });
 
 } // namespace
 } // namespace stoker::tests
