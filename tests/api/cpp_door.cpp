@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C++ door: handles that move, exceptions with code and text, spans with checked bounds, in place, mapped arrays.
+#include "api/stoker.hpp"
+#include "tests/api/mpi_main.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <complex>
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace api_tests {
+namespace {
+
+static_assert(!std::is_copy_constructible_v<stoker::Engine> && !std::is_copy_assignable_v<stoker::Engine>);
+static_assert(!std::is_copy_constructible_v<stoker::Request> && !std::is_copy_assignable_v<stoker::Request>);
+static_assert(!std::is_copy_constructible_v<stoker::MappedArray<int>>);
+static_assert(std::is_nothrow_move_constructible_v<stoker::Engine> && std::is_nothrow_move_assignable_v<stoker::Engine>);
+static_assert(std::is_nothrow_move_constructible_v<stoker::Request> && std::is_nothrow_move_assignable_v<stoker::Request>);
+static_assert(std::is_nothrow_move_constructible_v<stoker::MappedArray<int>>);
+static_assert(std::derived_from<stoker::Error, std::runtime_error>);
+
+// The code of the stoker::Error that `call` throws, and its text.
+std::pair<int, std::string> thrown_by(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const stoker::Error& error) {
+    return {error.code(), error.what()};
+  }
+  return {STOKER_SUCCESS, "nothing was thrown"};
+}
+
+// send[block r] of rank s carries value(s, r, epoch) + position; checks what arrived.
+int value(int source, int destination, int epoch) { return source * 1000 + destination * 100 + epoch * 10000; }
+
+template <class T>
+void fill(std::span<T> send, int epoch) {
+  const std::size_t block = send.size() / static_cast<std::size_t>(world_size());
+  for (std::size_t i = 0; i < send.size(); ++i) {
+    send[i] = static_cast<T>(value(world_rank(), static_cast<int>(i / block), epoch) + static_cast<int>(i % block));
+  }
+}
+
+template <class T>
+bool is_right(std::span<T> recv, int epoch) {
+  const std::size_t block = recv.size() / static_cast<std::size_t>(world_size());
+  for (std::size_t i = 0; i < recv.size(); ++i) {
+    if (recv[i] != static_cast<T>(value(static_cast<int>(i / block), world_rank(), epoch) + static_cast<int>(i % block))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::size_t ranks() { return static_cast<std::size_t>(world_size()); }
+
+template <class T>
+void exchange(stoker::Engine& engine, std::size_t block) {
+  std::vector<T> send(ranks() * block), recv(ranks() * block);
+  stoker::Request request = engine.alltoall_init(std::span<const T>(send), std::span<T>(recv), MPI_COMM_WORLD);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    fill(std::span(send), epoch);
+    std::fill(recv.begin(), recv.end(), T(-1));
+    request.start();
+    while (!request.test()) {
+    }
+    EXPECT_TRUE(is_right(std::span(recv), epoch));
+  }
+}
+
+TEST(CppDoor, ElementTypes) {
+  stoker::Engine engine(MPI_COMM_WORLD);
+  exchange<int>(engine, 5);
+  exchange<unsigned>(engine, 5);
+  exchange<long>(engine, 5);
+  exchange<unsigned long long>(engine, 5);
+  exchange<float>(engine, 5);
+  exchange<double>(engine, 3000);
+  exchange<long double>(engine, 5);
+  exchange<std::complex<double>>(engine, 700);
+  EXPECT_EQ(stoker::datatype_of<const double>(), MPI_DOUBLE);
+  EXPECT_EQ(stoker::datatype_of<std::byte>(), MPI_BYTE);
+}
+
+TEST(CppDoor, InPlace) {
+  stoker::Engine engine(MPI_COMM_WORLD, {{"executor", "inline"}});
+  std::vector<int> buffer(ranks() * 9);
+  stoker::Request request = engine.alltoall_init(stoker::in_place, std::span<int>(buffer), MPI_COMM_WORLD);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    fill(std::span(buffer), epoch);
+    request.start();
+    request.wait();
+    EXPECT_TRUE(is_right(std::span(buffer), epoch));
+  }
+}
+
+TEST(CppDoor, CountsAndDisplacements) {
+  stoker::Engine engine(MPI_COMM_WORLD);
+  const int me = world_rank();
+  std::vector<MPI_Count> send_counts, recv_counts;
+  std::vector<MPI_Aint> send_displs, recv_displs;
+  for (int peer = 0; peer < world_size(); ++peer) {
+    send_displs.push_back(std::accumulate(send_counts.begin(), send_counts.end(), MPI_Aint{0}));
+    recv_displs.push_back(std::accumulate(recv_counts.begin(), recv_counts.end(), MPI_Aint{0}));
+    send_counts.push_back(me + 2 * peer); // to peer
+    recv_counts.push_back(peer + 2 * me); // from peer
+  }
+  std::vector<double> send(static_cast<std::size_t>(send_displs.back() + send_counts.back()));
+  std::vector<double> recv(static_cast<std::size_t>(recv_displs.back() + recv_counts.back()));
+  stoker::Request request = engine.alltoallv_init(std::span<const double>(send), send_counts, send_displs,
+                                                  std::span<double>(recv), recv_counts, recv_displs, MPI_COMM_WORLD);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    std::size_t next = 0;
+    for (int peer = 0; peer < world_size(); ++peer) {
+      for (MPI_Count i = 0; i < send_counts[static_cast<std::size_t>(peer)]; ++i) {
+        send[next++] = value(me, peer, epoch) + static_cast<double>(i);
+      }
+    }
+    std::fill(recv.begin(), recv.end(), -1.0);
+    request.start();
+    request.wait();
+    next = 0;
+    for (int peer = 0; peer < world_size(); ++peer) {
+      for (MPI_Count i = 0; i < recv_counts[static_cast<std::size_t>(peer)]; ++i) {
+        EXPECT_EQ(recv[next++], value(peer, me, epoch) + static_cast<double>(i));
+      }
+    }
+  }
+}
+
+TEST(CppDoor, BadSpansThrowBeforeAnythingIsSent) {
+  stoker::Engine engine(MPI_COMM_WORLD);
+  std::vector<int> wrong(ranks() * 4 + 1), right(ranks() * 4);
+  if (world_size() > 1) {
+    const auto [code, text] = thrown_by([&] {
+      (void)engine.alltoall_init(std::span<const int>(wrong), std::span<int>(right), MPI_COMM_WORLD);
+    });
+    EXPECT_EQ(code, STOKER_ERR_ARGUMENT);
+    EXPECT_NE(text.find("send"), std::string::npos) << text;
+  }
+  const std::vector<MPI_Count> counts(ranks(), 4);
+  std::vector<MPI_Aint> displs;
+  for (std::size_t i = 0; i < ranks(); ++i) {
+    displs.push_back(static_cast<MPI_Aint>(4 * i));
+  }
+  displs.back() += 1;
+  const auto [code, text] = thrown_by([&] {
+    (void)engine.alltoallv_init(std::span<const int>(wrong), counts, displs, std::span<int>(right), counts, displs,
+                                MPI_COMM_WORLD);
+  });
+  EXPECT_EQ(code, STOKER_ERR_ARGUMENT);
+  EXPECT_NE(text.find("recv"), std::string::npos) << text;
+  const auto [short_code, short_text] = thrown_by([&] {
+    (void)engine.alltoallv_init(std::span<const int>(wrong), std::span(counts).first(0), displs, std::span<int>(right),
+                                counts, displs, MPI_COMM_WORLD);
+  });
+  EXPECT_EQ(short_code, STOKER_ERR_ARGUMENT) << short_text;
+}
+
+TEST(CppDoor, ErrorsCarryCodeAndText) {
+  const auto [code, text] = thrown_by([] { const stoker::Engine engine(MPI_COMM_WORLD, {{"executor", "fast"}}); });
+  EXPECT_EQ(code, STOKER_ERR_SETTING);
+  EXPECT_NE(text.find("executor"), std::string::npos) << text;
+  EXPECT_NE(text.find("rank"), std::string::npos) << text;
+}
+
+TEST(CppDoor, MovedFromHandlesAreEmpty) {
+  stoker::Engine first(MPI_COMM_WORLD);
+  stoker::Engine engine(std::move(first));
+  EXPECT_EQ(first.handle(), STOKER_ENGINE_NULL);
+  EXPECT_NE(engine.handle(), STOKER_ENGINE_NULL);
+  EXPECT_NE(thrown_by([&] { first.pause(); }).first, STOKER_SUCCESS);
+  EXPECT_NE(thrown_by([&] { (void)first.facts(); }).first, STOKER_SUCCESS);
+  EXPECT_EQ(engine.facts().ranks, world_size());
+
+  std::vector<int> send(ranks() * 3), recv(ranks() * 3), other(ranks() * 3);
+  stoker::Request a = engine.alltoall_init(std::span<const int>(send), std::span<int>(recv), MPI_COMM_WORLD);
+  fill(std::span(send), 1);
+  a.start();
+  stoker::Request b = std::move(a); // while active
+  EXPECT_FALSE(a);
+  EXPECT_TRUE(b);
+  EXPECT_EQ(thrown_by([&] { a.start(); }).first, STOKER_ERR_REQUEST);
+  EXPECT_EQ(thrown_by([&] { (void)a.test(); }).first, STOKER_ERR_REQUEST);
+  EXPECT_EQ(thrown_by([&] { a.wait(); }).first, STOKER_ERR_REQUEST);
+  b.wait();
+  EXPECT_TRUE(is_right(std::span(recv), 1));
+  a = engine.alltoall_init(std::span<const int>(send), std::span<int>(other), MPI_COMM_WORLD); // into an empty one
+  a.start();
+  b.start();
+  a = std::move(b); // onto an active one: that is waited for and freed
+  EXPECT_TRUE(is_right(std::span(other), 1));
+  a.wait();
+
+  engine = stoker::Engine(MPI_COMM_WORLD, {{"executor", "inline"}}); // the old engine is destroyed
+  EXPECT_EQ(thrown_by([&] { a.start(); }).first, STOKER_ERR_REQUEST);
+  EXPECT_EQ(engine.facts().helpers, 0);
+}
+
+TEST(CppDoor, DestroyingAnActiveRequestWaits) {
+  stoker::Engine engine(MPI_COMM_WORLD);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    std::vector<int> send(ranks() * 40000), recv(ranks() * 40000, -1);
+    fill(std::span(send), epoch);
+    {
+      stoker::Request request = engine.alltoall_init(std::span<const int>(send), std::span<int>(recv), MPI_COMM_WORLD);
+      if (world_rank() == 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+      request.start();
+    }
+    EXPECT_TRUE(is_right(std::span(recv), epoch));
+  }
+}
+
+TEST(CppDoor, ListsOfRequests) {
+  stoker::Engine engine(MPI_COMM_WORLD);
+  constexpr std::size_t number = 5;
+  std::vector<std::vector<int>> send(number), recv(number);
+  std::vector<stoker::Request> requests;
+  for (std::size_t i = 0; i < number; ++i) {
+    send[i].resize(ranks() * (i + 1) * 10);
+    recv[i].resize(send[i].size());
+    requests.push_back(engine.alltoall_init(std::span<const int>(send[i]), std::span<int>(recv[i]), MPI_COMM_WORLD));
+  }
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (std::size_t i = 0; i < number; ++i) {
+      fill(std::span(send[i]), epoch);
+    }
+    stoker::start_all(requests);
+    if (epoch == 0) {
+      stoker::wait_all(requests);
+    } else if (epoch == 1) {
+      while (!stoker::test_all(requests)) {
+      }
+    } else {
+      std::size_t seen = 0;
+      while (const auto index = stoker::wait_any(requests)) {
+        EXPECT_TRUE(is_right(std::span(recv[*index]), epoch));
+        ++seen;
+      }
+      EXPECT_EQ(seen, number);
+    }
+    for (std::size_t i = 0; i < number; ++i) {
+      EXPECT_TRUE(is_right(std::span(recv[i]), epoch));
+    }
+  }
+  EXPECT_FALSE(stoker::wait_any(requests).has_value());
+  EXPECT_EQ(requests[2].statistics().starts, 3u);
+}
+
+TEST(CppDoor, MappedArraysOutliveTheirEngine) {
+  stoker::MappedArray<double> send, recv;
+  EXPECT_EQ(send.size(), 0u);
+  {
+    stoker::Engine engine(MPI_COMM_WORLD, {{"access", "mapped"}});
+    send = engine.allocate<double>(ranks() * 100);
+    recv = engine.allocate<double>(ranks() * 100);
+    EXPECT_EQ(send.size(), ranks() * 100);
+    stoker::Request request =
+        engine.alltoall_init(std::span<const double>(send.begin(), send.end()), std::span<double>(recv), MPI_COMM_WORLD);
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      fill(std::span<double>(send), epoch);
+      request.start();
+      request.wait();
+      EXPECT_TRUE(is_right(std::span<double>(recv), epoch));
+    }
+    stoker::MappedArray<double> moved = std::move(send);
+    EXPECT_EQ(send.size(), 0u);
+    EXPECT_EQ(send.data(), nullptr);
+    send = std::move(moved);
+  }
+  EXPECT_TRUE(is_right(std::span<double>(recv), 2));
+  send[0] = 1.0;
+  EXPECT_EQ(*send.begin(), 1.0);
+}
+
+} // namespace
+} // namespace api_tests

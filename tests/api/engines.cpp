@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The life of engines: over which communicators, several at once, in which order things are destroyed, pause and resume,
+// mapped memory, facts, and that creating and destroying leaks nothing.
+#include "tests/api/mpi_main.hpp"
+#include "tests/api/transfer.hpp"
+
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <thread>
+#include <unistd.h>
+
+namespace api_tests {
+namespace {
+
+std::unique_ptr<Transfer> make(int id, stoker_engine engine, MPI_Comm comm = MPI_COMM_WORLD,
+                               std::uint64_t block_bytes = 256, Memory memory = Memory::heap) {
+  TransferSpec spec;
+  spec.id = id;
+  spec.block_bytes = block_bytes;
+  spec.memory = memory;
+  auto transfer = std::make_unique<Transfer>(spec, engine, comm);
+  EXPECT_EQ(transfer->code(), STOKER_SUCCESS) << transfer->message();
+  return transfer;
+}
+
+void expect_right(const Transfer& transfer) {
+  const std::string defect = transfer.defect();
+  EXPECT_TRUE(defect.empty()) << defect;
+}
+
+void run(Transfer& transfer, int epochs = 3) {
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    transfer.prepare();
+    EXPECT_TRUE(ok(stoker_start(transfer.request())));
+    EXPECT_TRUE(ok(stoker_wait(transfer.request())));
+    expect_right(transfer);
+  }
+}
+
+TEST(Engines, OverSubcommunicators) {
+  const int parity = world_rank() % 2;
+  const CommOwner half(split(MPI_COMM_WORLD, parity, -world_rank())); // ranks reversed, too
+  const EngineOwner engine(half.get());
+  run(*make(parity, engine.get(), half.get()));
+
+  int rank = 0;
+  MPI_Comm_rank(half.get(), &rank);
+  const CommOwner quarter(split(half.get(), rank % 2, -rank));
+  run(*make(2 + parity * 2 + rank % 2, engine.get(), quarter.get()));
+  run(*make(6, engine.get(), MPI_COMM_SELF));
+}
+
+TEST(Engines, CommunicatorsFreedBeforeUse) {
+  EngineOwner engine(MPI_COMM_WORLD);
+  CommOwner first(duplicate(MPI_COMM_WORLD));
+  CommOwner second(split(MPI_COMM_WORLD, 0, -world_rank()));
+  const auto a = make(1, engine.get(), first.get());
+  const auto b = make(2, engine.get(), second.get());
+  first.free();
+  second.free();
+  run(*a);
+  // New communicators may get the old ones' handles: nothing may be remembered under them.
+  const CommOwner third(split(MPI_COMM_WORLD, world_rank() % 2, world_rank()));
+  const CommOwner fourth(duplicate(MPI_COMM_WORLD));
+  const auto c = make(3 + world_rank() % 2, engine.get(), third.get());
+  const auto d = make(5, engine.get(), fourth.get());
+  run(*d);
+  run(*c);
+  run(*b);
+}
+
+TEST(Engines, EngineOutlivesTheCommunicatorItWasMadeOver) {
+  CommOwner comm(duplicate(MPI_COMM_WORLD));
+  const EngineOwner engine(comm.get());
+  comm.free();
+  run(*make(1, engine.get()));
+}
+
+TEST(Engines, SeveralAtOnce) {
+  auto first = std::make_unique<EngineOwner>(MPI_COMM_WORLD, Settings{{"executor", "engine"}});
+  auto second = std::make_unique<EngineOwner>(MPI_COMM_WORLD, Settings{{"executor", "inline"}});
+  auto third = std::make_unique<EngineOwner>(MPI_COMM_WORLD, Settings{{"executor", "engine"}, {"ranks_per_node", "2"}});
+  Transfers transfers;
+  for (int id = 0; id < 9; ++id) {
+    const auto& engine = id % 3 == 0 ? first : id % 3 == 1 ? second : third;
+    transfers.push_back(make(id, engine->get()));
+  }
+  const auto list = requests_of(transfers);
+  for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
+    for (const auto& transfer : transfers) {
+      transfer->prepare();
+    }
+    for (const std::size_t i : permutation(list.size(), epoch * 10 + static_cast<std::uint64_t>(world_rank()))) {
+      EXPECT_TRUE(ok(stoker_start(list[i])));
+    }
+    EXPECT_TRUE(ok(stoker_waitall(static_cast<int>(list.size()), list.data()))); // of three engines in one call
+    for (const auto& transfer : transfers) {
+      expect_right(*transfer);
+    }
+  }
+  second.reset(); // neither in the order of creation nor in the opposite one
+  run(*transfers[0]);
+  run(*transfers[2]);
+  first.reset();
+  run(*transfers[5]);
+}
+
+TEST(Engines, DestroyCompletesWhatIsActiveAndRefusesTheRest) {
+  for (const char* executor : {"engine", "inline"}) {
+    EngineOwner engine(MPI_COMM_WORLD, {{"executor", executor}});
+    const auto active = make(1, engine.get(), MPI_COMM_WORLD, 100000);
+    const auto idle = make(2, engine.get());
+    const auto never_started = make(3, engine.get());
+    run(*idle);
+    active->prepare();
+    EXPECT_TRUE(ok(stoker_start(active->request())));
+    engine.destroy();
+    expect_right(*active);
+
+    int flag = 0;
+    for (const auto* transfer : {idle.get(), never_started.get()}) {
+      EXPECT_TRUE(refused(stoker_start(transfer->request()), STOKER_ERR_REQUEST));
+      EXPECT_TRUE(refused(stoker_test(transfer->request(), &flag), STOKER_ERR_REQUEST));
+      EXPECT_TRUE(refused(stoker_wait(transfer->request()), STOKER_ERR_REQUEST));
+    }
+    EXPECT_TRUE(ok(never_started->free()));
+    EXPECT_TRUE(ok(active->free()));
+    EXPECT_TRUE(ok(idle->free()));
+  }
+}
+
+TEST(Engines, RequestsAndMemoryOutliveTheEngineInAnyOrder) {
+  for (std::uint64_t order = 0; order < 3; ++order) {
+    EngineOwner engine(MPI_COMM_WORLD);
+    Transfers transfers;
+    for (int id = 0; id < 4; ++id) {
+      transfers.push_back(make(id, engine.get(), MPI_COMM_WORLD, 5000, id % 2 == 0 ? Memory::mapped : Memory::heap));
+      run(*transfers.back(), 1);
+    }
+    void* memory = nullptr;
+    ASSERT_TRUE(ok(stoker_alloc(engine.get(), 12345, &memory)));
+    std::memset(memory, 1, 12345);
+    engine.destroy();
+    std::memset(memory, 2, 12345); // still the caller's
+    for (const std::size_t i : permutation(transfers.size(), order + static_cast<std::uint64_t>(world_rank()))) {
+      EXPECT_TRUE(ok(transfers[i]->free()));
+      if (i == 1) {
+        EXPECT_TRUE(ok(stoker_dealloc(memory)));
+      }
+    }
+    transfers.clear(); // gives the mapped buffers back
+  }
+}
+
+TEST(Engines, DestroyedHandleIsRefused) {
+  stoker_engine engine = STOKER_ENGINE_NULL;
+  ASSERT_TRUE(ok(create_engine(MPI_COMM_WORLD, {}, &engine)));
+  stoker_engine stale = engine;
+  EXPECT_TRUE(ok(stoker_engine_destroy(&engine)));
+  EXPECT_EQ(engine, STOKER_ENGINE_NULL);
+  void* memory = nullptr;
+  for (stoker_engine handle : {stale, STOKER_ENGINE_NULL}) {
+    EXPECT_NE(stoker_pause(handle), STOKER_SUCCESS);
+    EXPECT_NE(stoker_resume(handle), STOKER_SUCCESS);
+    EXPECT_NE(stoker_alloc(handle, 100, &memory), STOKER_SUCCESS);
+    EXPECT_NE(stoker_engine_destroy(&handle), STOKER_SUCCESS);
+    int value = 0, result = 0;
+    stoker_request request = STOKER_REQUEST_NULL;
+    EXPECT_TRUE(refused(stoker_alltoall_init(&value, 1, MPI_INT, &result, 1, MPI_INT, MPI_COMM_SELF, MPI_INFO_NULL,
+                                             handle, &request),
+                        STOKER_ERR_ARGUMENT, {"engine"}));
+  }
+}
+
+// Threads, descriptors and mappings of this process.
+std::size_t entries(const char* folder) {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) {
+    ++count;
+  }
+  return count;
+}
+
+TEST(Engines, CreateAndDestroyLeakNothing) {
+  std::size_t threads = 0, descriptors = 0;
+  for (int round = 0; round < 8; ++round) {
+    {
+      const EngineOwner engine(MPI_COMM_WORLD, {{"executor", "engine"}});
+      run(*make(round, engine.get(), MPI_COMM_WORLD, 50000, Memory::mapped), 1);
+    }
+    barrier();
+    if (round == 1) { // after the second round everything that is made once has been made
+      threads = entries("/proc/self/task");
+      descriptors = entries("/proc/self/fd");
+    }
+  }
+  EXPECT_LE(entries("/proc/self/task"), threads);
+  EXPECT_LE(entries("/proc/self/fd"), descriptors);
+}
+
+TEST(Engines, Facts) {
+  for (const int per_node : {1, 2, 3}) {
+    const EngineOwner engine(MPI_COMM_WORLD,
+                             {{"executor", "engine"}, {"ranks_per_node", std::to_string(per_node)}, {"domains", "node"}});
+    stoker_engine_facts facts{};
+    facts.size = sizeof facts;
+    ASSERT_TRUE(ok(stoker_engine_get_facts(engine.get(), &facts)));
+    EXPECT_EQ(facts.ranks, world_size());
+    EXPECT_EQ(facts.nodes, (world_size() + per_node - 1) / per_node);
+    EXPECT_EQ(facts.domains, facts.nodes);
+    EXPECT_EQ(facts.node, world_rank() / per_node);
+    EXPECT_GE(facts.carrier, world_rank() / per_node * per_node);
+    EXPECT_LT(facts.carrier, std::min(world_size(), (world_rank() / per_node + 1) * per_node));
+    EXPECT_EQ(facts.helpers, 1);
+  }
+  const EngineOwner without(MPI_COMM_WORLD, {{"executor", "inline"}});
+  stoker_engine_facts facts{};
+  facts.size = sizeof facts;
+  ASSERT_TRUE(ok(stoker_engine_get_facts(without.get(), &facts)));
+  EXPECT_EQ(facts.helpers, 0);
+  EXPECT_EQ(facts.helper_core, -1);
+  EXPECT_EQ(facts.helper_cpu_seconds, 0.0);
+}
+
+TEST(MappedMemory, IsAlignedWritableAndReturned) {
+  const EngineOwner engine(MPI_COMM_WORLD);
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  std::vector<std::pair<void*, std::size_t>> blocks;
+  for (int round = 0; round < 300; ++round) { // far more than fits at once
+    for (const std::size_t bytes : {std::size_t{1}, std::size_t{5000}, std::size_t{1} << 20}) {
+      void* memory = nullptr;
+      ASSERT_TRUE(ok(stoker_alloc(engine.get(), bytes, &memory)));
+      ASSERT_EQ(reinterpret_cast<std::uintptr_t>(memory) % page, 0u);
+      std::memset(memory, round & 0xff, bytes);
+      blocks.emplace_back(memory, bytes);
+    }
+    for (const auto& [memory, bytes] : blocks) { // blocks do not overlap
+      EXPECT_EQ(static_cast<unsigned char*>(memory)[bytes - 1], round & 0xff);
+    }
+    for (const auto& [memory, bytes] : blocks) {
+      EXPECT_TRUE(ok(stoker_dealloc(memory)));
+    }
+    blocks.clear();
+  }
+}
+
+TEST(MappedMemory, BadUseIsRefused) {
+  const EngineOwner engine(MPI_COMM_WORLD);
+  int foreign = 0;
+  EXPECT_TRUE(refused(stoker_dealloc(&foreign), STOKER_ERR_ARGUMENT));
+  void* memory = nullptr;
+  ASSERT_TRUE(ok(stoker_alloc(engine.get(), 100, &memory)));
+  EXPECT_TRUE(refused(stoker_dealloc(static_cast<char*>(memory) + 8), STOKER_ERR_ARGUMENT));
+  EXPECT_TRUE(ok(stoker_dealloc(memory)));
+  EXPECT_TRUE(refused(stoker_dealloc(memory), STOKER_ERR_ARGUMENT));
+  EXPECT_TRUE(refused(stoker_alloc(engine.get(), 100, nullptr), STOKER_ERR_ARGUMENT, {"memory"}));
+  memory = nullptr;
+  EXPECT_TRUE(refused(stoker_alloc(engine.get(), std::size_t{1} << 60, &memory), STOKER_ERR_RESOURCE));
+  EXPECT_EQ(memory, nullptr);
+}
+
+class Pause : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Pause, PausedRequestsCompleteInWaits) {
+  const EngineOwner engine(MPI_COMM_WORLD, {{"executor", GetParam()}});
+  Transfers transfers;
+  for (int id = 0; id < 5; ++id) {
+    transfers.push_back(make(id, engine.get(), MPI_COMM_WORLD, id == 4 ? 200000 : 100));
+  }
+  const auto list = requests_of(transfers);
+  const int count = static_cast<int>(list.size());
+  // 0: before the starts, on every rank. 1: between the starts. 2: after the starts. 3: on odd ranks only.
+  for (int when = 0; when < 4; ++when) {
+    note("pause variant " + std::to_string(when));
+    const bool here = when != 3 || world_rank() % 2 == 1;
+    for (const auto& transfer : transfers) {
+      transfer->prepare();
+    }
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (here && ((when % 3 == 0 && i == 0) || (when == 1 && i == 2))) {
+        EXPECT_TRUE(ok(stoker_pause(engine.get())));
+      }
+      EXPECT_TRUE(ok(stoker_start(list[world_rank() % 2 == 0 ? i : list.size() - 1 - i])));
+    }
+    if (when == 2) {
+      EXPECT_TRUE(ok(stoker_pause(engine.get())));
+    }
+    EXPECT_TRUE(ok(stoker_waitall(count, list.data())));
+    for (const auto& transfer : transfers) {
+      expect_right(*transfer);
+    }
+    EXPECT_TRUE(ok(stoker_resume(engine.get())));
+    run(*transfers[0]);
+  }
+}
+
+TEST_P(Pause, TestsCompleteAfterResume) {
+  const EngineOwner engine(MPI_COMM_WORLD, {{"executor", GetParam()}});
+  const auto transfer = make(1, engine.get(), MPI_COMM_WORLD, 40000);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    EXPECT_TRUE(ok(stoker_pause(engine.get())));
+    transfer->prepare();
+    EXPECT_TRUE(ok(stoker_start(transfer->request())));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_TRUE(ok(stoker_resume(engine.get())));
+    int flag = 0;
+    while (flag == 0) {
+      ASSERT_TRUE(ok(stoker_test(transfer->request(), &flag)));
+    }
+    expect_right(*transfer);
+  }
+}
+
+// Nobody drains the ring: Start has to make the room itself.
+TEST_P(Pause, MoreStartsThanARingHolds) {
+  const EngineOwner engine(MPI_COMM_WORLD, {{"executor", GetParam()}});
+  Transfers transfers;
+  for (int id = 0; id < 20; ++id) {
+    transfers.push_back(make(id, engine.get(), MPI_COMM_WORLD, 32));
+  }
+  for (int id = 20; id < 620; ++id) {
+    note("init " + std::to_string(id));
+    transfers.push_back(make(id, engine.get(), MPI_COMM_SELF, 32));
+  }
+  const auto list = requests_of(transfers);
+  for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
+    EXPECT_TRUE(ok(stoker_pause(engine.get())));
+    for (const auto& transfer : transfers) {
+      transfer->prepare();
+    }
+    note("starting while paused");
+    for (const std::size_t i : permutation(list.size(), epoch * 10 + static_cast<std::uint64_t>(world_rank()))) {
+      EXPECT_TRUE(ok(stoker_start(list[i])));
+    }
+    if (epoch == 1) {
+      EXPECT_TRUE(ok(stoker_resume(engine.get())));
+    }
+    note("waiting while paused");
+    EXPECT_TRUE(ok(stoker_waitall(static_cast<int>(list.size()), list.data())));
+    for (const auto& transfer : transfers) {
+      expect_right(*transfer);
+    }
+    EXPECT_TRUE(ok(stoker_resume(engine.get())));
+  }
+}
+
+TEST_P(Pause, DestroyedWhilePaused) {
+  EngineOwner engine(MPI_COMM_WORLD, {{"executor", GetParam()}});
+  const auto transfer = make(1, engine.get());
+  EXPECT_TRUE(ok(stoker_pause(engine.get())));
+  transfer->prepare();
+  EXPECT_TRUE(ok(stoker_start(transfer->request())));
+  engine.destroy();
+  expect_right(*transfer);
+}
+
+// Switched at any moment, from run to run of the same request, by the ranks independently.
+TEST_P(Pause, SwitchedAtRandom) {
+  const EngineOwner engine(MPI_COMM_WORLD, {{"executor", GetParam()}});
+  const auto transfer = make(1, engine.get(), MPI_COMM_WORLD, 3000);
+  Random random(static_cast<std::uint64_t>(world_rank()) + 5);
+  for (int epoch = 0; epoch < 40; ++epoch) {
+    transfer->prepare();
+    for (int step = 0; step < 2; ++step) {
+      const std::size_t choice = random.below(4);
+      if (choice < 2) {
+        EXPECT_TRUE(ok(choice == 0 ? stoker_pause(engine.get()) : stoker_resume(engine.get())));
+      }
+      if (step == 0) {
+        EXPECT_TRUE(ok(stoker_start(transfer->request())));
+      }
+    }
+    EXPECT_TRUE(ok(stoker_wait(transfer->request())));
+    expect_right(*transfer);
+  }
+  EXPECT_TRUE(ok(stoker_resume(engine.get())));
+}
+
+INSTANTIATE_TEST_SUITE_P(Executors, Pause, ::testing::Values("engine", "inline"),
+                         [](const auto& param) { return std::string(param.param); });
+
+} // namespace
+} // namespace api_tests

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Engines that the program forgets are destroyed inside MPI_Finalize, whatever state they are in: argv[1] says which,
+// idle | active | paused | after (requests and memory are freed after MPI_Finalize) | exit (static destructors run last).
+#include "tests/api/plain.hpp"
+
+#include <cstring>
+
+using namespace api_tests;
+
+int main(int argc, char** argv) {
+  const std::string state = argc > 1 ? argv[1] : "idle";
+  int provided = 0, rank = 0, ranks = 1;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  stoker_engine engine = STOKER_ENGINE_NULL, second = STOKER_ENGINE_NULL;
+  expect_code(create_engine(MPI_COMM_WORLD, {}, &engine), STOKER_SUCCESS, "create");
+  expect_code(create_engine(MPI_COMM_WORLD, {{"ranks_per_node", "1"}}, &second), STOKER_SUCCESS, "create");
+  expect_exchange_works(engine, MPI_COMM_WORLD);
+  expect_exchange_works(second, MPI_COMM_WORLD);
+
+  constexpr int block = 20000;
+  std::vector<int> send(static_cast<std::size_t>(ranks) * block, rank), recv(send.size(), -1);
+  stoker_request request = STOKER_REQUEST_NULL;
+  expect_code(stoker_alltoall_init(send.data(), block, MPI_INT, recv.data(), block, MPI_INT, MPI_COMM_WORLD,
+                                   MPI_INFO_NULL, engine, &request),
+              STOKER_SUCCESS, "init");
+  void* memory = nullptr;
+  expect_code(stoker_alloc(engine, 100000, &memory), STOKER_SUCCESS, "alloc");
+  if (state == "paused") {
+    expect_code(stoker_pause(engine), STOKER_SUCCESS, "pause");
+  }
+  const bool started = state == "active" || state == "paused";
+  if (started) {
+    expect_code(stoker_start(request), STOKER_SUCCESS, "start");
+  }
+  MPI_Finalize();
+
+  if (started) { // completed on the way
+    for (std::size_t i = 0; i < recv.size(); ++i) {
+      if (recv[i] != static_cast<int>(i / block)) {
+        expect(false, "element " + std::to_string(i) + " of the exchange that was active in MPI_Finalize");
+        break;
+      }
+    }
+  }
+  if (state == "after") {
+    expect_code(stoker_start(request), STOKER_ERR_REQUEST, "start after MPI_Finalize");
+    expect_code(stoker_request_free(&request), STOKER_SUCCESS, "free after MPI_Finalize");
+    std::memset(memory, 1, 100000);
+    expect_code(stoker_dealloc(memory), STOKER_SUCCESS, "dealloc after MPI_Finalize");
+  }
+  return failures == 0 ? 0 : 1;
+}
