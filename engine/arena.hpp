@@ -15,7 +15,7 @@ namespace stoker::engine {
 
 // First bytes of every segment; a peer verifies all of it before it uses anything behind it.
 struct ArenaHeader {
-  static constexpr std::uint64_t magic_value = 0x616e657261746b73; // "skterena"
+  static constexpr std::uint64_t magic_value = 0x616e657261746b73; // "sktarena"
   static constexpr std::uint32_t current_version = 1;
 
   std::uint64_t magic = magic_value;
