@@ -29,7 +29,7 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(std::ato
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "words shared between processes must be address-free");
 
 // Any number of sleepers and ringers, in any process. The words are not owned by anybody: a process that is killed while
-// it sleeps or rings costs later ringers a needless system call and nothing else.
+// it sleeps costs later ringers a needless system call; one that is killed while it rings leaves its work to the next ring.
 class alignas(64) Doorbell {
 public:
   // To be called after the work was published. Wakes every sleeper; returns whether that took a system call.
