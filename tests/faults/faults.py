@@ -1,0 +1,233 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Injures MPI jobs and checks how they end: in bounded time, with a clear message, with nothing left behind.
+
+  faults.py MPI PROGRAMS SCENARIO    MPI: mpich | openmpi; PROGRAMS: folder with exchange_loop and deny_syscalls
+
+Exit: 0 passed, 1 failed, 77 skipped.
+"""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+LIMIT = 60  # seconds that any job may take to end once it should
+MARK = 'STOKER_FAULT_TEST'
+# What the MPI libraries themselves leave in /dev/shm when a process is killed: not ours to judge.
+FOREIGN_SHM = re.compile(r'^(vader_segment|mpich_shar_tmp|ucx_shm|osc_|sm_segment|psm|sem\.|__KMP)')
+
+
+class Failed(Exception):
+    pass
+
+
+def expect(condition, what):
+    if not condition:
+        raise Failed(what)
+
+
+class Job:
+    """One MPI job in a session and a folder of its own."""
+
+    def __init__(self, mpi, programs, ranks, arguments, wrap=None, wrapped_ranks=None, extra=()):
+        self.shm_before = set(os.listdir('/dev/shm'))
+        self.folder = Path(tempfile.mkdtemp(prefix='fault.'))
+        self.ranks = ranks
+        environment = dict(os.environ, TMPDIR=str(self.folder))
+        environment[MARK] = str(self.folder)
+        program = [str(programs / 'exchange_loop'), '--folder', str(self.folder), *arguments]
+        wrapped = [str(programs / 'deny_syscalls'), wrap, *program] if wrap else program
+        if mpi == 'mpich':
+            line = ['mpiexec.mpich', '-launcher', 'fork', *extra]
+        else:
+            line = ['mpirun.openmpi', '--oversubscribe', '--bind-to', 'none', '--mca', 'mpi_yield_when_idle', '1',
+                    '--mca', 'orte_tmpdir_base', str(self.folder),
+                    '--mca', 'btl_vader_single_copy_mechanism', 'none', *extra]
+            if os.geteuid() == 0:
+                line.append('--allow-run-as-root')
+        plain_ranks = 0 if wrapped_ranks is None else ranks - wrapped_ranks
+        if plain_ranks:
+            line += ['-n', str(plain_ranks), *program, ':']
+        line += ['-n', str(ranks - plain_ranks), *wrapped]
+        self.output = tempfile.TemporaryFile(mode='w+')
+        self.process = subprocess.Popen(line, env=environment, stdin=subprocess.DEVNULL, stdout=self.output,
+                                        stderr=subprocess.STDOUT, start_new_session=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if kind is not None:
+            print('--- output of the job\n' + self.text() + '---', file=sys.stderr)
+        for pid in self.processes() + [self.process.pid]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def text(self):
+        self.output.seek(0)
+        return self.output.read()
+
+    def processes(self):
+        """Everything that carries this job's mark in its environment."""
+        mark = f'{MARK}={self.folder}'.encode()
+        found = []
+        for entry in Path('/proc').iterdir():
+            if entry.name.isdigit():
+                try:
+                    if mark in (entry / 'environ').read_bytes().split(b'\0'):
+                        found.append(int(entry.name))
+                except OSError:
+                    pass
+        return found
+
+    def pid_of(self, rank):
+        """Waits until every rank has run some epochs."""
+        deadline = time.monotonic() + LIMIT
+        while not all((self.folder / str(r)).exists() for r in range(self.ranks)):
+            expect(self.process.poll() is None, 'the job ended before it was injured')
+            expect(time.monotonic() < deadline, 'the job does not get going')
+            time.sleep(0.05)
+        return int((self.folder / str(rank)).read_text())
+
+    def stop(self):
+        (self.folder / 'stop').touch()
+
+    def end(self, limit=LIMIT):
+        """Waits for the job to end by itself; returns its exit status."""
+        try:
+            return self.process.wait(limit)
+        except subprocess.TimeoutExpired:
+            raise Failed(f'the job has not ended within {limit} s') from None
+
+    def expect_clean(self):
+        deadline = time.monotonic() + 10
+        while self.processes() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        expect(not self.processes(), f'processes are left over: {self.processes()}')
+        ours = [name for name in set(os.listdir('/dev/shm')) - self.shm_before if not FOREIGN_SHM.match(name)]
+        expect(not ours, f'left in /dev/shm: {ours}')
+        ours = [str(path) for path in self.folder.rglob('*') if 'stoker' in path.name.lower()]
+        expect(not ours, f'left in the temporary folder: {ours}')
+
+    def expect_right(self):
+        status = self.end()
+        text = self.text()
+        expect(status == 0, f'exit status {status}')
+        for rank in range(self.ranks):
+            expect(f'rank {rank}: ok' in text, f'rank {rank} reports no success')
+        return text
+
+    def expect_error_on_all(self, code, *words):
+        status = self.end()
+        text = self.text()
+        expect(status != 0, 'the job succeeded')
+        for rank in range(self.ranks):
+            line = next((line for line in text.splitlines() if f'rank {rank}: code ' in line), '')
+            expect(f'rank {rank}: code {code},' in line, f'rank {rank} does not report code {code}: "{line}"')
+            for word in words:
+                expect(word in line, f'the error of rank {rank} does not mention "{word}": {line}')
+
+
+ERR_RESOURCE, ERR_ACCESS, ERR_PEER_LOST = 6, 10, 11
+NO_CMA = 'process_vm_readv,process_vm_writev'
+
+
+def kill(mpi, programs):
+    """A rank dies by kill -9: the launcher ends the job."""
+    for victim, settings in ((0, ['executor=engine']), (3, ['executor=engine']),
+                             (1, ['executor=engine', 'ranks_per_node=2']), (2, ['executor=inline'])):
+        with Job(mpi, programs, 4, ['--block', '20000', *settings]) as job:
+            os.kill(job.pid_of(victim), signal.SIGKILL)
+            expect(job.end() != 0, 'the job reports success although a rank was killed')
+            job.expect_clean()
+
+
+def kill_survivors(mpi, programs):
+    """A rank dies by kill -9 and the launcher lets the others live: each is told that a peer is lost."""
+    if mpi != 'mpich':
+        print('skipped: Open MPI 4 has no launcher option that keeps the other ranks of a job alive', file=sys.stderr)
+        return 77
+    for victim in (3, 0):
+        with Job(mpi, programs, 4, ['executor=engine'], extra=['-disable-auto-cleanup']) as job:
+            os.kill(job.pid_of(victim), signal.SIGKILL)
+            expect(job.end() != 0, 'the job reports success although a rank was killed')
+            text = job.text()
+            expect(f'code {ERR_PEER_LOST},' in text, 'no rank reports that a peer is lost')
+            job.expect_clean()
+    return 0
+
+
+def stall(mpi, programs):
+    """A rank stops for a while: the others wait, name it, and the job completes."""
+    for victim, settings in ((1, ['ranks_per_node=0']), (3, ['ranks_per_node=0']), (2, ['ranks_per_node=2'])):
+        with Job(mpi, programs, 4, ['stall_seconds=1', *settings]) as job:
+            pid = job.pid_of(victim)
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(4)
+            os.kill(pid, signal.SIGCONT)
+            job.stop()
+            text = job.expect_right()
+            lines = [line for line in text.splitlines() if not re.match(r'rank \d+: ok', line)]
+            expect(any(re.search(rf'\brank {victim}\b', line) for line in lines), f'no message names rank {victim}')
+            job.expect_clean()
+
+
+def cma_denied(mpi, programs):
+    """Cross-memory attach refused, to all ranks or to some: staging takes over; demanded, it is a clear error."""
+    for wrapped in (None, 1, 2):
+        with Job(mpi, programs, 4, ['--epochs', '50', '--block', '100000', 'access=auto'], NO_CMA, wrapped) as job:
+            text = job.expect_right()
+            if wrapped is None:
+                expect('cma' not in ''.join(re.findall(r'access \S+', text)), 'cma is reported although it is refused')
+                expect('staged' in text, 'no rank reports staging')
+            job.expect_clean()
+        with Job(mpi, programs, 4, ['--epochs', '50', 'access=cma'], NO_CMA, wrapped) as job:
+            job.expect_error_on_all(ERR_ACCESS, 'cma')
+            job.expect_clean()
+    with Job(mpi, programs, 4, ['--epochs', '50', '--block', '100000', 'access=cma', 'ranks_per_node=1'], NO_CMA) as job:
+        job.end()  # no pair of ranks shares a node: working and refusing are both sound, hanging is not
+        job.expect_clean()
+
+
+def memfd_denied(mpi, programs):
+    """No shared memory from memfd_create, on all ranks or on some: it works another way, or says why not."""
+    for wrapped in (None, 1):
+        with Job(mpi, programs, 4, ['--epochs', '50'], 'memfd_create', wrapped) as job:
+            if job.end() == 0:
+                job.expect_right()
+            else:
+                job.expect_error_on_all(ERR_RESOURCE, 'memfd_create')
+            job.expect_clean()
+
+
+def no_other_means(mpi, programs):
+    """Calls that only make things better may be refused: binding, memory placement, scheduling classes."""
+    names = 'sched_setaffinity,sched_setscheduler,sched_setattr,mbind,set_mempolicy,pidfd_open'
+    with Job(mpi, programs, 4, ['--epochs', '50', '--block', '50000', 'reserve=none'], names) as job:
+        job.expect_right()
+        job.expect_clean()
+
+
+def main():
+    scenarios = {f.__name__: f for f in (kill, kill_survivors, stall, cma_denied, memfd_denied, no_other_means)}
+    if len(sys.argv) != 4 or sys.argv[3] not in scenarios:
+        print(__doc__ + 'Scenarios: ' + ', '.join(scenarios), file=sys.stderr)
+        return 64
+    try:
+        return scenarios[sys.argv[3]](sys.argv[1], Path(sys.argv[2]).resolve()) or 0
+    except Failed as failure:
+        print(f'{sys.argv[3]}: FAILED: {failure}', file=sys.stderr)
+        return 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
