@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an engine keeps of a communicator on which requests are initialised: a private duplicate for what init has to say,
+// and where its ranks sit.
+#pragma once
+
+#include "topology/layout.hpp"
+
+#include <mpi.h>
+
+#include <vector>
+
+namespace stoker::engine {
+
+class CommContext {
+public:
+  // Collective over comm. `engine_group` and `engine_layout`: the engine's ranks. Throws Error(unsupported) for an
+  // intercommunicator, Error(argument) when a rank of comm is none of the engine's.
+  CommContext(MPI_Comm comm, MPI_Group engine_group, const topology::Layout& engine_layout);
+  CommContext(const CommContext&) = delete;
+  CommContext& operator=(const CommContext&) = delete;
+  ~CommContext() { free(); }
+
+  // Collective. Called when the communicator or the engine goes; requests need the rest only.
+  void free();
+
+  [[nodiscard]] MPI_Comm comm() const { return comm_; }
+  [[nodiscard]] MPI_Comm node() const { return node_; } // this rank's node, ranks in order
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int ranks() const { return layout_.ranks(); }
+  [[nodiscard]] const topology::Layout& layout() const { return layout_; }
+  [[nodiscard]] const std::vector<int>& engine_ranks() const { return engine_ranks_; } // of each rank of comm
+
+private:
+  std::vector<int> engine_ranks_;
+  topology::Layout layout_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  MPI_Comm node_ = MPI_COMM_NULL;
+  int rank_ = 0;
+};
+
+} // namespace stoker::engine

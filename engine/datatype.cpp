@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/datatype.hpp"
+
+#include "engine/agreement.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+
+namespace stoker::engine {
+namespace {
+
+// MPI_Pack and MPI_Unpack count in int: larger blocks go in parts, each part's packed bytes being an int too.
+template <class Call>
+void in_parts(const Datatype& type, const UserBlock& block, Call call) {
+  const std::int64_t most = type.size() == 0 ? INT_MAX : std::max<std::int64_t>(1, INT_MAX / static_cast<std::int64_t>(type.size()));
+  for (std::int64_t done = 0; done < block.count; done += most) {
+    const auto count = static_cast<int>(std::min(most, block.count - done));
+    call(block.displacement + (done * type.extent()), count, static_cast<int>(static_cast<std::uint64_t>(count) * type.size()));
+  }
+}
+
+} // namespace
+
+Datatype::Datatype(MPI_Datatype type, const std::string& what) {
+  if (type == MPI_DATATYPE_NULL) {
+    throw Error(Code::argument, what + " is MPI_DATATYPE_NULL; expected a committed datatype");
+  }
+  MPI_Count size = 0;
+  MPI_Count lower = 0;
+  MPI_Count extent = 0;
+  MPI_Count true_lower = 0;
+  MPI_Count true_extent = 0;
+  if (MPI_Type_size_x(type, &size) != MPI_SUCCESS || MPI_Type_get_extent_x(type, &lower, &extent) != MPI_SUCCESS ||
+      MPI_Type_get_true_extent_x(type, &true_lower, &true_extent) != MPI_SUCCESS ||
+      MPI_Type_dup(type, &type_) != MPI_SUCCESS) {
+    throw Error(Code::argument, what + " is not a datatype that MPI accepts; expected a committed datatype");
+  }
+  size_ = static_cast<std::uint64_t>(size);
+  extent_ = extent;
+  true_lower_ = true_lower;
+  true_extent_ = true_extent;
+  contiguous_ = lower == 0 && true_lower == 0 && size == extent && size == true_extent;
+}
+
+Datatype& Datatype::operator=(Datatype&& other) noexcept {
+  std::swap(type_, other.type_);
+  size_ = other.size_;
+  extent_ = other.extent_;
+  true_lower_ = other.true_lower_;
+  true_extent_ = other.true_extent_;
+  contiguous_ = other.contiguous_;
+  return *this;
+}
+
+Datatype::~Datatype() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (type_ != MPI_DATATYPE_NULL && finalized == 0) {
+    MPI_Type_free(&type_);
+  }
+}
+
+UserBuffer::UserBuffer(void* address, Datatype type, std::vector<UserBlock> blocks)
+    : address_(static_cast<std::byte*>(address)), type_(std::move(type)), blocks_(std::move(blocks)) {
+  bool first = true;
+  for (const UserBlock& block : blocks_) {
+    if (block.count == 0 || type_.size() == 0) {
+      continue;
+    }
+    bytes_ += static_cast<std::uint64_t>(block.count) * type_.size();
+    // A negative extent puts later elements before earlier ones.
+    const std::int64_t last = (block.count - 1) * type_.extent();
+    const std::int64_t low = block.displacement + type_.true_lower() + std::min<std::int64_t>(0, last);
+    const std::int64_t high = block.displacement + type_.true_lower() + std::max<std::int64_t>(0, last) + type_.true_extent();
+    lower_ = first ? low : std::min(lower_, low);
+    upper_ = first ? high : std::max(upper_, high);
+    first = false;
+  }
+}
+
+std::vector<std::uint64_t> UserBuffer::packed_offsets() const {
+  std::vector<std::uint64_t> offsets(blocks_.size());
+  std::uint64_t next = 0;
+  for (std::size_t r = 0; r < blocks_.size(); ++r) {
+    offsets[r] = next;
+    next += block_bytes(r);
+  }
+  return offsets;
+}
+
+void UserBuffer::pack(std::byte* staging, MPI_Comm comm) const {
+  for (std::size_t r = 0; r < blocks_.size(); ++r) {
+    if (block_bytes(r) == 0) {
+      continue;
+    }
+    if (type_.contiguous()) {
+      std::memcpy(staging, address_ + blocks_[r].displacement, block_bytes(r));
+      staging += block_bytes(r);
+      continue;
+    }
+    in_parts(type_, blocks_[r], [&](std::int64_t displacement, int count, int bytes) {
+      int position = 0;
+      check_mpi(MPI_Pack(address_ + displacement, count, type_.handle(), staging, bytes, &position, comm), "MPI_Pack");
+      staging += bytes;
+    });
+  }
+}
+
+void UserBuffer::unpack(const std::byte* staging, MPI_Comm comm) const {
+  for (std::size_t r = 0; r < blocks_.size(); ++r) {
+    if (block_bytes(r) == 0) {
+      continue;
+    }
+    if (type_.contiguous()) {
+      std::memcpy(address_ + blocks_[r].displacement, staging, block_bytes(r));
+      staging += block_bytes(r);
+      continue;
+    }
+    in_parts(type_, blocks_[r], [&](std::int64_t displacement, int count, int bytes) {
+      int position = 0;
+      check_mpi(MPI_Unpack(staging, bytes, &position, address_ + displacement, count, type_.handle(), comm), "MPI_Unpack");
+      staging += bytes;
+    });
+  }
+}
+
+} // namespace stoker::engine

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MPI datatypes, and a buffer of the application described by one.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stoker::engine {
+
+// A reference of our own to a committed datatype: the caller may free his.
+class Datatype {
+public:
+  Datatype() = default;
+  // `what` names the argument. Throws Error(argument) for MPI_DATATYPE_NULL and datatypes that MPI refuses.
+  Datatype(MPI_Datatype type, const std::string& what);
+  Datatype(Datatype&& other) noexcept { *this = std::move(other); }
+  Datatype& operator=(Datatype&& other) noexcept;
+  ~Datatype();
+
+  [[nodiscard]] MPI_Datatype handle() const { return type_; }
+  [[nodiscard]] std::int64_t extent() const { return extent_; }
+  [[nodiscard]] std::int64_t true_lower() const { return true_lower_; }
+  [[nodiscard]] std::int64_t true_extent() const { return true_extent_; }
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+  // Any number of elements are one run of bytes that begins at the buffer's address.
+  [[nodiscard]] bool contiguous() const { return contiguous_; }
+
+private:
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+  std::uint64_t size_ = 0;
+  std::int64_t extent_ = 0;
+  std::int64_t true_lower_ = 0;
+  std::int64_t true_extent_ = 0;
+  bool contiguous_ = false;
+};
+
+// One block per rank in a buffer of the application.
+struct UserBlock {
+  std::int64_t displacement = 0; // bytes from the buffer's address
+  std::int64_t count = 0;        // elements
+};
+
+class UserBuffer {
+public:
+  UserBuffer() = default;
+  UserBuffer(void* address, Datatype type, std::vector<UserBlock> blocks);
+
+  [[nodiscard]] std::byte* address() const { return address_; }
+  [[nodiscard]] const Datatype& type() const { return type_; }
+  [[nodiscard]] const std::vector<UserBlock>& blocks() const { return blocks_; }
+  [[nodiscard]] std::uint64_t block_bytes(std::size_t rank) const {
+    return static_cast<std::uint64_t>(blocks_[rank].count) * type_.size();
+  }
+  // Of data.
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  // First byte touched, and one past the last, from address(); both 0 when there is no data.
+  [[nodiscard]] std::int64_t lower() const { return lower_; }
+  [[nodiscard]] std::int64_t upper() const { return upper_; }
+
+  // Where the blocks begin in the packed form: one behind the other, in rank order.
+  [[nodiscard]] std::vector<std::uint64_t> packed_offsets() const;
+  // To and from the packed form. Throws Error(mpi).
+  void pack(std::byte* staging, MPI_Comm comm) const;
+  void unpack(const std::byte* staging, MPI_Comm comm) const;
+
+private:
+  std::byte* address_ = nullptr;
+  Datatype type_;
+  std::vector<UserBlock> blocks_;
+  std::uint64_t bytes_ = 0;
+  std::int64_t lower_ = 0;
+  std::int64_t upper_ = 0;
+};
+
+} // namespace stoker::engine

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The engine: what the ranks of a communicator share. Created and destroyed collectively; requests keep it alive, but refuse
+// to work once it is destroyed.
+#pragma once
+
+#include "engine/comm_context.hpp"
+#include "engine/helper.hpp"
+#include "engine/node_memory.hpp"
+#include "engine/progress.hpp"
+#include "engine/settings.hpp"
+#include "engine/trace.hpp"
+#include "topology/discover.hpp"
+#include "topology/machine.hpp"
+
+#include <mpi.h>
+#include <spdlog/logger.h>
+
+#include <atomic>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stoker::engine {
+
+class Request;
+
+// A communicator of the engine's own; errors are returned. Freeing is collective, and skipped once MPI is finalized.
+class OwnedComm {
+public:
+  OwnedComm() = default;
+  explicit OwnedComm(MPI_Comm comm) : comm_(comm) { MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN); }
+  OwnedComm(OwnedComm&& other) noexcept : comm_(std::exchange(other.comm_, MPI_COMM_NULL)) {}
+  OwnedComm& operator=(OwnedComm&& other) noexcept {
+    std::swap(comm_, other.comm_);
+    return *this;
+  }
+  ~OwnedComm();
+  operator MPI_Comm() const { return comm_; } // NOLINT(google-explicit-constructor): it is one
+
+private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+// What every rank knows of every rank's helper.
+struct HelperFacts {
+  int running = 0;  // this rank hosts one
+  int core = -1;    // OS index, read back; -1: not bound to a single core
+  int reserved = 0;
+};
+
+class Engine {
+public:
+  // Collective over comm. Throws Error on every rank.
+  Engine(MPI_Comm comm, std::span<const SettingText> settings);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine();
+
+  // Collective over the engine's communicator. Completes active requests first.
+  void destroy();
+  [[nodiscard]] bool destroyed() const { return destroyed_; }
+
+  void pause();
+  void resume();
+
+  // Memory in this rank's arena. The arena outlives the engine for as long as something is allocated in it.
+  [[nodiscard]] void* allocate(std::size_t bytes);
+
+  // Cached as an attribute of comm. Collective over comm when it is new.
+  [[nodiscard]] std::shared_ptr<CommContext> context(MPI_Comm comm);
+
+  [[nodiscard]] const Settings& settings() const { return settings_; }
+  [[nodiscard]] const std::vector<EffectiveSetting>& effective_settings() const { return effective_settings_; }
+  [[nodiscard]] const topology::Machine& machine() const { return *machine_; }
+  [[nodiscard]] const topology::Layout& layout() const { return discovery_->layout; }
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] bool has_helpers() const { return has_helpers_; } // equal on all ranks
+  [[nodiscard]] Helper* helper() const { return helper_.get(); }  // in the carrier's process
+  [[nodiscard]] int carrier() const { return layout().domain_ranks(layout().domain_of(rank_)).front(); }
+  [[nodiscard]] std::uint32_t arena_of(int engine_rank) const {
+    return static_cast<std::uint32_t>(layout().local_index(engine_rank));
+  }
+  [[nodiscard]] const std::vector<HelperFacts>& helper_facts() const { return helper_facts_; }
+  [[nodiscard]] const std::string& helper_explanation() const { return helper_explanation_; }
+  [[nodiscard]] const std::shared_ptr<NodeMemory>& memory() const { return memory_; }
+  [[nodiscard]] MPI_Comm network() const { return network_; }
+  [[nodiscard]] int highest_tag() const { return highest_tag_; }
+  [[nodiscard]] spdlog::logger& log() const { return *log_; }
+  [[nodiscard]] Trace* trace() const { return trace_.get(); }
+
+  // Inline execution of this rank's own requests. Any thread of the application.
+  void start_inline(Task& task, std::uint64_t epoch);
+  bool inline_round(); // returns whether anything moved; false as well while another thread is at it
+
+  // Guards this rank's end of the submission ring, which has a single producer.
+  [[nodiscard]] std::mutex& submission_mutex() { return submission_mutex_; }
+
+  // Requests that exist, so that destroy() can complete the active ones.
+  void enlist(Request& request);
+  void delist(Request& request);
+  // Takes over a freed request's block until no other process can touch it any more.
+  void give_back(std::uint64_t block, std::uint64_t last_epoch, bool submitted);
+  // Gives back what can be given back by now.
+  void sweep();
+
+private:
+  struct FreedBlock {
+    std::uint64_t block;
+    std::uint64_t last_epoch;
+    bool submitted;
+  };
+  void create_node(const OwnedComm& node);
+  void start_helper();
+
+  Settings settings_;
+  std::vector<EffectiveSetting> effective_settings_;
+  std::shared_ptr<spdlog::logger> log_;
+  std::unique_ptr<topology::Machine> machine_;
+  std::optional<topology::Discovery> discovery_;
+  int rank_ = 0;
+  int highest_tag_ = 0;
+  bool has_helpers_ = false;
+  OwnedComm control_; // for what the application's threads have to say
+  OwnedComm network_; // for the endpoints' messages
+  MPI_Group group_ = MPI_GROUP_NULL;
+  int keyval_ = MPI_KEYVAL_INVALID;
+  std::list<std::pair<MPI_Comm, std::shared_ptr<CommContext>>> contexts_;
+  std::shared_ptr<NodeMemory> memory_;
+  std::unique_ptr<Trace> trace_;
+  std::unique_ptr<Helper> helper_;
+  std::vector<HelperFacts> helper_facts_;
+  std::string helper_explanation_;
+  bool helper_reserved_ = false;
+
+  std::mutex inline_mutex_; // guards inline_
+  std::unique_ptr<Progress> inline_;
+  std::mutex submission_mutex_;
+  std::mutex requests_mutex_; // guards requests_ and freed_
+  std::list<Request*> requests_;
+  std::vector<FreedBlock> freed_;
+  bool destroyed_ = false;
+
+  friend int forget_context(MPI_Comm, int, void*, void*);
+};
+
+// Memory from Engine::allocate. Throws Error(argument) for anything else.
+void deallocate(void* memory);
+
+} // namespace stoker::engine

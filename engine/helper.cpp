@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/helper.hpp"
+
+#include "engine/error.hpp"
+#include "engine/executor.hpp"
+
+#include <algorithm>
+#include <pthread.h>
+#include <system_error>
+
+namespace stoker::engine {
+
+Helper::Helper(const topology::Machine& machine, std::shared_ptr<NodeMemory> memory, std::vector<std::uint32_t> members,
+               MPI_Comm network, const HelperOptions& options, TraceLane* trace)
+    : machine_(machine), memory_(std::move(memory)), members_(std::move(members)), options_(options), trace_(trace),
+      root_(memory_->root(memory_->self())), progress_(network, helper_executor) {
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    throw Error(Code::resource, std::string("the progress thread could not be started: ") + error.what());
+  }
+  pthread_getcpuclockid(thread_.native_handle(), &cpu_clock_);
+  bound_.wait(false, std::memory_order_acquire); // released in run()
+}
+
+Helper::~Helper() {
+  stop_.store(true, std::memory_order_relaxed);
+  root_.helper.ring(); // full fence: the thread sees the store, or the ring
+  thread_.join();
+}
+
+double Helper::cpu_seconds() const {
+  timespec t{};
+  clock_gettime(cpu_clock_, &t);
+  return static_cast<double>(t.tv_sec) + (1e-9 * static_cast<double>(t.tv_nsec));
+}
+
+void Helper::run() {
+  binding_ = topology::bind_helper_thread(machine_, options_.place.cpus);
+  set_timer_slack(std::chrono::nanoseconds(1));
+  set_short_slice();
+  bound_.store(true, std::memory_order_release); // acquired in the constructor
+  bound_.notify_one();
+
+  const IdleLimits limits = options_.place.reserved ? IdleLimits::reserved(options_.spin_us, options_.nap_us)
+                                                    : IdleLimits::shared(options_.spin_us, options_.nap_us);
+  IdlePolicy policy(limits);
+  const auto stopped = [this] { return stop_.load(std::memory_order_relaxed); };
+  while (!stopped()) {
+    if (!may_work() || !(active_.load(std::memory_order_relaxed) || has_submissions())) {
+      root_.helper.sleep(
+          [&] { return stopped() || (may_work() && (active_.load(std::memory_order_relaxed) || has_submissions())); },
+          std::nullopt);
+      continue;
+    }
+    const std::uint64_t begin = trace_ != nullptr ? now_ns() : 0;
+    const bool moved = round();
+    if (trace_ != nullptr && moved) {
+      trace_->add("progress", begin, now_ns());
+    }
+    if (active_.load(std::memory_order_relaxed)) {
+      perform(policy.next(moved, now_ns()), root_.helper, [&] { return stopped() || has_submissions(); });
+    }
+  }
+}
+
+bool Helper::round() {
+  const std::lock_guard lock(mutex_);
+  std::size_t drained = 0;
+  for (const std::uint32_t arena : members_) {
+    // Bounded, so that one rank that starts many requests does not keep the others waiting.
+    drained += memory_->root(arena).ring.drain([&](const Submission& s) { adopt(arena, s); }, options_.batch);
+  }
+  const bool moved = progress_.poll();
+  active_.store(progress_.active(), std::memory_order_relaxed);
+  return moved || drained > 0;
+}
+
+void Helper::adopt(std::uint32_t arena, const Submission& submission) {
+  // The memory is still this request's: it is not given back before this helper has retired the epoch.
+  auto* block = reinterpret_cast<Block*>(memory_->base(arena) + submission.block);
+  std::unique_ptr<Task>& task = tasks_[{arena, submission.block}];
+  if (task == nullptr || task->id != block->id) {
+    task = std::make_unique<Task>(block, *memory_);
+  }
+  progress_.adopt(*task, submission.epoch);
+}
+
+bool Helper::has_submissions() const {
+  return std::ranges::any_of(members_, [&](std::uint32_t arena) { return !memory_->root(arena).ring.empty(); });
+}
+
+bool Helper::may_work() const {
+  return assistants_.load(std::memory_order_relaxed) == 0 &&
+         (root_.paused.load(std::memory_order_relaxed) == 0 || root_.waiting.load(std::memory_order_relaxed) > 0);
+}
+
+Helper::Assist::~Assist() {
+  helper_.assistants_.fetch_sub(1, std::memory_order_relaxed);
+  // What is left to do is the thread's business again. ring() has the full fence that orders it behind the subtraction.
+  if (helper_.active_.load(std::memory_order_relaxed) || helper_.has_submissions()) {
+    helper_.root_.helper.ring();
+  }
+}
+
+} // namespace stoker::engine

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A request's block as one process sees it: offsets turned into pointers, buffers into views. Built once per process and
+// request, after init.
+#pragma once
+
+#include "engine/access.hpp"
+#include "engine/block.hpp"
+#include "engine/node_memory.hpp"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace stoker::engine {
+
+// What this process needs to run one step.
+struct StepView {
+  const LoweredStep* step = nullptr;
+  std::span<const algos::Slice> source;        // own slices; of the sender for recv_node
+  std::span<const algos::Slice> target;
+  std::byte* ready = nullptr;                  // node: the channel's slots in the receiver's block
+  std::atomic<std::uint64_t>* taken = nullptr; // node
+  std::uint32_t peer_views = 0;                // recv_node: whose buffers
+};
+
+class Program {
+public:
+  Program(Block* block, const NodeMemory& memory);
+
+  [[nodiscard]] Block& block() const { return *block_; }
+  [[nodiscard]] const BufferViews& buffers() const { return buffers_; }
+  [[nodiscard]] const BufferViews& peer_buffers(const StepView& step) const { return peers_[step.peer_views]; }
+  [[nodiscard]] const StepView& step(std::uint32_t index) const { return steps_[index]; }
+  [[nodiscard]] std::byte* bounce(const LoweredStep& step) const { return arena_ + step.bounce; }
+  [[nodiscard]] RankRoot& rank_root() const { return *root_; }
+
+  // The block's work lists.
+  [[nodiscard]] std::uint32_t* remaining() const { return in_block<std::uint32_t>(block_, block_->remaining_at); }
+  [[nodiscard]] std::uint32_t* ready() const { return in_block<std::uint32_t>(block_, block_->ready_at); }
+  [[nodiscard]] std::uint32_t* waiting() const { return in_block<std::uint32_t>(block_, block_->waiting_at); }
+  [[nodiscard]] std::uint32_t* wire() const { return in_block<std::uint32_t>(block_, block_->wire_at); }
+  [[nodiscard]] std::uint8_t* posted() const { return in_block<std::uint8_t>(block_, block_->posted_at); }
+  [[nodiscard]] std::span<const algos::StepId> successors(const LoweredStep& step) const {
+    return {in_block<algos::StepId>(block_, block_->successors_at) + step.successors.begin, step.successors.count};
+  }
+
+private:
+  Block* block_;
+  std::byte* arena_;
+  RankRoot* root_;
+  BufferViews buffers_;
+  std::vector<StepView> steps_;
+  std::vector<BufferViews> peers_;
+};
+
+} // namespace stoker::engine

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/progress.hpp"
+
+#include "engine/executor.hpp"
+
+namespace stoker::engine {
+
+void Progress::adopt(Task& task, std::uint64_t epoch) {
+  task.latest = epoch;
+  if (!task.listed) {
+    task.listed = true;
+    tasks_.push_back(&task);
+  }
+}
+
+bool Progress::poll() {
+  bool moved = wire_.poll();
+  for (std::size_t i = 0; i < tasks_.size();) {
+    Task& task = *tasks_[i];
+    const Outcome outcome = run(task);
+    moved |= outcome.moved;
+    if (outcome.done) {
+      tasks_[i] = tasks_.back();
+      tasks_.pop_back();
+      task.listed = false;
+      // Last access to the block: the rank may give its memory back from here on (see ownership.hpp).
+      task.program.block().retired.store(task.latest, std::memory_order_release);
+    } else {
+      ++i;
+    }
+  }
+  return moved;
+}
+
+Progress::Outcome Progress::run(Task& task) {
+  Block& block = task.program.block();
+  if (!block.ownership.try_acquire(id_)) {
+    return {}; // the rank assists
+  }
+  // Only after this check is the epoch that runs the one that was adopted: the rank may have completed it by itself, and be
+  // about to start the next.
+  Outcome outcome;
+  outcome.done = block.completed.reached(task.latest);
+  if (!outcome.done) {
+    outcome.moved = !task.events.empty();
+    for (const WireEvent& event : task.events) {
+      finish_wire_step(task.program, event.step, event.error, event.text.c_str());
+    }
+    task.events.clear();
+    outcome.moved |= advance(task.program);
+    EpochState& state = block.state;
+    if (state.wire_count > 0) {
+      outcome.moved = true;
+      const std::uint32_t count = state.wire_count;
+      for (std::uint32_t i = 0; i < count; ++i) {
+        wire_.post(task, task.program.wire()[i]);
+      }
+      state.wire_count = 0; // posting finishes no step, so nothing was added meanwhile
+    }
+    outcome.done = publish_if_complete(task.program);
+  }
+  block.ownership.release();
+  return outcome;
+}
+
+} // namespace stoker::engine

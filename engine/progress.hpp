@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The list of programs that one executor drives, and one round over it. The helper has one for its domain, every rank has
+// one for its inline requests. Used by one thread at a time; the programs themselves are shared through their ownership.
+#pragma once
+
+#include "engine/program.hpp"
+#include "engine/wire.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stoker::engine {
+
+// Values of the ownership word.
+enum ExecutorId : std::uint32_t { helper_executor = 1, rank_executor = 2 };
+
+// A finished wire step that its program has not been told of yet.
+struct WireEvent {
+  std::uint32_t step = 0;
+  int error = 0;
+  std::string text; // empty unless error
+};
+
+// A program of this process and what its executor notes about it.
+struct Task {
+  explicit Task(Block* block, const NodeMemory& memory) : program(block, memory), id(block->id) {}
+  Program program;
+  std::uint64_t id;          // of the block when the task was made
+  std::uint64_t latest = 0;  // newest epoch adopted
+  bool listed = false;
+  std::vector<WireEvent> events;
+};
+
+class Progress {
+public:
+  Progress(MPI_Comm network, ExecutorId id) : wire_(network), id_(id) {}
+
+  // From now on `task` is driven until `epoch` is complete. The task must outlive that.
+  void adopt(Task& task, std::uint64_t epoch);
+
+  // One round: MPI, then every program once. Returns whether anything moved.
+  bool poll();
+
+  [[nodiscard]] bool active() const { return !tasks_.empty(); }
+
+private:
+  struct Outcome {
+    bool moved = false;
+    bool done = false;
+  };
+  Outcome run(Task& task);
+
+  Wire wire_;
+  ExecutorId id_;
+  std::vector<Task*> tasks_;
+};
+
+} // namespace stoker::engine

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/request.hpp"
+
+#include "engine/error.hpp"
+#include "engine/executor.hpp"
+#include "engine/lower.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <optional>
+#include <set>
+
+#include <sched.h>
+
+namespace stoker::engine {
+namespace {
+
+// Wait that follows Start so closely that there is nothing to hide the exchange behind.
+constexpr std::uint64_t prompt_ns = 5'000;
+// So many of them in a row before Start leaves the helper asleep.
+constexpr int prompt_waits_to_defer = 4;
+
+void poke_mpi(MPI_Comm comm) {
+  // The peers of this rank's own messages may be waiting for its MPI library to make progress.
+  int flag = 0;
+  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &flag, MPI_STATUS_IGNORE);
+}
+
+} // namespace
+
+Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
+    : engine_(std::move(engine)), plan_(std::move(plan)), memory_(engine_->memory()),
+      block_(reinterpret_cast<Block*>(memory_->base(memory_->self()) + plan_.block)), task_(block_, *memory_),
+      helper_(plan_.executor == Executor::engine ? engine_->helper() : nullptr),
+      carrier_(plan_.executor == Executor::engine ? &memory_->root(engine_->arena_of(engine_->carrier())) : nullptr),
+      timed_(block_->timed != 0) {
+  engine_->enlist(*this);
+}
+
+Request::~Request() {
+  if (engine_->destroyed()) {
+    return; // the arena went with it
+  }
+  engine_->delist(*this);
+  if (state_ == State::broken) {
+    return; // a process that is gone may have left the block in any state: its memory is not used again
+  }
+  for (const std::uint64_t staging : {plan_.send_staging, plan_.recv_staging}) {
+    if (staging != 0) {
+      memory_->arena().deallocate(staging);
+    }
+  }
+  engine_->give_back(plan_.block, epoch_, carrier_ != nullptr);
+}
+
+std::uint64_t Request::clock() const { return timed_ ? now_ns() : 0; }
+
+void Request::check_engine() const {
+  if (engine_->destroyed()) {
+    throw Error(Code::request, "the request's engine is destroyed; expected a request of a live engine");
+  }
+}
+
+void Request::start() {
+  check_engine();
+  if (state_ != State::inactive) {
+    throw Error(Code::state, "rank " + std::to_string(block_->rank) + ": request is " +
+                                 (state_ == State::active ? "active" : "broken by a lost process") +
+                                 "; expected an inactive one");
+  }
+  started_ns_ = clock();
+  exposed_ns_ = 0;
+  if (plan_.send_staging != 0) {
+    plan_.send.pack(memory_->arena().base() + plan_.send_staging, engine_->network());
+  }
+  if (plan_.recv_staging != 0 && plan_.in_place) {
+    plan_.recv.pack(memory_->arena().base() + plan_.recv_staging, engine_->network());
+  }
+  begin_epoch(*block_, ++epoch_);
+  state_ = State::active;
+  ++statistics_.starts;
+  if (carrier_ == nullptr) {
+    engine_->start_inline(task_, epoch_);
+  } else {
+    submit();
+  }
+  exposed_ns_ += clock() - started_ns_;
+}
+
+void Request::submit() {
+  const Submission submission{plan_.block, epoch_};
+  {
+    const std::lock_guard lock(engine_->submission_mutex());
+    SubmissionRing& ring = memory_->root(memory_->self()).ring;
+    while (!ring.push(submission)) {
+      // Back-pressure: the helper, or this thread in its place, takes some out.
+      plead();
+      if (helper_ != nullptr) {
+        const Helper::Assist in_its_place(*helper_);
+        helper_->round();
+      } else {
+        carrier_->helper.ring();
+        sched_yield();
+      }
+    }
+  }
+  // In blocking use this thread will do the work itself in a moment, so waking the helper costs and gains nothing.
+  ring_deferred_ = prompt_waits_ >= prompt_waits_to_defer && (helper_ != nullptr || block_->has_wire == 0);
+  if (!ring_deferred_) {
+    carrier_->helper.ring();
+  }
+}
+
+void Request::call_helper() {
+  if (ring_deferred_) {
+    ring_deferred_ = false;
+    prompt_waits_ = 0;
+    carrier_->helper.ring();
+  }
+  if (carrier_->paused.load(std::memory_order_relaxed) != 0) {
+    plead();
+  }
+}
+
+void Request::plead() {
+  if (!pleading_) {
+    pleading_ = true;
+    carrier_->waiting.fetch_add(1, std::memory_order_relaxed);
+    carrier_->helper.ring(); // full fence: the helper sees the count, or the ring
+  }
+}
+
+bool Request::test() { return peek() && (wait(), true); }
+
+bool Request::peek() {
+  check_engine();
+  if (state_ != State::active || reached()) {
+    return true;
+  }
+  if (carrier_ == nullptr) {
+    engine_->inline_round();
+  } else {
+    call_helper();
+  }
+  return reached();
+}
+
+void Request::wait() {
+  check_engine();
+  if (state_ == State::inactive) {
+    return;
+  }
+  if (state_ == State::broken) {
+    throw Error(Code::peer_lost, "the request was broken by a lost process; it can only be freed");
+  }
+  if (!reached()) {
+    const std::uint64_t begin = clock();
+    if (carrier_ != nullptr && begin - started_ns_ < prompt_ns + exposed_ns_) {
+      prompt_waits_ = std::min(prompt_waits_ + 1, prompt_waits_to_defer);
+    } else {
+      prompt_waits_ = 0;
+    }
+    Request* const self = this;
+    if (helper_ != nullptr) {
+      const Helper::Assist in_its_place(*helper_);
+      wait_for_one(std::span(&self, 1));
+    } else {
+      wait_for_one(std::span(&self, 1));
+    }
+    exposed_ns_ += clock() - begin;
+  }
+  finish();
+}
+
+int Request::wait_any(std::span<Request* const> requests) {
+  std::vector<Request*> active;
+  for (Request* request : requests) {
+    if (request != nullptr && request->active()) {
+      request->check_engine();
+      active.push_back(request);
+    }
+  }
+  if (active.empty()) {
+    return -1;
+  }
+  const auto complete = [&] {
+    return std::ranges::find_if(requests, [](Request* r) { return r != nullptr && r->active() && r->peek(); });
+  };
+  auto found = complete();
+  if (found == requests.end()) {
+    std::vector<std::unique_ptr<Helper::Assist>> in_their_place; // one for each engine of which this rank is a carrier
+    for (Request* request : active) {
+      if (request->helper_ != nullptr) {
+        in_their_place.push_back(std::make_unique<Helper::Assist>(*request->helper_));
+      }
+    }
+    wait_for_one(active);
+    found = complete();
+  }
+  return static_cast<int>(found - requests.begin());
+}
+
+const char* Request::access_name(algos::Buffer buffer) const {
+  static constexpr const char* names[] = {"own", "mapped", "cma", "staged"};
+  return names[static_cast<std::size_t>(block_->buffers[static_cast<std::size_t>(buffer)].path)];
+}
+
+bool Request::make_progress() {
+  if (carrier_ == nullptr) {
+    return engine_->inline_round();
+  }
+  return helper_ != nullptr ? helper_->round() : assist();
+}
+
+bool Request::assist() {
+  if (!block_->ownership.try_acquire(rank_executor)) {
+    return false;
+  }
+  bool moved = false;
+  if (!reached()) {
+    moved = advance(task_.program);
+    publish_if_complete(task_.program);
+  }
+  block_->ownership.release();
+  return moved;
+}
+
+void Request::wait_for_one(std::span<Request* const> active) {
+  constexpr std::uint64_t look_interval_ns = 50'000'000;
+  constexpr std::uint64_t long_sleep_after_ns = 500'000;
+  const auto any_reached = [&] { return std::ranges::any_of(active, [](const Request* r) { return r->reached(); }); };
+  Request& first = *active.front();
+  const Engine& engine = *first.engine_;
+  const std::uint64_t spin_ns = static_cast<std::uint64_t>(engine.settings().wait_spin_us) * 1000;
+  // A rank that has nothing to drive but its own node steps can sleep: its helper rings the bell.
+  const bool can_sleep = std::ranges::all_of(active, [&](const Request* r) {
+    return r->engine_ == first.engine_ && r->carrier_ != nullptr && r->helper_ == nullptr;
+  });
+  std::uint64_t begin = 0;
+  std::uint64_t quiet_since = 0;
+  std::uint64_t next_look = 0;
+  for (unsigned rounds = 1;; ++rounds) {
+    bool moved = false;
+    for (Request* request : active) {
+      moved |= request->make_progress();
+    }
+    if (any_reached()) {
+      return;
+    }
+    if (moved) {
+      quiet_since = 0;
+      continue;
+    }
+    relax_core();
+    if (rounds % 32 != 0) {
+      continue; // the clock costs more than a look at the flags
+    }
+    const std::uint64_t now = now_ns();
+    if (begin == 0) {
+      begin = now;
+      next_look = now + look_interval_ns;
+    }
+    if (quiet_since == 0) {
+      quiet_since = now;
+    }
+    if (now - quiet_since < spin_ns) {
+      continue;
+    }
+    poke_mpi(engine.network());
+    if (can_sleep) {
+      for (Request* request : active) {
+        request->call_helper();
+      }
+      const std::chrono::nanoseconds limit(now - quiet_since < long_sleep_after_ns ? 50'000 : 1'000'000);
+      first.memory_->root(first.memory_->self()).completion.sleep(any_reached, limit);
+      rounds = 31; // look at the clock again after the next attempt
+    } else {
+      sched_yield();
+    }
+    if (now >= next_look) {
+      for (Request* request : active) {
+        request->look_around(now - begin);
+      }
+      next_look = now + look_interval_ns;
+    }
+  }
+}
+
+void Request::look_around(std::uint64_t waited_ns) {
+  for (const int rank : plan_.context->engine_ranks()) {
+    if (!engine_->layout().same_node(rank, engine_->rank())) {
+      continue;
+    }
+    const pid_t pid = memory_->pid(engine_->arena_of(rank));
+    if (kill(pid, 0) != 0 && errno == ESRCH) {
+      state_ = State::broken;
+      throw Error(Code::peer_lost, "rank " + std::to_string(block_->rank) + ": the process of engine rank " +
+                                       std::to_string(rank) + " (pid " + std::to_string(pid) + ") is gone; epoch " +
+                                       std::to_string(epoch_) + " cannot complete");
+    }
+  }
+  const auto limit = static_cast<std::uint64_t>(engine_->settings().stall_seconds) * 1'000'000'000U;
+  if (limit != 0 && waited_ns > limit && !stall_reported_) {
+    stall_reported_ = true;
+    engine_->log().warn("rank {} has waited {} s for epoch {} of an {}: {}", block_->rank, waited_ns / 1'000'000'000U,
+                        epoch_, algos::name_of(plan_.algorithm->collective), describe_stall());
+  }
+}
+
+std::string Request::describe_stall() const {
+  if (!block_->ownership.try_acquire(rank_executor)) {
+    return "its steps are being executed";
+  }
+  std::set<int> not_started;
+  std::set<int> silent;
+  for (std::uint32_t i = 0; i < block_->state.waiting_count; ++i) {
+    const LoweredStep& step = *task_.program.step(task_.program.waiting()[i]).step;
+    const bool recv = step.op == Op::recv_node;
+    if (recv && memory_->at<Block>(step.peer_block)->started.load(std::memory_order_acquire) < epoch_) {
+      not_started.insert(step.peer);
+    } else {
+      silent.insert(step.peer);
+    }
+  }
+  for (std::uint32_t i = 0; i < block_->steps; ++i) {
+    if (task_.program.posted()[i] != 0) {
+      silent.insert(task_.program.step(i).step->peer);
+    }
+  }
+  block_->ownership.release();
+  const auto list = [](const std::set<int>& ranks) {
+    std::string text;
+    for (const int rank : ranks) {
+      text += (text.empty() ? "" : ", ") + std::to_string(rank);
+    }
+    return text;
+  };
+  std::string text;
+  if (!not_started.empty()) {
+    text += "not started by rank(s) " + list(not_started);
+  }
+  if (!silent.empty()) {
+    text += std::string(text.empty() ? "" : "; ") + "messages with rank(s) " + list(silent) + " are outstanding";
+  }
+  return text.empty() ? "waiting for steps that depend on others" : text;
+}
+
+void Request::finish() {
+  state_ = State::inactive;
+  ring_deferred_ = false;
+  if (pleading_) {
+    pleading_ = false;
+    carrier_->waiting.fetch_sub(1, std::memory_order_relaxed);
+  }
+  const std::uint64_t begin = clock();
+  if (timed_) {
+    const std::uint64_t exchange = block_->completed_at - std::min(started_ns_, block_->completed_at);
+    statistics_.exchange_seconds += 1e-9 * static_cast<double>(exchange);
+    statistics_.hidden_seconds += 1e-9 * static_cast<double>(exchange - std::min(exchange, exposed_ns_));
+    if (Trace* trace = engine_->trace()) {
+      const std::lock_guard lock(trace->mutex);
+      trace->requests.add(algos::name_of(plan_.algorithm->collective).data(), started_ns_, block_->completed_at);
+    }
+  }
+  const int code = block_->error.load(std::memory_order_relaxed); // ordered by `completed`
+  if (plan_.recv_staging != 0 && code == 0) {
+    plan_.recv.unpack(memory_->arena().base() + plan_.recv_staging, engine_->network());
+  }
+  exposed_ns_ += clock() - begin;
+  statistics_.exposed_seconds += 1e-9 * static_cast<double>(exposed_ns_);
+  if (code != 0) {
+    throw Error(static_cast<Code>(code), block_->error_text);
+  }
+}
+
+} // namespace stoker::engine

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What happened when: one lane per thread, written as Chrome trace JSON (chrome://tracing, Perfetto) when the engine ends.
+// Process numbers are ranks; thread 0 of a process is the rank, 1 its helper, 2 the requests in progress.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace stoker::engine {
+
+// Events of one thread. `name` has static storage. Times are CLOCK_MONOTONIC in ns.
+class TraceLane {
+public:
+  explicit TraceLane(int thread) : thread_(thread) {}
+  void add(const char* name, std::uint64_t begin, std::uint64_t end);
+
+  struct Event {
+    const char* name;
+    std::uint64_t begin;
+    std::uint64_t end;
+  };
+  [[nodiscard]] const std::vector<Event>& events() const { return events_; }
+  [[nodiscard]] int thread() const { return thread_; }
+
+private:
+  int thread_;
+  std::vector<Event> events_;
+};
+
+class Trace {
+public:
+  explicit Trace(std::string file) : file_(std::move(file)) {}
+
+  TraceLane rank{0};
+  TraceLane helper{1};
+  TraceLane requests{2};
+  std::mutex mutex; // guards rank and requests, which any thread of the application may add to
+
+  // A region of the caller's time; regions may be nested.
+  void begin(const char* name);
+  void end();
+
+  // Collective over comm, after the helpers have stopped. Rank 0 writes the file; throws Error(resource) on every rank if it
+  // cannot.
+  void write(MPI_Comm comm) const;
+
+private:
+  struct Open {
+    const char* name;
+    std::uint64_t begin;
+  };
+  std::string file_;
+  std::vector<Open> open_;
+};
+
+} // namespace stoker::engine
