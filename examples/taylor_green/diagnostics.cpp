@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 
 namespace taylor_green {
 
@@ -58,6 +59,25 @@ double energy_imbalance(const std::vector<Diagnostics>& curve, double nu) {
     worst = std::max(worst, std::abs(slope / expected - 1));
   }
   return worst;
+}
+
+// The mean of (u(x + r) - u(x))^2 is 2 <u^2> - 2 <u(x + r) u(x)>, a sum over the spectrum of u.
+double second_order_structure(const Grid& grid, const Field& velocity, int separation, MPI_Comm comm) {
+  const double r = 2 * std::numbers::pi / grid.n * separation;
+  double sum = 0;
+  std::size_t i = 0;
+  for (int z = 0; z < grid.n; ++z) {
+    for (int row = 0; row < grid.rows(); ++row) {
+      const double along_y = 1 - std::cos(r * grid.ky(grid.rank, row));
+      for (int x = 0; x < grid.columns(); ++x, ++i) {
+        const double weight = x == 0 ? 1 : 2;
+        const double along_x = 1 - std::cos(r * x);
+        sum += weight * 2 * (along_x * std::norm(velocity[0][i]) + along_y * std::norm(velocity[1][i]));
+      }
+    }
+  }
+  MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, comm);
+  return sum / 2; // mean of the two directions
 }
 
 } // namespace taylor_green

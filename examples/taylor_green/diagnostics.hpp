@@ -25,4 +25,7 @@ double relative_difference(const Field& a, double factor, const Field& b, MPI_Co
 // difference of fourth order. Needs five points; answers 0 with fewer.
 double energy_imbalance(const std::vector<Diagnostics>& curve, double nu);
 
+// The longitudinal structure function of second order at a separation in grid spacings, from the spectrum. Collective.
+double second_order_structure(const Grid& grid, const Field& velocity, int separation, MPI_Comm comm);
+
 } // namespace taylor_green

@@ -51,6 +51,8 @@ struct Grid {
     return ranks * r.begin + rank * r.size() + plane - r.begin;
   }
 
+  // Real values in a plane of the physical slab.
+  [[nodiscard]] std::size_t points() const { return static_cast<std::size_t>(n) * static_cast<std::size_t>(n); }
   // Complex values in one z of the spectral slab, in the whole slab, and before and in each block of chunk c.
   [[nodiscard]] std::size_t layer() const {
     return static_cast<std::size_t>(rows()) * static_cast<std::size_t>(columns());

@@ -44,7 +44,7 @@ private:
   bool passed_ = true;
 };
 
-void check_physics(const Contender& c, const Options& o, Checks& checks, MPI_Comm comm) {
+void check_physics(Contender& c, const Options& o, Checks& checks, MPI_Comm comm) {
   const auto& curve = c.curve;
   const std::string name = name_of(c.variant);
   double divergence = 0;
@@ -62,6 +62,11 @@ void check_physics(const Contender& c, const Options& o, Checks& checks, MPI_Com
   } else {
     checks.expect(name + ", dE/dt = -2 nu enstrophy", energy_imbalance(curve, o.setup.nu), 1e-4);
   }
+  if (o.setup.statistics) {
+    const auto functions = c.solver->structure_functions(comm);
+    const double measured = functions[static_cast<std::size_t>(o.setup.n / 4)].longitudinal[0];
+    checks.expect(name + ", structure function against the spectrum", std::abs(measured / c.structure - 1), 1e-12);
+  }
 }
 
 void write_files(Contender& c, const Options& o, bool writer, MPI_Comm comm) {
@@ -69,11 +74,15 @@ void write_files(Contender& c, const Options& o, bool writer, MPI_Comm comm) {
   const int z = static_cast<int>(std::lround(o.slice / (2 * std::numbers::pi) * n)) % n;
   std::vector<double> slice = c.solver->vorticity_slice(z < 0 ? z + n : z);
   MPI_Allreduce(MPI_IN_PLACE, slice.data(), n * n, MPI_DOUBLE, MPI_SUM, comm);
+  const auto functions = c.solver->structure_functions(comm);
   if (writer) {
     const std::filesystem::path folder = o.output;
     std::filesystem::create_directories(folder);
     write_energy(folder / "energy.csv", c.curve, o.setup.nu);
     write_slice(folder / "vorticity.txt", slice, n);
+    if (o.setup.statistics) {
+      write_structure(folder / "structure.csv", functions, n);
+    }
   }
 }
 
@@ -95,7 +104,7 @@ int simulate(const Options& o, int ranks, bool print, MPI_Comm comm) {
 
   std::vector<Timing> timings;
   Checks checks(print);
-  for (const Contender& c : contenders) {
+  for (Contender& c : contenders) {
     timings.push_back(summarise(c, comm));
     check_physics(c, o, checks, comm);
     if (&c != &contenders.front()) {

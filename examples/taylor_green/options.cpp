@@ -34,6 +34,7 @@ std::optional<int> parse(int argc, char** argv, int ranks, bool print, Options& 
   app.add_option("--chunks", o.chunks, "All-to-alls a transpose is cut into; 0: for each exchange its best of 1, 2, 4, 8")
       ->check(CLI::NonNegativeNumber)->capture_default_str();
   app.add_option("--repeat", o.repeat, "Runs, the exchanges taking turns")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_flag("--statistics", o.setup.statistics, "Structure functions of the velocity at every step");
   app.add_flag("--check", o.check, "Fail when a check of the physics does");
   app.add_option("--output", o.output, "Folder for the energy curve and the vorticity");
   app.add_option("--slice", o.slice, "z of the slice of the vorticity")->capture_default_str();

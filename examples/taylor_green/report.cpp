@@ -10,6 +10,7 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <numbers>
 #include <stdexcept>
 
 namespace taylor_green {
@@ -87,6 +88,7 @@ void append_json(const std::string& file, const std::vector<Timing>& timings, co
                           {"nodes", nodes},
                           {"n", setup.n},
                           {"case", setup.two_dimensional ? "2d" : "3d"},
+                          {"statistics", setup.statistics},
                           {"chunks", t.chunks},
                           {"median_ms", 1e3 * t.step},
                           {"mad_ms", 1e3 * t.deviation},
@@ -106,6 +108,25 @@ void write_energy(const std::string& file, const std::vector<Diagnostics>& curve
   for (const Diagnostics& d : curve) {
     out << fmt::format("{},{},{},{},{}\n", d.time, d.energy, d.enstrophy, 2 * nu * d.enstrophy, d.divergence);
   }
+}
+
+void write_structure(const std::string& file, const std::vector<StructureFunctions::Entry>& functions, int n) {
+  std::ofstream out = open(file, std::ios::out);
+  out << "r";
+  for (const char* kind : {"longitudinal", "transverse"}) {
+    for (const int order : StructureFunctions::orders) {
+      out << fmt::format(",{}{}", kind, order);
+    }
+  }
+  for (std::size_t r = 0; r < functions.size(); ++r) {
+    out << fmt::format("\n{}", 2 * std::numbers::pi / n * static_cast<double>(r));
+    for (const auto& moments : {functions[r].longitudinal, functions[r].transverse}) {
+      for (const double value : moments) {
+        out << fmt::format(",{}", value);
+      }
+    }
+  }
+  out << '\n';
 }
 
 void write_slice(const std::string& file, const std::vector<double>& slice, int n) {

@@ -29,6 +29,7 @@ double best_mpi(const std::vector<Timing>& timings);
 void print_table(const std::vector<Timing>& timings);
 void append_json(const std::string& file, const std::vector<Timing>& timings, const Case& setup, int ranks, int nodes);
 void write_energy(const std::string& file, const std::vector<Diagnostics>& curve, double nu);
+void write_structure(const std::string& file, const std::vector<StructureFunctions::Entry>& functions, int n);
 // A text matrix, a row of the plane a line.
 void write_slice(const std::string& file, const std::vector<double>& slice, int n);
 

@@ -30,7 +30,7 @@ Contender assemble(Variant variant, const Case& setup, int chunks, const EngineO
   const Place place = place_in(comm);
   const Grid grid{.n = setup.n, .ranks = place.ranks, .rank = place.rank, .chunks = chunks};
   Contender contender{.variant = variant, .exchange = make_exchange(variant, comm, options)};
-  contender.solver = std::make_unique<Solver>(grid, setup.nu, setup.dt, *contender.exchange);
+  contender.solver = std::make_unique<Solver>(grid, setup.nu, setup.dt, setup.statistics, *contender.exchange);
   return contender;
 }
 
@@ -45,7 +45,7 @@ double timed_step(Solver& solver, MPI_Comm comm) {
 }
 
 int best_chunks(Variant variant, const Case& setup, const EngineOptions& options, MPI_Comm comm) {
-  constexpr int trial_steps = 5;
+  constexpr int trial_steps = 2;
   int best = 1;
   double best_seconds = 0;
   for (const int chunks : {1, 2, 4, 8}) {
@@ -91,6 +91,9 @@ void run(Contender& contender, const Case& setup, const std::string& label, MPI_
   contender.curve = {diagnose(solver.grid(), solver.velocity(), 0, comm)};
   double reported = MPI_Wtime();
   for (int step = 1; step <= setup.steps; ++step) {
+    if (setup.statistics && step == setup.steps) {
+      contender.structure = second_order_structure(solver.grid(), solver.velocity(), setup.n / 4, comm);
+    }
     double exposed = -contender.exchange->times().exposed;
     contender.step_seconds.push_back(timed_step(solver, comm));
     exposed += contender.exchange->times().exposed;

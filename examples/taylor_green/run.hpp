@@ -16,6 +16,7 @@ struct Case {
   double nu = 0.01;
   double dt = 0.01;
   int steps = 10;
+  bool statistics = false; // structure functions at every step
 };
 
 // The initial velocity of the Taylor-Green vortex.
@@ -28,6 +29,7 @@ struct Contender {
   std::unique_ptr<Solver> solver = {};
   std::vector<double> step_seconds = {};    // of every timed step, the slowest rank's
   std::vector<double> exposed_seconds = {}; // of every timed step, inside calls of the exchange, mean over the ranks
+  double structure = 0;                     // second_order_structure() before the last step, a quarter period apart
   Field initial = {};                       // of the latest run
   std::vector<Diagnostics> curve = {};      // of the latest run
 };

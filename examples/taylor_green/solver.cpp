@@ -13,8 +13,11 @@ Complex times_i(Complex a) { return {-a.imag(), a.real()}; }
 
 } // namespace
 
-Solver::Solver(const Grid& grid, double nu, double dt, Exchange& exchange)
+Solver::Solver(const Grid& grid, double nu, double dt, bool statistics, Exchange& exchange)
     : grid_(grid), dt_(dt), exchange_(exchange), transforms_(grid) {
+  if (statistics) {
+    statistics_.emplace(grid);
+  }
   for (int k = 0; k <= grid.kmax(); ++k) {
     decay_.push_back(std::exp(-nu * dt / 2 * k * k));
   }
@@ -28,8 +31,7 @@ Solver::Solver(const Grid& grid, double nu, double dt, Exchange& exchange)
     most = std::max(most, grid.chunk(c).size());
   }
   for (auto& planes : planes_) {
-    planes = aligned_array<double>(static_cast<std::size_t>(most) * static_cast<std::size_t>(grid.n) *
-                                   static_cast<std::size_t>(grid.n));
+    planes = aligned_array<double>(static_cast<std::size_t>(most) * grid.points());
   }
   std::ranges::generate(backward_, [this] { return make_transpose(); });
   std::ranges::generate(forward_, [this] { return make_transpose(); });
@@ -68,10 +70,11 @@ void Solver::fill_panel(const Field& velocity, int component, int row) {
   }
 }
 
-// Takes velocity and vorticity to physical space and calls on_chunk(c) when all six components of a chunk are there.
-// Half of the chunks are started as soon as they can be, the rest when a chunk has arrived: a chunk that is needed soon
+// Takes velocity and vorticity to physical space and calls on_chunk(c) when all six components of a chunk are there, after
+// meanwhile(), which has the time of the first chunk's transposes. Half of the chunks are started as soon as they can be, the rest when a chunk has arrived: a chunk that is needed soon
 // shall not queue behind all that are needed later.
-void Solver::backward(const Field& velocity, const std::function<void(int)>& on_chunk) {
+void Solver::backward(const Field& velocity, const std::function<void()>& meanwhile,
+                      const std::function<void(int)>& on_chunk) {
   const int ahead = (grid_.chunks + 1) / 2;
   exchange_.begin("z transforms");
   for (int component = 0; component < 6; ++component) {
@@ -87,6 +90,7 @@ void Solver::backward(const Field& velocity, const std::function<void(int)>& on_
     }
   }
   exchange_.end();
+  meanwhile();
 
   for (int c = 0; c < grid_.chunks; ++c) {
     const Range range = grid_.chunk(c);
@@ -137,9 +141,31 @@ void Solver::finish_forward() {
   }
 }
 
-// Leaves u x omega in the receive buffers of forward_, n^3 times too large.
-void Solver::nonlinear(const Field& velocity) {
-  backward(velocity, [this](int c) {
+void Solver::work_on_statistics(int portion) {
+  if (statistics_) {
+    exchange_.begin("statistics");
+    statistics_->work(portion, [this] { exchange_.poll(); });
+    exchange_.end();
+  }
+}
+
+void Solver::keep_for_statistics(int c) {
+  const Range range = grid_.chunk(c);
+  for (int component = 0; component < 3; ++component) {
+    for (int plane = range.begin; statistics_ && plane < range.end; ++plane) {
+      statistics_->keep(component, plane, &planes_[static_cast<std::size_t>(component)][(plane - range.begin) * grid_.n * grid_.n]);
+    }
+  }
+}
+
+// Leaves u x omega in the receive buffers of forward_, n^3 times too large. The velocity of stage 0 is kept for the
+// statistics; the three stages that follow and stage 0 of the next step do a quarter of that work each.
+void Solver::nonlinear(const Field& velocity, int stage) {
+  const auto meanwhile = [&] { work_on_statistics((stage + 3) % StructureFunctions::portions); };
+  backward(velocity, meanwhile, [&](int c) {
+    if (stage == 0) {
+      keep_for_statistics(c);
+    }
     exchange_.begin("product");
     const int points = grid_.chunk(c).size() * grid_.n * grid_.n;
     const auto& [u, v, w, a, b, g] = planes_;
@@ -225,7 +251,7 @@ void Solver::update(int stage) {
 
 void Solver::step() {
   for (int stage = 0; stage < 4; ++stage) {
-    nonlinear(stage == 0 ? velocity_ : stage_);
+    nonlinear(stage == 0 ? velocity_ : stage_, stage);
     update(stage);
   }
 }
@@ -258,10 +284,18 @@ void Solver::set_velocity(const std::function<Vector(double, double, double)>& v
   });
 }
 
+std::vector<StructureFunctions::Entry> Solver::structure_functions(MPI_Comm comm) {
+  if (!statistics_) {
+    return {};
+  }
+  work_on_statistics(StructureFunctions::portions - 1);
+  return statistics_->result(comm);
+}
+
 std::vector<double> Solver::vorticity_slice(int z) {
   const int points = grid_.n * grid_.n;
   std::vector<double> slice(static_cast<std::size_t>(points));
-  backward(velocity_, [&](int c) {
+  backward(velocity_, [] {}, [&](int c) {
     const Range range = grid_.chunk(c);
     for (int plane = range.begin; plane < range.end; ++plane) {
       if (grid_.z_of(c, plane) == z) {

@@ -10,10 +10,12 @@
 
 #include "exchange.hpp"
 #include "grid.hpp"
+#include "structure.hpp"
 #include "transforms.hpp"
 
 #include <array>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace taylor_green {
@@ -23,8 +25,9 @@ using Vector = std::array<double, 3>;
 
 class Solver {
 public:
-  // Collective. The exchange must outlive the solver, which describes its transposes to it.
-  Solver(const Grid& grid, double nu, double dt, Exchange& exchange);
+  // Collective. The exchange must outlive the solver, which describes its transposes to it. With `statistics` every step
+  // also takes the structure functions of the velocity that it starts from.
+  Solver(const Grid& grid, double nu, double dt, bool statistics, Exchange& exchange);
 
   // Starts again from a velocity given at the points of the grid. Collective.
   void set_velocity(const std::function<Vector(double x, double y, double z)>& velocity);
@@ -32,6 +35,8 @@ public:
 
   [[nodiscard]] const Field& velocity() const { return velocity_; }
   [[nodiscard]] const Grid& grid() const { return grid_; }
+  // Of the velocity before the latest step, by separation; empty without statistics. Collective.
+  [[nodiscard]] std::vector<StructureFunctions::Entry> structure_functions(MPI_Comm comm);
   // |omega| at one z, [y][x], on the rank that has this plane; zero on the others. Collective.
   [[nodiscard]] std::vector<double> vorticity_slice(int z);
 
@@ -42,8 +47,10 @@ private:
     std::vector<std::size_t> chunks; // numbers of the all-to-alls
   };
   Transpose make_transpose();
-  void nonlinear(const Field& velocity);
-  void backward(const Field& velocity, const std::function<void(int)>& on_chunk);
+  void nonlinear(const Field& velocity, int stage);
+  void backward(const Field& velocity, const std::function<void()>& meanwhile, const std::function<void(int)>& on_chunk);
+  void work_on_statistics(int portion);
+  void keep_for_statistics(int c);
   void fill_panel(const Field& velocity, int component, int row);
   void send_to_spectral(int component, int c);
   void finish_forward();
@@ -63,6 +70,7 @@ private:
   std::array<Transpose, 6> backward_;          // velocity, vorticity
   std::array<Transpose, 3> forward_;           // u x omega
   std::array<AlignedArray<double>, 6> planes_; // of one chunk, in physical space
+  std::optional<StructureFunctions> statistics_;
 };
 
 } // namespace taylor_green
