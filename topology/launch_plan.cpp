@@ -144,7 +144,8 @@ std::vector<LaunchCommand> commands(const Machine& machine, const LaunchRequest&
   const std::string slurm = fmt::format("srun --nodes={} --ntasks={} --ntasks-per-node={}", request.nodes, ranks, ppn);
   const std::string slurm_note =
       fmt::format("inside an allocation of whole nodes (salloc or sbatch --nodes={} --exclusive); without --core-spec, which "
-                  "takes cores away from the job, and without --cpus-per-task and --exact, which confine it to the ranks' cores",
+                  "takes cores away from the job, and without --cpus-per-task and --exact, which confine it to the ranks' cores; "
+                  "with the --mpi that the MPI library was built for",
                   request.nodes);
 
   if (oversubscribed) {

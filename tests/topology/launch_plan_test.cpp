@@ -37,7 +37,7 @@ Open MPI 4:
 
 Slurm:
   STOKER_RESERVE=list:1 srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=map_cpu:0 ./application
-  (inside an allocation of whole nodes (salloc or sbatch --nodes=2 --exclusive); without --core-spec, which takes cores away from the job, and without --cpus-per-task and --exact, which confine it to the ranks' cores)
+  (inside an allocation of whole nodes (salloc or sbatch --nodes=2 --exclusive); without --core-spec, which takes cores away from the job, and without --cpus-per-task and --exact, which confine it to the ranks' cores; with the --mpi that the MPI library was built for)
 )");
 }
 
