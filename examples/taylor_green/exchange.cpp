@@ -110,7 +110,11 @@ public:
 
 protected:
   void do_start(std::size_t i) override { requests_[i].start(); }
-  void do_wait(std::size_t i) override { requests_[i].wait(); }
+  void do_wait(std::size_t i) override {
+    begin("wait");
+    requests_[i].wait();
+    end();
+  }
   void do_poll() override {
     if (inline_) {
       (void)stoker::test_all(requests_); // each is waited for later

@@ -53,7 +53,7 @@ public:
   // Gives a library that does not progress by itself the chance to do so.
   void poll();
 
-  // Marks the time until the next mark in the engine's trace, if there is one.
+  // Marks the time from begin to end in the engine's trace, if there is one. Regions may be nested.
   virtual void begin(const char* /*region*/) {}
   virtual void end() {}
 

@@ -250,10 +250,12 @@ void Solver::update(int stage) {
 }
 
 void Solver::step() {
+  exchange_.begin("step");
   for (int stage = 0; stage < 4; ++stage) {
     nonlinear(stage == 0 ? velocity_ : stage_, stage);
     update(stage);
   }
+  exchange_.end();
 }
 
 void Solver::set_velocity(const std::function<Vector(double, double, double)>& velocity) {
