@@ -55,6 +55,9 @@ struct Usage {
 bool parse(CLI::App& app, int argc, char** argv, Usage& usage) {
   try {
     app.parse(argc, argv);
+    if (app.get_subcommands().empty()) { // asked for here, so that a wrong name is complained about by name
+      throw CLI::RequiredError::Subcommand(1);
+    }
     return true;
   } catch (const CLI::ParseError& error) {
     std::ostringstream out;
@@ -79,7 +82,7 @@ void run(bench::Benchmark& benchmark, const bench::Options& options) {
 
 int main(int argc, char** argv) {
   CLI::App app{"stoker-bench: benchmarks of stoker against the MPI library, in the same run"};
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   bench::Options options;
   std::vector<std::pair<CLI::App*, std::unique_ptr<bench::Benchmark>>> benchmarks;
   for (auto make : {bench::make_overlap, bench::make_latency, bench::make_call_cost, bench::make_idle}) {

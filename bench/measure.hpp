@@ -33,7 +33,7 @@ double clock_overhead_us();
 // Sample i of the result is the largest sample i of any rank. Collective; equally many samples on all ranks.
 std::vector<double> slowest_rank(MPI_Comm comm, std::vector<double> samples);
 
-// Rough time of `body` in microseconds, on the slowest rank: median of a few samples. Collective.
+// Rough time of `body` in microseconds, on the slowest rank: best of a few samples. Collective.
 double estimate_us(MPI_Comm comm, const std::function<void()>& body);
 
 // One of the ways to be compared. `enter` and `leave` are called outside the timed region.

@@ -2,7 +2,7 @@
 // overlap: a step of an iterative solver: start an exchange, compute for as long as the MPI library's own blocking
 // exchange takes, wait. efficiency = max(compute alone, MPI's blocking exchange alone) / step: 1.0 is the physical limit,
 // and a slow exchange cannot improve it. The computation is one uninterrupted call, unless --test-us asks for MPI_Test in
-// between (mpi-nonblocking+test, the application's own remedy).
+// between (mpi-nonblocking-test, the application's own remedy).
 #include "bench/benchmark.hpp"
 #include "bench/kernels.hpp"
 #include "bench/points.hpp"
@@ -83,7 +83,7 @@ private:
     }
     if (test_us_ > 0) {
       const auto slices = static_cast<std::uint64_t>(std::max(1.0, exchange_us / test_us_));
-      names.push_back("mpi-nonblocking+test");
+      names.push_back("mpi-nonblocking-test");
       operations.push_back(nonblocking);
       variants.push_back(point.variant(
           nonblocking, [&kernel, nonblocking, units, slices] { run_in_slices(*nonblocking, kernel, units, slices); }));

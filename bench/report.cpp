@@ -36,7 +36,7 @@ std::string cell(const Json& row, const std::string& key) {
 
 std::size_t width_of(const std::string& key) {
   constexpr std::size_t least = 10;
-  constexpr std::size_t names = 20; // "mpi-nonblocking+test"
+  constexpr std::size_t names = 20; // "mpi-nonblocking-test"
   const bool is_name = key == "executor" || key == "algorithm" || key == "condition" || key == "baseline";
   return std::max({is_name ? names : least, key.size()});
 }

@@ -96,14 +96,16 @@ std::string thread_level_name() {
   }
 }
 
-// Environment variables that change what is measured.
+// Environment variables that change what is measured; scripts mark the processes of a run with two more.
 std::vector<std::string> telling_environment() {
-  constexpr std::array<std::string_view, 4> prefixes = {"STOKER_", "UCX_", "MPIR_CVAR_",
-                                                        "OMPI_MCA_mpi_yield_when_idle="};
+  constexpr std::array<std::string_view, 4> telling = {"STOKER_", "UCX_", "MPIR_CVAR_",
+                                                       "OMPI_MCA_mpi_yield_when_idle="};
+  constexpr std::array<std::string_view, 2> marks = {"STOKER_RIG_", "STOKER_CLUSTER_"};
   std::vector<std::string> found;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
-    if (std::any_of(prefixes.begin(), prefixes.end(), [&](auto prefix) { return text.starts_with(prefix); })) {
+    const auto begins = [&](std::string_view prefix) { return text.starts_with(prefix); };
+    if (std::any_of(telling.begin(), telling.end(), begins) && std::none_of(marks.begin(), marks.end(), begins)) {
       found.emplace_back(text);
     }
   }

@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Pictures of what stoker-bench wrote with --json.
+
+    bench/plot.py [--output PREFIX] [--title TEXT] FILE...
+
+Writes PREFIX-overlap.png (efficiency over message size) and PREFIX-latency.png (Start+Wait over the blocking call), each
+where the files hold such results. One panel per MPI library, collective and kernel; where files repeat a point, the
+median is drawn, with the range.
+"""
+import argparse
+import collections
+import json
+import statistics
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+# One colour and marker per implementation, the same in all pictures.
+STYLES = {
+    "mpi-blocking": ("MPI, blocking", "tab:gray", "s"),
+    "mpi-nonblocking": ("MPI, nonblocking", "tab:orange", "^"),
+    "mpi-nonblocking-test": ("MPI, nonblocking + MPI_Test", "tab:brown", "v"),
+    "mpi-persistent": ("MPI, persistent", "tab:orange", "^"),
+    "engine": ("stoker, engine", "tab:blue", "o"),
+    "inline": ("stoker, inline", "tab:cyan", "D"),
+}
+
+
+def read(files):
+    rows = []
+    for name in files:
+        with open(name, encoding="utf-8") as lines:
+            rows += [json.loads(line) for line in lines if line.strip()]
+    return rows
+
+
+def size_text(size):
+    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= factor:
+            return f"{size / factor:g} {unit}"
+    return f"{size:g} B"
+
+
+def panels_of(rows, value):
+    """{panel: {executor: {bytes: [value, ...]}}}"""
+    panels = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
+    for row in rows:
+        panel = (row["mpi"], row["collective"], row.get("kernel"))
+        panels[panel][row["executor"]][row["bytes"]].append(row[value])
+    return panels
+
+
+def draw(rows, value, ylabel, reference, output, title, log):
+    panels = panels_of(rows, value)
+    columns = min(len(panels), 2)
+    lines = -(-len(panels) // columns)
+    figure, axes = plt.subplots(lines, columns, figsize=(5.5 * columns, 3.6 * lines), squeeze=False, sharey=True)
+    for axis in axes.flat[len(panels):]:
+        axis.set_visible(False)
+    for axis, (panel, executors) in zip(axes.flat, sorted(panels.items(), key=str)):
+        sizes = sorted({size for points in executors.values() for size in points})
+        for executor, (label, colour, marker) in STYLES.items():
+            points = sorted(executors.get(executor, {}).items())
+            if not points:
+                continue
+            middle = [statistics.median(values) for _, values in points]
+            below = [m - min(values) for m, (_, values) in zip(middle, points)]
+            above = [max(values) - m for m, (_, values) in zip(middle, points)]
+            axis.errorbar([size for size, _ in points], middle, yerr=[below, above], label=label, color=colour,
+                          marker=marker, markersize=5, capsize=2, linewidth=1.5)
+        axis.axhline(reference, color="black", linewidth=0.8, linestyle=":")
+        axis.set_xscale("log", base=2)
+        axis.set_xticks(sizes, [size_text(size) for size in sizes], rotation=45, ha="right", fontsize=8)
+        axis.minorticks_off()
+        if log:
+            axis.set_yscale("log")
+        else:
+            axis.set_ylim(bottom=0)
+        axis.set_title(", ".join(str(part) for part in panel if part), fontsize=10)
+        axis.grid(alpha=0.3)
+    for axis in axes[:, 0]:
+        axis.set_ylabel(ylabel)
+    axes.flat[0].legend(fontsize=8)
+    example = rows[0]
+    figure.suptitle(title or f"{example['nodes']} nodes x {example['ppn']} ranks", fontsize=11)
+    figure.supxlabel("bytes per pair of ranks", fontsize=9)
+    figure.tight_layout()
+    figure.savefig(output, dpi=150)
+    print(output)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument("--output", default="stoker-bench", metavar="PREFIX")
+    parser.add_argument("--title", default="")
+    arguments = parser.parse_args()
+    rows = read(arguments.files)
+    drawn = 0
+    for benchmark, value, ylabel, log in (
+        ("overlap", "efficiency", "efficiency of the step", False),
+        ("latency", "ratio", "time / blocking MPI call", True),
+    ):
+        chosen = [row for row in rows if row["benchmark"] == benchmark]
+        if chosen:
+            draw(chosen, value, ylabel, 1.0, f"{arguments.output}-{benchmark}.png", arguments.title, log)
+            drawn += 1
+    if not drawn:
+        parser.error("no results of overlap or latency in these files")
+
+
+if __name__ == "__main__":
+    main()

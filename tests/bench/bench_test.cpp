@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the benchmarks' figures rest on: order statistics, the slowest rank, work that scales, and checks that notice wrong
+// data. Every rank runs every test.
+#include "bench/exchange.hpp"
+#include "bench/kernels.hpp"
+#include "bench/measure.hpp"
+#include "bench/operation.hpp"
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace stoker::bench {
+namespace {
+
+TEST(Summary, OddNumber) {
+  const Summary s = summarize({9, 1, 5, 4, 100});
+  EXPECT_EQ(s.iterations, 5);
+  EXPECT_DOUBLE_EQ(s.median, 5);
+  EXPECT_DOUBLE_EQ(s.mad, 4); // of 4, 4, 0, 1, 95
+  EXPECT_DOUBLE_EQ(s.min, 1);
+  EXPECT_DOUBLE_EQ(s.max, 100);
+}
+
+TEST(Summary, EvenNumberAndOne) {
+  EXPECT_DOUBLE_EQ(summarize({4, 1, 3, 2}).median, 2.5);
+  EXPECT_DOUBLE_EQ(summarize({4, 1, 3, 2}).mad, 1);
+  EXPECT_DOUBLE_EQ(summarize({7}).median, 7);
+  EXPECT_DOUBLE_EQ(summarize({7}).mad, 0);
+}
+
+TEST(Measure, SlowestRankCounts) {
+  int rank = 0;
+  int ranks = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const auto slowest = slowest_rank(MPI_COMM_WORLD, {static_cast<double>(rank), static_cast<double>(-rank), 5});
+  EXPECT_EQ(slowest, (std::vector<double>{static_cast<double>(ranks - 1), 0, 5}));
+}
+
+TEST(Measure, EveryVariantIsTimedEquallyOften) {
+  std::vector<int> calls(3, 0);
+  int hooks = 0;
+  std::vector<Variant> variants;
+  for (int& count : calls) {
+    variants.push_back({[&count] { ++count; }, [&hooks] { ++hooks; }, [&hooks] { --hooks; }});
+  }
+  const auto summaries =
+      measure(MPI_COMM_WORLD, variants, 4, {.seconds = 1e-9, .min_iterations = 5, .max_iterations = 9});
+  ASSERT_EQ(summaries.size(), 3U);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    EXPECT_EQ(summaries[i].iterations, 5);
+    EXPECT_EQ(calls[i], (2 + 5) * 4); // warm-up and iterations, batches of 4
+  }
+  EXPECT_EQ(hooks, 0);
+}
+
+TEST(Measure, BatchesAreLongerWhereBodiesAreShort) {
+  EXPECT_EQ(batch_for(1e6), 1);
+  EXPECT_GT(batch_for(1), batch_for(100));
+  EXPECT_GE(batch_for(1e-9), 1);
+}
+
+TEST(Kernel, MemoryKernelGoesThroughAllItsMemory) {
+  MemoryKernel kernel(3 * 10 * sizeof(double));
+  kernel.run(25); // wraps twice
+  kernel.run(0);
+  EXPECT_THROW((void)make_kernel("nonsense", 1), std::invalid_argument);
+}
+
+TEST(Exchange, EveryWrongByteIsNoticed) {
+  Exchange exchange(MPI_COMM_SELF, Collective::alltoall, 33, nullptr);
+  exchange.fill(1);
+  EXPECT_THROW(exchange.check(1, "nothing moved"), std::runtime_error);
+  const auto deliver = [&] { std::copy(exchange.send().begin(), exchange.send().end(), exchange.recv().begin()); };
+  deliver();
+  EXPECT_NO_THROW(exchange.check(1, "copied"));
+  for (std::byte& byte : exchange.recv()) {
+    byte ^= std::byte{1};
+    EXPECT_THROW(exchange.check(1, "one bit"), std::runtime_error);
+    byte ^= std::byte{1};
+  }
+  exchange.fill(2);
+  std::vector<std::byte> second(exchange.send().begin(), exchange.send().end());
+  exchange.fill(3);
+  std::copy(second.begin(), second.end(), exchange.recv().begin());
+  EXPECT_THROW(exchange.check(3, "the epoch before"), std::runtime_error);
+}
+
+TEST(Exchange, TooLargeForMpiIsRefused) {
+  EXPECT_THROW(Exchange(MPI_COMM_WORLD, Collective::alltoallv, std::uint64_t{1} << 31U, nullptr),
+               std::invalid_argument);
+}
+
+TEST(Operation, MpiVariantsMoveTheData) {
+  for (const Collective collective : {Collective::alltoall, Collective::alltoallv}) {
+    Exchange exchange(MPI_COMM_WORLD, collective, 1000, nullptr);
+    std::set<std::string> names;
+    for (const auto& operation : {mpi_blocking(exchange), mpi_nonblocking(exchange), mpi_persistent(exchange)}) {
+      if (operation != nullptr) {
+        EXPECT_NO_THROW(validate(*operation, exchange));
+        names.insert(operation->name());
+      }
+    }
+    EXPECT_TRUE(names.contains("mpi-blocking") && names.contains("mpi-nonblocking"));
+  }
+}
+
+// Moves data in the first epoch only, as an implementation does that reads its send buffer at init.
+TEST(Operation, StaleDataAreNoticed) {
+  class Stale final : public Operation {
+  public:
+    explicit Stale(Exchange& exchange) : exchange_(exchange) {}
+    void start() override {
+      if (starts_++ == 0) {
+        std::copy(exchange_.send().begin(), exchange_.send().end(), exchange_.recv().begin());
+      }
+    }
+    bool test() override { return true; }
+    void wait() override {}
+    [[nodiscard]] std::string name() const override { return "stale"; }
+
+  private:
+    Exchange& exchange_;
+    int starts_ = 0;
+  };
+  Exchange exchange(MPI_COMM_SELF, Collective::alltoall, 8, nullptr);
+  Stale stale(exchange);
+  EXPECT_THROW(validate(stale, exchange), std::runtime_error);
+}
+
+} // namespace
+} // namespace stoker::bench
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  testing::InitGoogleTest(&argc, argv);
+  const int status = RUN_ALL_TESTS();
+  MPI_Finalize();
+  return status;
+}

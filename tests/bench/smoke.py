@@ -1,0 +1,134 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs one benchmark with tiny sizes on two ranks and checks what it writes: smoke.py BENCHMARK MPIRUN MPI PROGRAM"""
+import itertools
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+KEYS = ["benchmark", "collective", "algorithm", "executor", "mpi", "nodes", "ppn", "bytes", "iterations", "median_us",
+        "min_us", "max_us", "overall_us", "compute_us", "efficiency", "baseline_us", "ratio"]
+TINY = ["--time", "0.02", "--max-iterations", "10"]
+COLLECTIVES = ["alltoall", "alltoallv"]
+EXECUTORS = ["engine", "inline"]
+
+
+def fail(text):
+    sys.exit(f"smoke.py: {text}")
+
+
+def expect(condition, text):
+    if not condition:
+        fail(text)
+
+
+class Driver:
+    def __init__(self, mpirun, mpi, program):
+        self.mpi = mpi
+        self.command = [mpirun, mpi, "2", program]
+
+    def run(self, *arguments):
+        return subprocess.run([*self.command, *arguments], text=True, capture_output=True, check=False)
+
+    def rows(self, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "rows.json")
+            done = self.run(*arguments, "--json", file)
+            sys.stdout.write(done.stdout)
+            sys.stderr.write(done.stderr)
+            expect(done.returncode == 0, f"exit status {done.returncode}")
+            with open(file, encoding="utf-8") as lines:
+                rows = [json.loads(line) for line in lines]
+        for row in rows:
+            self.check(row, arguments[0])
+        return rows
+
+    def check(self, row, benchmark):
+        missing = [key for key in KEYS if key not in row]
+        expect(not missing, f"keys {missing} missing in {row}")
+        expect(row["benchmark"] == benchmark and row["mpi"] == self.mpi, f"whose row is {row}?")
+        expect((row["nodes"], row["ppn"]) == (1, 2), f"two ranks on one node, but {row}")
+        expect(row["iterations"] >= 1, f"no iterations in {row}")
+        expect(row["min_us"] <= row["median_us"] <= row["max_us"], f"order of times in {row}")
+        expect(all(math.isfinite(value) for value in row.values() if isinstance(value, float)), f"not finite: {row}")
+        if row["ratio"] is not None:
+            expect(row["baseline"], f"the baseline has no name in {row}")
+
+
+def expect_combinations(rows, keys, *values):
+    """Exactly the rows of the product of `values`, each once."""
+    found = sorted(tuple(row[key] for key in keys) for row in rows)
+    expect(found == sorted(itertools.product(*values)), f"unexpected set of results: {found}")
+
+
+def overlap(driver):
+    kernels = ["register", "memory"]
+    mpi_ways = ["mpi-blocking", "mpi-nonblocking", "mpi-nonblocking-test"]
+    rows = driver.rows("overlap", *TINY, "--bytes", "8,64K", "--memory-bytes", "1M", "--test-us", "50", "--validate")
+    expect_combinations(rows, ["collective", "bytes", "kernel", "executor"], COLLECTIVES, [8, 65536], kernels,
+                        mpi_ways + EXECUTORS)
+    for row in rows:
+        efficiency = max(row["compute_us"], row["pure_us"]) / row["overall_us"]
+        expect(math.isclose(row["efficiency"], efficiency, rel_tol=1e-9), f"efficiency is not what it is defined as: {row}")
+
+
+def latency(driver):
+    rows = driver.rows("latency", *TINY, "--bytes", "8,1K", "--validate")
+    ways = EXECUTORS + ["mpi-blocking", "mpi-persistent"]
+    expect_combinations(rows, ["collective", "bytes", "executor"], COLLECTIVES, [8, 1024], ways)
+    rows = driver.rows("latency", *TINY, "--bytes", "4K", "--collective", "alltoallv", "--buffers", "mapped",
+                       "--executors", "inline", "--set", "access=mapped")
+    expect_combinations(rows, ["collective", "bytes", "executor"], ["alltoallv"], [4096],
+                        ["inline", "mpi-blocking", "mpi-persistent"])
+    expect(all(row["settings"] == ["access=mapped"] and row["buffers"] == "mapped" for row in rows), "settings not recorded")
+    rows = driver.rows("latency", *TINY, "--bytes", "8", "--executors", "none", "--thread-level", "single")
+    expect({row["algorithm"] for row in rows} == {"mpi"}, "with no executor only the MPI library is measured")
+
+
+def call_cost(driver):
+    rows = driver.rows("call-cost", *TINY, "--gap-ms", "2")
+    calls = {("start", "awake"), ("start", "back-to-back"), ("start", "asleep"), ("test", "active"), ("test", "complete")}
+    for executor in EXECUTORS + ["mpi-persistent"]:
+        found = {(row["call"], row["condition"]) for row in rows if row["executor"] == executor}
+        expected = calls | {("wait", "done")} if executor == "engine" else calls
+        expect(found == expected, f"{executor}: {found}")
+
+
+def idle(driver):
+    rows = driver.rows("idle", "--seconds", "0.2", "--rounds", "2", "--kernel-ms", "1", "--repetitions", "2",
+                       "--memory-bytes", "1M")
+    watched = [row for row in rows if row["measure"] == "helper-cpu"]
+    expect(len(watched) == 1, "one row about the helpers' CPU time")
+    expect_combinations([row for row in rows if row["measure"] == "slow-down"], ["kernel", "condition"],
+                        ["register", "memory"], ["none", "idle", "paused"])
+
+
+def refusals(driver):
+    for arguments, named in (
+        (["nonsense"], "nonsense"),
+        (["latency", "--bytes", "many"], "--bytes"),
+        (["latency", "--executors", "nobody"], "--executors"),
+        (["latency", "--json", "/nonexistent/rows.json", *TINY], "/nonexistent/rows.json"),
+        (["latency", "--bytes", "8", "--set", "nonsense", *TINY], "--set"),
+        (["latency", "--bytes", "8", "--set", "no_such_setting=1", *TINY], "no_such_setting"),
+        (["latency", "--bytes", "2G", "--executors", "none", *TINY], "--bytes"),
+        (["overlap", "--executors", "none", "--buffers", "mapped", *TINY], "--buffers"),
+    ):
+        done = driver.run(*arguments)
+        expect(done.returncode != 0, f"{arguments} was accepted")
+        expect(named in done.stderr, f"{arguments}: the message does not name {named}: {done.stderr}")
+    done = driver.run("--help")
+    expect(done.returncode == 0 and all(name in done.stdout for name in ("overlap", "latency", "call-cost", "idle")),
+           f"--help: {done.stdout}{done.stderr}")
+
+
+def main():
+    name, *where = sys.argv[1:]
+    {"overlap": overlap, "latency": latency, "call-cost": call_cost, "idle": idle, "refusals": refusals}[name](Driver(*where))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The table of targets and the pictures, from made-up results: tables.py BENCH_FOLDER"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+
+def expect(condition, text):
+    if not condition:
+        sys.exit(f"tables.py: {text}")
+
+
+def overlap_row(efficiency, size, executor="engine"):
+    return {"benchmark": "overlap", "collective": "alltoall", "algorithm": "x", "executor": executor, "mpi": "mpich",
+            "nodes": 2, "ppn": 1, "bytes": size, "kernel": "register", "efficiency": efficiency}
+
+
+def latency_row(ratio, size):
+    return {"benchmark": "latency", "collective": "alltoall", "algorithm": "x", "executor": "engine", "mpi": "mpich",
+            "nodes": 2, "ppn": 1, "bytes": size, "ratio": ratio}
+
+
+def write(path, rows):
+    with open(path, "w", encoding="utf-8") as out:
+        out.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+def run(*command):
+    return subprocess.run([sys.executable, *command], text=True, capture_output=True, check=False)
+
+
+def main():
+    bench = sys.argv[1]
+    with tempfile.TemporaryDirectory() as folder:
+        # Three launches: one outlier each way, which the median must leave out; and a second size, which is worse.
+        for launch, efficiency in enumerate((0.95, 0.2, 0.99), start=1):
+            write(f"{folder}/overlap.mpich.{launch}.json",
+                  [overlap_row(efficiency, 1 << 20), overlap_row(0.93, 4 << 20), overlap_row(0.5, 1 << 20, "mpi-nonblocking"),
+                   overlap_row(0.80, 64 << 10), overlap_row(0.99, 256 << 10)])
+            write(f"{folder}/latency.mpich.{launch}.json", [latency_row(1.10, 64 << 10), latency_row(2.5, 8)])
+        done = run(f"{bench}/issue-targets.py", folder, "--detail")
+        expect(done.returncode == 0, done.stderr)
+        with open(f"{folder}/targets.json", encoding="utf-8") as lines:
+            results = {row["measure"]: row for row in map(json.loads, lines)}
+        large = results["overlap efficiency, 1 MiB and 4 MiB"]
+        expect(large["met"] and large["value"] == 0.93 and large["launches"] == 3 and large["mpi_value"] == 0.5, large)
+        small = results["overlap efficiency, 64 KiB and 256 KiB"]
+        expect(not small["met"] and small["value"] == 0.80 and "65536" in small["worst_at"], small)
+        expect(results["Start+Wait / blocking, >= 64 KiB"]["met"], "1.10 is within 1.15")
+        expect(not results["Start+Wait / blocking, 8 B and 4 KiB"]["met"], "2.5 is not within 2.0")
+        expect("not measured: Test, active and complete, openmpi" in done.stdout, done.stdout)
+
+        done = run(f"{bench}/plot.py", "--output", f"{folder}/picture", *(f"{folder}/{name}" for name in os.listdir(folder)
+                                                                         if name.endswith(".1.json")))
+        expect(done.returncode == 0, done.stderr)
+        for kind in ("overlap", "latency"):
+            with open(f"{folder}/picture-{kind}.png", "rb") as picture:
+                expect(picture.read(4) == b"\x89PNG", f"no picture of {kind}")
+        expect(run(f"{bench}/plot.py", "--output", f"{folder}/none", "/dev/null").returncode != 0, "a picture of nothing")
+
+
+if __name__ == "__main__":
+    main()
