@@ -77,6 +77,7 @@ public:
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] const std::vector<EffectiveSetting>& effective_settings() const { return effective_settings_; }
   [[nodiscard]] const topology::Machine& machine() const { return *machine_; }
+  [[nodiscard]] const topology::Discovery& discovery() const { return *discovery_; }
   [[nodiscard]] const topology::Layout& layout() const { return discovery_->layout; }
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] bool has_helpers() const { return has_helpers_; } // equal on all ranks

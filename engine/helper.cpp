@@ -97,7 +97,8 @@ bool Helper::may_work() const {
 
 Helper::Assist::~Assist() {
   helper_.assistants_.fetch_sub(1, std::memory_order_relaxed);
-  // What is left to do is the thread's business again. ring() has the full fence that orders it behind the subtraction.
+  full_fence(); // before the look at the rings; pairs with the one in Doorbell::sleep
+  // What is left to do is the thread's business again.
   if (helper_.active_.load(std::memory_order_relaxed) || helper_.has_submissions()) {
     helper_.root_.helper.ring();
   }

@@ -207,8 +207,8 @@ const std::vector<Row>& table() {
       "takes helpers where MPI provides MPI_THREAD_MULTIPLE, engine insists on them"),
     row<&S::access, parse_name<AccessChoice>>(
       "access", accepted_names<AccessChoice>(),
-      "how a helper reaches a rank's buffers; auto takes the best that works for each buffer, any other is used "
-      "wherever it can be and reported where it cannot"),
+      "how other processes reach a rank's buffers; auto takes the best that works for each buffer, any other is demanded, "
+      "and an error where it cannot be had"),
     row<&S::domains, parse_name<DomainChoice>>(
       "domains", accepted_names<DomainChoice>(),
       "what shares a helper: the ranks of a NUMA domain or of a whole node"),
@@ -234,13 +234,14 @@ const std::vector<Row>& table() {
       "algorithm of alltoallv requests whose info names none; auto selects by layout and size"),
     row<&S::arena_bytes, parse_bytes>(
       "arena_bytes", bytes,
-      "address space of each domain's shared segment, whose pages cost nothing until used; 0: as large as the node's "
+      "address space of each rank's shared segment, whose pages cost nothing until used; 0: as large as the node's "
       "memory"),
     row<&S::eager_bytes, parse_bytes>(
       "eager_bytes", bytes, "messages within a node up to this size go through a slot in shared memory"),
     row<&S::staged_bytes, parse_bytes>(
       "staged_bytes", bytes,
-      "buffers up to this size are copied into shared memory by their rank rather than reached by cross-memory attach"),
+      "buffers up to this size that a helper in another process needs are copied into shared memory by their rank rather "
+      "than reached by cross-memory attach"),
     row<&S::batch, parse_at_least<1>>(
       "batch", "a whole number, 1 or more", "submissions that a helper takes from one rank's ring before it looks "
       "at the next"),
@@ -252,7 +253,7 @@ const std::vector<Row>& table() {
       "wait_spin_us", microseconds, "how long a rank spins in wait before it sleeps"),
     row<&S::stall_seconds, parse_at_least<0>>(
       "stall_seconds", "seconds, a whole number, 0 or more",
-      "after this long without progress the ranks that others wait for are named in a warning; 0: never"),
+      "after waiting this long for a request a rank names those that it waits for in a warning; 0: never"),
     row<&S::trace, parse_any>(
       "trace", "empty, or a path", "file for a Chrome trace (JSON) of all ranks and helpers; empty: none"),
     row<&S::log, parse_name<LogLevel>>(
