@@ -6,10 +6,13 @@
 #include "api/stoker.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,11 +44,11 @@ Finding check_helpers(stoker_engine engine) {
   }
   if (reserved < helpers) {
     return {"helper threads", Verdict::slow,
-            fmt::format("{} for {} domains; {} of them share their core with ranks", helpers, facts.domains, helpers - reserved),
+            fmt::format("{} running, {} of them on CPUs where ranks run too", helpers, helpers - reserved),
             "leave cores free of ranks: stoker plan says which and how; if there are none to spare, large messages "
             "overlap all the same"};
   }
-  return {"helper threads", Verdict::ok, fmt::format("{} for {} domains, each on a core free of ranks", helpers, facts.domains), ""};
+  return {"helper threads", Verdict::ok, fmt::format("{} running, each on a core free of ranks", helpers), ""};
 }
 
 // One persistent alltoall over buffers of the caller, with new data in each epoch. Returns what went wrong, or nothing, and
@@ -116,15 +119,20 @@ Finding check_exchange(stoker_engine engine, const MpiSession& session) {
   stoker_dealloc(mapped_send);
   stoker_dealloc(mapped_recv);
 
-  for (const std::string& theirs : gather(problem)) {
-    if (!theirs.empty()) {
-      return {"exchange", Verdict::fails, theirs, "run again with STOKER_LOG=debug; STOKER_ACCESS=staged needs the least of the system"};
+  std::set<std::string> private_paths;
+  std::set<std::string> mapped_paths;
+  for (const std::string& text : gather(nlohmann::json({problem, private_access, mapped_access}).dump())) {
+    const auto theirs = nlohmann::json::parse(text).get<std::array<std::string, 3>>();
+    if (!theirs[0].empty()) {
+      return {"exchange", Verdict::fails, theirs[0], "run again with STOKER_LOG=debug; STOKER_ACCESS=staged needs the least of the system"};
     }
+    private_paths.insert(theirs[1]);
+    mapped_paths.insert(theirs[2]);
   }
   return {"exchange", Verdict::ok,
-          fmt::format("alltoall of {} rank{}, 64 KiB a pair, is right; rank 0's buffers are reached by: {} (its own), {} "
-                      "(stoker_alloc)",
-                      session.size(), session.size() == 1 ? "" : "s", private_access, mapped_access),
+          fmt::format("alltoall of {} rank{}, 64 KiB a pair, is right; buffers of malloc are reached by {}, of stoker_alloc by {}",
+                      session.size(), session.size() == 1 ? "" : "s", fmt::join(private_paths, " or "),
+                      fmt::join(mapped_paths, " or ")),
           ""};
 }
 

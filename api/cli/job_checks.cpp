@@ -232,7 +232,7 @@ Finding check_latency(const MpiSession& session, int peer, const std::string& wh
   const bool slow = latency > 500;
   return {"messages " + where, slow ? Verdict::slow : Verdict::ok,
           fmt::format("{:.1f} us for 8 bytes between rank 0 and rank {}", latency, peer),
-          slow ? "ranks wait for each other's core: look at the binding and at ranks and cores above" : ""};
+          slow ? "ranks wait for each other's core: look at the binding, at ranks and cores, and at what else runs here" : ""};
 }
 
 } // namespace

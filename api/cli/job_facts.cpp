@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/cli/job_facts.hpp"
 
-#include "api/stoker.h"
-#include "engine/error.hpp"
-#include "engine/node_memory.hpp"
+#include "engine/engine.hpp"
+#include "topology/binding.hpp"
 #include "topology/discover.hpp"
 
 #include <unistd.h>
@@ -11,7 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <stdexcept>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,49 +19,14 @@ namespace {
 
 using nlohmann::ordered_json;
 
-topology::DiscoverOptions discover_options(const engine::Settings& settings) {
-  return {.machine = settings.machine,
-          .ranks_per_node = settings.ranks_per_node,
-          .domains = settings.domains == engine::DomainChoice::node ? topology::DomainKind::node : topology::DomainKind::numa,
-          .threads_per_domain = settings.threads_per_domain};
-}
-
-// Of an engine that exists only to be asked.
-stoker_engine_facts ask_engine(std::span<const engine::SettingText> call_settings) {
-  std::vector<std::pair<std::string, std::string>> texts(call_settings.begin(), call_settings.end());
-  std::vector<stoker_setting> list;
-  for (const auto& [key, value] : texts) {
-    list.push_back({key.c_str(), value.c_str()});
+// The engine's probe, a real cross-memory attach to every other rank of the node: "works", or what the system says.
+std::string attach_result(const engine::NodeMemory* memory) {
+  if (memory == nullptr) {
+    return "not tried";
   }
-  stoker_engine engine = STOKER_ENGINE_NULL;
-  if (stoker_engine_create(MPI_COMM_WORLD, list.data(), list.size(), &engine) != STOKER_SUCCESS) {
-    throw std::runtime_error(stoker_error_message());
-  }
-  stoker_engine_facts facts{};
-  facts.size = sizeof facts;
-  stoker_engine_get_facts(engine, &facts);
-  stoker_engine_destroy(&engine);
-  return facts;
-}
-
-// A real cross-memory attach to every other rank of the node: "works", or what the system says.
-std::string probe_attach(int node, int rank) {
-  constexpr std::uint64_t arena_bytes = std::uint64_t{1} << 20;
-  MPI_Comm comm = MPI_COMM_NULL;
-  MPI_Comm_split(MPI_COMM_WORLD, node, rank, &comm);
-  std::string result = "works";
-  try {
-    const engine::NodeMemory memory(comm, arena_bytes, -1);
-    const auto& errors = memory.attach_errors();
-    const auto refused = std::ranges::find_if(errors, [](int error) { return error != 0; });
-    if (refused != errors.end()) {
-      result = std::strerror(*refused);
-    }
-  } catch (const engine::Error& error) { // the same on all ranks of the node
-    result = error.what();
-  }
-  MPI_Comm_free(&comm);
-  return result;
+  const auto& errors = memory->attach_errors();
+  const auto refused = std::ranges::find_if(errors, [](int error) { return error != 0; });
+  return refused == errors.end() ? "works" : std::strerror(*refused);
 }
 
 // The NUMA domain that this rank's helper and staging belong to.
@@ -75,7 +39,8 @@ int numa_of(const topology::Discovery& discovery, int rank) {
   return -1;
 }
 
-// Sorts the ranks' own reports under their nodes and domains.
+// Sorts the ranks' own reports under their nodes and domains. What a domain's carrier, its first rank, says of the helper
+// holds for the domain.
 ordered_json arrange(const std::vector<ordered_json>& ranks) {
   ordered_json nodes = ordered_json::array();
   for (const ordered_json& rank : ranks) {
@@ -101,29 +66,29 @@ ordered_json arrange(const std::vector<ordered_json>& ranks) {
 
 } // namespace
 
-ordered_json gather_job(const MpiSession& session, const topology::Machine& machine, const engine::Settings& settings,
-                        std::span<const engine::SettingText> call_settings) {
-  const topology::Discovery discovery = topology::discover(MPI_COMM_WORLD, machine, discover_options(settings));
+ordered_json gather_job(const MpiSession& session, std::span<const engine::SettingText> call_settings) {
+  const auto engine = std::make_shared<engine::Engine>(MPI_COMM_WORLD, call_settings);
   const int rank = session.rank();
-  const int node = discovery.layout.node_of(rank);
-  const stoker_engine_facts facts = ask_engine(call_settings);
+  const topology::Machine& machine = engine->machine();
+  const topology::Layout& layout = engine->layout();
 
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
-  const auto binding = std::ranges::find(discovery.node_ranks, rank, &topology::NodeRank::rank);
   ordered_json mine{{"rank", rank},
                     {"host", host.data()},
-                    {"node", node},
-                    {"domain", discovery.layout.domain_of(rank)},
-                    {"numa", numa_of(discovery, rank)},
-                    {"cpus", binding->binding.to_string()},
-                    {"carrier", facts.carrier},
-                    {"attach", probe_attach(node, rank)}};
-  if (facts.helpers != 0) {
-    mine["helper"] = {{"cpu", facts.helper_core}, {"reserved", facts.helper_reserved != 0}};
-  } else {
-    mine["helper"] = nullptr;
+                    {"node", layout.node_of(rank)},
+                    {"domain", layout.domain_of(rank)},
+                    {"numa", numa_of(engine->discovery(), rank)},
+                    {"cpus", topology::process_binding(machine).to_string()},
+                    {"carrier", engine->carrier()},
+                    {"helper", nullptr},
+                    {"attach", attach_result(engine->memory().get())}};
+  if (engine->helper() != nullptr) {
+    mine["helper"] = {{"cpus", engine->helper()->binding().obtained.to_string()},
+                      {"reserved", engine->helper_facts().at(static_cast<std::size_t>(rank)).reserved != 0},
+                      {"placement", engine->helper_explanation()}};
   }
+  engine->destroy();
   std::vector<ordered_json> ranks;
   for (const std::string& text : gather(mine.dump())) {
     ranks.push_back(ordered_json::parse(text));

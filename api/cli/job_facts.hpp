@@ -4,7 +4,6 @@
 
 #include "api/cli/mpi_session.hpp"
 #include "engine/settings.hpp"
-#include "topology/machine.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -14,8 +13,7 @@ namespace stoker::cli {
 
 // Collective over MPI_COMM_WORLD; creates an engine for the time of the call. Rank 0 gets a list of nodes with their domains
 // and ranks, the others nothing. Throws on all ranks when there can be no engine.
-[[nodiscard]] nlohmann::ordered_json gather_job(const MpiSession& session, const topology::Machine& machine,
-                                                const engine::Settings& settings,
+[[nodiscard]] nlohmann::ordered_json gather_job(const MpiSession& session,
                                                 std::span<const engine::SettingText> call_settings);
 
 } // namespace stoker::cli
