@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sparse matrices by rows, and where they come from.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace conjugate_gradient {
+
+// What is wrong with the input.
+class InputError : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+struct Matrix {
+  int rows = 0;
+  int columns = 0;
+  std::vector<int> first = {0}; // of each row in column and value; rows + 1 entries
+  std::vector<int> column;      // ascending within a row
+  std::vector<double> value;
+};
+
+// y[row] = A[row] x. The order of summation is that of the columns: the same for every distribution of the rows.
+inline void multiply_row(const Matrix& a, int row, std::span<const double> x, std::span<double> y) {
+  const auto r = static_cast<std::size_t>(row);
+  double sum = 0;
+  for (auto i = static_cast<std::size_t>(a.first[r]); i < static_cast<std::size_t>(a.first[r + 1]); ++i) {
+    sum += a.value[i] * x[static_cast<std::size_t>(a.column[i])];
+  }
+  y[r] = sum;
+}
+
+// A Matrix Market file: coordinate; real, integer or pattern (ones); general or symmetric. Entries that are given twice are
+// added. Throws InputError that names file, line and what was expected.
+Matrix read_matrix_market(const std::string& file);
+
+// The five-point Laplacian on side x side points.
+Matrix poisson(int side);
+
+// Throws InputError when conjugate gradients cannot solve with this matrix: not square, not symmetric, or a diagonal
+// entry that is not positive.
+void require_symmetric(const Matrix& a);
+
+} // namespace conjugate_gradient
