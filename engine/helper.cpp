@@ -97,7 +97,7 @@ bool Helper::may_work() const {
 
 Helper::Assist::~Assist() {
   helper_.assistants_.fetch_sub(1, std::memory_order_relaxed);
-  full_fence(); // before the look at the rings; pairs with the one in Doorbell::sleep
+  std::atomic_thread_fence(std::memory_order_seq_cst); // before the look at the rings; pairs with Doorbell::sleep
   // What is left to do is the thread's business again.
   if (helper_.active_.load(std::memory_order_relaxed) || helper_.has_submissions()) {
     helper_.root_.helper.ring();
