@@ -367,6 +367,7 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, co
     options.recv = describe(memory, plan.recv, recv_path, plan.recv_staging);
     options.eager_bytes = engine->settings().eager_bytes;
     options.timed = plan.executor == Executor::engine || engine->trace() != nullptr;
+    options.exclusive = plan.executor == Executor::inline_;
     plan.block = place(program, memory, hood, options, pairs);
   });
   failure = by_rank(failure);

@@ -105,6 +105,7 @@ struct Block {
   std::uint32_t has_wire = 0;
   std::uint32_t has_dependencies = 0;
   std::uint32_t timed = 0;       // whether completed_at is wanted
+  std::uint32_t exclusive = 0;   // inline: only the rank executes it, so ownership and wake-ups are left out
   BufferDescriptor buffers[3];   // indexed by algos::Buffer
   // Offsets from the block's begin.
   std::uint64_t steps_at = 0;       // LoweredStep[steps]

@@ -181,7 +181,12 @@ bool publish_if_complete(const Program& program) {
   if (block.timed != 0) {
     block.completed_at = now_ns();
   }
-  block.completed.publish(block.started.load(std::memory_order_relaxed), program.rank_root().completion);
+  const std::uint64_t epoch = block.started.load(std::memory_order_relaxed);
+  if (block.exclusive != 0) {
+    block.completed.publish(epoch);
+  } else {
+    block.completed.publish(epoch, program.rank_root().completion);
+  }
   return true;
 }
 

@@ -143,6 +143,7 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Nei
   block->steps = steps;
   block->has_dependencies = program.successors.empty() ? 0 : 1;
   block->timed = options.timed ? 1 : 0;
+  block->exclusive = options.exclusive ? 1 : 0;
   buffers[2] = {.path = Path::mapped, .offset = offset + scratch_at, .bytes = program.scratch_bytes};
   std::copy(std::begin(buffers), std::end(buffers), std::begin(block->buffers));
   block->steps_at = shape.steps_at;

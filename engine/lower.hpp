@@ -29,6 +29,7 @@ struct PlacementOptions {
   BufferDescriptor recv;
   std::uint64_t eager_bytes = 0; // messages within the node up to this go through the channel's slot
   bool timed = false;
+  bool exclusive = false; // executed inline
 };
 
 // What a rank tells each other rank of the communicator about the messages between them.

@@ -34,7 +34,7 @@ bool Progress::poll() {
 
 Progress::Outcome Progress::run(Task& task) {
   Block& block = task.program.block();
-  if (!block.ownership.try_acquire(id_)) {
+  if (block.exclusive == 0 && !block.ownership.try_acquire(id_)) {
     return {}; // the rank assists
   }
   // Only after this check is the epoch that runs the one that was adopted: the rank may have completed it by itself, and be
@@ -59,7 +59,9 @@ Progress::Outcome Progress::run(Task& task) {
     }
     outcome.done = publish_if_complete(task.program);
   }
-  block.ownership.release();
+  if (block.exclusive == 0) {
+    block.ownership.release();
+  }
   return outcome;
 }
 

@@ -310,7 +310,8 @@ void Request::look_around(std::uint64_t waited_ns) {
 }
 
 std::string Request::describe_stall() const {
-  if (!block_->ownership.try_acquire(rank_executor)) {
+  const bool exclusive = block_->exclusive != 0;
+  if (!exclusive && !block_->ownership.try_acquire(rank_executor)) {
     return "its steps are being executed";
   }
   std::set<int> not_started;
@@ -329,7 +330,9 @@ std::string Request::describe_stall() const {
       silent.insert(task_.program.step(i).step->peer);
     }
   }
-  block_->ownership.release();
+  if (!exclusive) {
+    block_->ownership.release();
+  }
   const auto list = [](const std::set<int>& ranks) {
     std::string text;
     for (const int rank : ranks) {

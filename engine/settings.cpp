@@ -35,7 +35,7 @@ const Names<E>& names_of();
 template <>
 const Names<ExecutorChoice>& names_of() {
   static const Names<ExecutorChoice> names{
-    {"auto", ExecutorChoice::automatic}, {"engine", ExecutorChoice::engine}, {"inline", ExecutorChoice::inline_}};
+      {"auto", ExecutorChoice::automatic}, {"engine", ExecutorChoice::engine}, {"inline", ExecutorChoice::inline_}};
   return names;
 }
 template <>
@@ -55,7 +55,7 @@ const Names<DomainChoice>& names_of() {
 template <>
 const Names<LogLevel>& names_of() {
   static const Names<LogLevel> names{
-    {"error", LogLevel::error}, {"warn", LogLevel::warn}, {"info", LogLevel::info}, {"debug", LogLevel::debug}};
+      {"error", LogLevel::error}, {"warn", LogLevel::warn}, {"info", LogLevel::info}, {"debug", LogLevel::debug}};
   return names;
 }
 
@@ -162,8 +162,7 @@ std::string print(std::uint64_t value) {
   return std::to_string(value);
 }
 template <class E>
-  requires std::is_enum_v<E>
-std::string print(E value) {
+requires std::is_enum_v<E> std::string print(E value) {
   for (const auto& [name, candidate] : names_of<E>()) {
     if (candidate == value) {
       return std::string(name);
@@ -201,63 +200,65 @@ const std::vector<Row>& table() {
   static const std::string bytes = "bytes, a whole number; K, M and G stand for KiB, MiB and GiB";
   static const std::string microseconds = "microseconds, a whole number, 0 or more";
   static const std::vector<Row> rows{
-    row<&S::executor, parse_name<ExecutorChoice>>(
-      "executor", accepted_names<ExecutorChoice>(),
-      "who executes started requests: helper threads (engine) or each rank inside start, test and wait (inline); auto "
-      "takes helpers where MPI provides MPI_THREAD_MULTIPLE, engine insists on them"),
-    row<&S::access, parse_name<AccessChoice>>(
-      "access", accepted_names<AccessChoice>(),
-      "how other processes reach a rank's buffers; auto takes the best that works for each buffer, any other is demanded, "
-      "and an error where it cannot be had"),
-    row<&S::domains, parse_name<DomainChoice>>(
-      "domains", accepted_names<DomainChoice>(),
-      "what shares a helper: the ranks of a NUMA domain or of a whole node"),
-    row<&S::threads_per_domain, parse_at_least<1>>(
-      "threads_per_domain", "a whole number, 1 or more", "helper threads per domain; its ranks are split among them"),
-    row<&S::reserve, parse_reserve>(
-      "reserve", "auto, none, smt, list:CPUS (list:2,3 or list:2-5), per-numa:N",
-      "cores for the helpers: auto (cores of the allocation that no rank is bound to, nearest first), none (share the "
-      "ranks' cores), smt (SMT siblings of the ranks' cores), CPUs by OS number, or so many cores per NUMA domain"),
-    row<&S::best_effort, parse_switch>(
-      "best_effort", "0, 1", "1: a reservation that cannot be had is reported and done without, instead of an error"),
-    row<&S::machine, parse_any>(
-      "machine", "empty, an hwloc synthetic description, or the path of an hwloc XML file",
-      "the machine to assume instead of the real one (empty), to try a layout; binding is then left alone"),
-    row<&S::ranks_per_node, parse_at_least<0>>(
-      "ranks_per_node", "a whole number, 0 or more",
-      "pretend that every so many consecutive ranks form a node; 0: the real nodes"),
-    row<&S::alltoall_algorithm, parse_algorithm<Collective::alltoall>>(
-      "alltoall_algorithm", accepted_algorithms<Collective::alltoall>(),
-      "algorithm of alltoall requests whose info names none; auto selects by layout and size"),
-    row<&S::alltoallv_algorithm, parse_algorithm<Collective::alltoallv>>(
-      "alltoallv_algorithm", accepted_algorithms<Collective::alltoallv>(),
-      "algorithm of alltoallv requests whose info names none; auto selects by layout and size"),
-    row<&S::arena_bytes, parse_bytes>(
-      "arena_bytes", bytes,
-      "address space of each rank's shared segment, whose pages cost nothing until used; 0: as large as the node's "
-      "memory"),
-    row<&S::eager_bytes, parse_bytes>(
-      "eager_bytes", bytes, "messages within a node up to this size go through a slot in shared memory"),
-    row<&S::staged_bytes, parse_bytes>(
-      "staged_bytes", bytes,
-      "buffers up to this size that a helper in another process needs are copied into shared memory by their rank rather "
-      "than reached by cross-memory attach"),
-    row<&S::batch, parse_at_least<1>>(
-      "batch", "a whole number, 1 or more", "submissions that a helper takes from one rank's ring before it looks "
-      "at the next"),
-    row<&S::spin_us, parse_at_least<0>>(
-      "spin_us", microseconds, "how long a helper with work but nothing to do polls before it yields and naps"),
-    row<&S::nap_us, parse_at_least<0>>(
-      "nap_us", microseconds, "longest nap of a helper between two polls while a request is active; 0: never nap"),
-    row<&S::wait_spin_us, parse_at_least<0>>(
-      "wait_spin_us", microseconds, "how long a rank spins in wait before it sleeps"),
-    row<&S::stall_seconds, parse_at_least<0>>(
-      "stall_seconds", "seconds, a whole number, 0 or more",
-      "after waiting this long for a request a rank names those that it waits for in a warning; 0: never"),
-    row<&S::trace, parse_any>(
-      "trace", "empty, or a path", "file for a Chrome trace (JSON) of all ranks and helpers; empty: none"),
-    row<&S::log, parse_name<LogLevel>>(
-      "log", accepted_names<LogLevel>(), "least severe messages to print on standard error"),
+      row<&S::executor, parse_name<ExecutorChoice>>(
+          "executor", accepted_names<ExecutorChoice>(),
+          "who executes started requests: helper threads (engine) or each rank inside start, test and wait (inline); "
+          "auto "
+          "takes helpers where MPI provides MPI_THREAD_MULTIPLE, engine insists on them"),
+      row<&S::access, parse_name<AccessChoice>>("access", accepted_names<AccessChoice>(),
+                                                "how other processes reach a rank's buffers; auto takes the best that "
+                                                "works for each buffer, any other is demanded, "
+                                                "and an error where it cannot be had"),
+      row<&S::domains, parse_name<DomainChoice>>("domains", accepted_names<DomainChoice>(),
+                                                 "what shares a helper: the ranks of a NUMA domain or of a whole node"),
+      row<&S::threads_per_domain, parse_at_least<1>>("threads_per_domain", "a whole number, 1 or more",
+                                                     "helper threads per domain; its ranks are split among them"),
+      row<&S::reserve, parse_reserve>(
+          "reserve", "auto, none, smt, list:CPUS (list:2,3 or list:2-5), per-numa:N",
+          "cores for the helpers: auto (cores of the allocation that no rank is bound to, nearest first), none (share "
+          "the "
+          "ranks' cores), smt (SMT siblings of the ranks' cores), CPUs by OS number, or so many cores per NUMA domain"),
+      row<&S::best_effort, parse_switch>(
+          "best_effort", "0, 1",
+          "1: a reservation that cannot be had is reported and done without, instead of an error"),
+      row<&S::machine, parse_any>(
+          "machine", "empty, an hwloc synthetic description, or the path of an hwloc XML file",
+          "the machine to assume instead of the real one (empty), to try a layout; binding is then left alone"),
+      row<&S::ranks_per_node, parse_at_least<0>>(
+          "ranks_per_node", "a whole number, 0 or more",
+          "pretend that every so many consecutive ranks form a node; 0: the real nodes"),
+      row<&S::alltoall_algorithm, parse_algorithm<Collective::alltoall>>(
+          "alltoall_algorithm", accepted_algorithms<Collective::alltoall>(),
+          "algorithm of alltoall requests whose info names none; auto selects by layout and size"),
+      row<&S::alltoallv_algorithm, parse_algorithm<Collective::alltoallv>>(
+          "alltoallv_algorithm", accepted_algorithms<Collective::alltoallv>(),
+          "algorithm of alltoallv requests whose info names none; auto selects by layout and size"),
+      row<&S::arena_bytes, parse_bytes>(
+          "arena_bytes", bytes,
+          "address space of each rank's shared segment, whose pages cost nothing until used; 0: as large as the node's "
+          "memory"),
+      row<&S::eager_bytes, parse_bytes>("eager_bytes", bytes,
+                                        "messages within a node up to this size go through a slot in shared memory"),
+      row<&S::staged_bytes, parse_bytes>("staged_bytes", bytes,
+                                         "buffers up to this size that a helper in another process needs are copied "
+                                         "into shared memory by their rank rather "
+                                         "than reached by cross-memory attach"),
+      row<&S::batch, parse_at_least<1>>("batch", "a whole number, 1 or more",
+                                        "submissions that a helper takes from one rank's ring before it looks "
+                                        "at the next"),
+      row<&S::spin_us, parse_at_least<0>>(
+          "spin_us", microseconds, "how long a helper with work but nothing to do polls before it yields and naps"),
+      row<&S::nap_us, parse_at_least<0>>(
+          "nap_us", microseconds, "longest nap of a helper between two polls while a request is active; 0: never nap"),
+      row<&S::wait_spin_us, parse_at_least<0>>("wait_spin_us", microseconds,
+                                               "how long a rank spins in wait before it sleeps"),
+      row<&S::stall_seconds, parse_at_least<0>>(
+          "stall_seconds", "seconds, a whole number, 0 or more",
+          "after waiting this long for a request a rank names those that it waits for in a warning; 0: never"),
+      row<&S::trace, parse_any>("trace", "empty, or a path",
+                                "file for a Chrome trace (JSON) of all ranks and helpers; empty: none"),
+      row<&S::log, parse_name<LogLevel>>("log", accepted_names<LogLevel>(),
+                                         "least severe messages to print on standard error"),
   };
   return rows;
 }
@@ -267,7 +268,8 @@ const std::vector<Row>& table() {
 constexpr std::string_view environment_prefix = "STOKER_";
 constexpr const char* file_variable = "STOKER_SETTINGS_FILE";
 // Not settings, but variables of this project's scripts and tests.
-constexpr std::array<std::string_view, 4> tool_prefixes{"STOKER_BUILD", "STOKER_CLUSTER", "STOKER_RIG_", "STOKER_TEST_"};
+constexpr std::array<std::string_view, 4> tool_prefixes{"STOKER_BUILD", "STOKER_CLUSTER", "STOKER_RIG_",
+                                                        "STOKER_TEST_"};
 
 std::string environment_name(std::string_view key) {
   std::string name(environment_prefix);
@@ -320,8 +322,8 @@ public:
       throw Error(Code::setting, fmt::format("unknown setting \"{}\" from {}{}", key, where, suggestion(key, false)));
     }
     if (!found->set(settings_, text)) {
-      throw Error(Code::setting,
-                  fmt::format("setting {}: \"{}\" from {} is not accepted; expected {}", key, text, where, found->accepted));
+      throw Error(Code::setting, fmt::format("setting {}: \"{}\" from {} is not accepted; expected {}", key, text,
+                                             where, found->accepted));
     }
     origins_[found->key] = origin;
   }
@@ -361,12 +363,14 @@ void apply_file(Resolver& resolver, const std::string& path) {
       const std::string where = fmt::format("{}:{}", path, key.source().begin.line);
       const auto text = text_of(node);
       if (!text && std::ranges::find(table(), key.str(), &Row::key) != table().end()) {
-        throw Error(Code::setting, fmt::format("setting {} from {} must be a string, a whole number or a boolean", key.str(), where));
+        throw Error(Code::setting,
+                    fmt::format("setting {} from {} must be a string, a whole number or a boolean", key.str(), where));
       }
       resolver.apply(key.str(), text.value_or(""), Origin::file, where);
     }
   } catch (const toml::parse_error& error) {
-    throw Error(Code::setting, fmt::format("{}:{}: not valid TOML: {}", path, error.source().begin.line, error.description()));
+    throw Error(Code::setting,
+                fmt::format("{}:{}: not valid TOML: {}", path, error.source().begin.line, error.description()));
   }
 }
 
@@ -400,10 +404,14 @@ std::vector<SettingHelp> known_settings() {
 
 std::string_view name_of(Origin origin) {
   switch (origin) {
-  case Origin::default_: return "default";
-  case Origin::file: return "file";
-  case Origin::environment: return "environment";
-  case Origin::call: return "call";
+  case Origin::default_:
+    return "default";
+  case Origin::file:
+    return "file";
+  case Origin::environment:
+    return "environment";
+  case Origin::call:
+    return "call";
   }
   return {};
 }
