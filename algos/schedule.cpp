@@ -35,13 +35,13 @@ std::uint64_t end_of(const Slice& slice) {
   return slice.offset + (slice.count - 1) * (slice.count > 1 ? slice.stride : 0) + slice.length;
 }
 
-// No sum or product here may wrap around.
+// No sum or product here may wrap around. Only for slices whose blocks are apart.
 bool fits(const Slice& slice, std::uint64_t size) {
   if (slice.offset > size || slice.length > size - slice.offset) {
     return false;
   }
   const std::uint64_t room = size - slice.offset - slice.length;
-  return slice.count == 1 || slice.stride == 0 || slice.count - 1 <= room / slice.stride;
+  return slice.count == 1 || slice.count - 1 <= room / slice.stride;
 }
 
 Defect slice_defect(const Program& program, const Slice& slice, bool written) {
@@ -51,15 +51,15 @@ Defect slice_defect(const Program& program, const Slice& slice, bool written) {
   if (slice.length == 0 || slice.count == 0) {
     return "has an empty slice " + to_text(slice);
   }
+  if (slice.count > 1 && slice.stride < slice.length) {
+    return "has overlapping blocks in " + to_text(slice);
+  }
   if (!fits(slice, size_of(program, slice.buffer))) {
     return "reaches beyond the " + std::to_string(size_of(program, slice.buffer)) + " bytes of its buffer with " +
            to_text(slice);
   }
   if (written && slice.buffer == Buffer::send) {
     return "writes the send buffer";
-  }
-  if (written && slice.count > 1 && slice.stride < slice.length) {
-    return "writes overlapping blocks of " + to_text(slice);
   }
   return {};
 }

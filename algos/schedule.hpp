@@ -15,7 +15,7 @@ namespace stoker::algos {
 enum class Buffer : std::uint8_t { send, recv, scratch };
 
 // `count` blocks of `length` bytes, the first at `offset` from the buffer's start, each next one `stride` bytes on.
-// All in bytes; stride is ignored when count is 1.
+// All in bytes; stride is ignored when count is 1, and at least the length otherwise.
 struct Slice {
   Buffer buffer = Buffer::send;
   std::uint64_t offset = 0;
