@@ -38,11 +38,13 @@ CpuSet process_binding(const Machine& machine) {
   }
   CpuSet binding;
   std::error_code error;
-  for (std::filesystem::directory_iterator task("/proc/self/task", error), end; !error && task != end; task.increment(error)) {
+  for (std::filesystem::directory_iterator task("/proc/self/task", error), end; !error && task != end;
+       task.increment(error)) {
     const auto thread = static_cast<pid_t>(std::stol(task->path().filename().string()));
     const std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)> cpus(hwloc_bitmap_alloc(), &hwloc_bitmap_free);
     // A thread that has just ended cannot be asked, and need not be.
-    if (cpus && !is_helper(task->path(), thread) && hwloc_linux_get_tid_cpubind(machine.hwloc(), thread, cpus.get()) == 0) {
+    if (cpus && !is_helper(task->path(), thread) &&
+        hwloc_linux_get_tid_cpubind(machine.hwloc(), thread, cpus.get()) == 0) {
       binding |= CpuSet(cpus.get());
     }
   }
@@ -50,7 +52,8 @@ CpuSet process_binding(const Machine& machine) {
     throw TopologyError(fmt::format("the system does not tell where this process may run ({})",
                                     error ? error.message() : std::string(std::strerror(errno))));
   }
-  // Nothing in common: HWLOC_THISSYSTEM was set for a machine that is not this one, and the binding means nothing on it.
+  // Nothing in common: HWLOC_THISSYSTEM was set for a machine that is not this one, and the binding means nothing on
+  // it.
   binding &= machine.cpus();
   return binding.empty() ? machine.allowed_cpus() : binding;
 }
@@ -58,8 +61,9 @@ CpuSet process_binding(const Machine& machine) {
 ThreadBinding bind_helper_thread(const Machine& machine, const CpuSet& cpus) {
   ::pthread_setname_np(::pthread_self(), helper_thread_name);
   if (!machine.is_this_system()) {
-    return {machine.allowed_cpus(), fmt::format("not bound to CPU {}: the machine in use is {}, not the one this runs on",
-                                                cpus.to_string(), machine.description())};
+    return {machine.allowed_cpus(),
+            fmt::format("not bound to CPU {}: the machine in use is {}, not the one this runs on", cpus.to_string(),
+                        machine.description())};
   }
   std::string problem;
   if (hwloc_set_cpubind(machine.hwloc(), cpus.hwloc(), HWLOC_CPUBIND_THREAD) != 0) {
@@ -71,7 +75,8 @@ ThreadBinding bind_helper_thread(const Machine& machine, const CpuSet& cpus) {
   }
   const CpuSet obtained(read.get());
   if (problem.empty() && obtained != cpus) {
-    problem = fmt::format("it was to run on CPU {} but the system put it on {}", cpus.to_string(), obtained.to_string());
+    problem =
+        fmt::format("it was to run on CPU {} but the system put it on {}", cpus.to_string(), obtained.to_string());
   }
   return {obtained, problem};
 }
@@ -94,11 +99,13 @@ MemoryPlacement place_memory(const Machine& machine, void* memory, std::size_t b
   if (begin >= end) {
     return {false, "no whole page lies inside"};
   }
-  const std::unique_ptr<bitmask, decltype(&::numa_bitmask_free)> nodes(::numa_allocate_nodemask(), &::numa_bitmask_free);
+  const std::unique_ptr<bitmask, decltype(&::numa_bitmask_free)> nodes(::numa_allocate_nodemask(),
+                                                                       &::numa_bitmask_free);
   ::numa_bitmask_setbit(nodes.get(), static_cast<unsigned>(domain.os->value));
   // Preferred, not bound: a full node must not get the application killed.
   if (::mbind(reinterpret_cast<void*>(begin), end - begin, MPOL_PREFERRED, nodes->maskp, nodes->size + 1, 0) != 0) {
-    return {false, fmt::format("the system refused to prefer NUMA node {}: {}", domain.os->value, std::strerror(errno))};
+    return {false,
+            fmt::format("the system refused to prefer NUMA node {}: {}", domain.os->value, std::strerror(errno))};
   }
   return {true, ""};
 }

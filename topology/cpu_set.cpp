@@ -27,8 +27,8 @@ unsigned take_number(std::string_view& text, std::string_view whole) {
   unsigned number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || number > largest_cpu) {
-    throw TopologyError(fmt::format("'{}' is not a list of CPUs: expected numbers up to {} and ranges of them, like 0-3,8",
-                                    whole, largest_cpu));
+    throw TopologyError(fmt::format(
+        "'{}' is not a list of CPUs: expected numbers up to {} and ranges of them, like 0-3,8", whole, largest_cpu));
   }
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return number;
@@ -69,7 +69,8 @@ CpuSet CpuSet::parse(std::string_view list) {
       rest.remove_prefix(1);
       last = take_number(rest, list);
       if (last < first) {
-        throw TopologyError(fmt::format("'{}' is not a list of CPUs: the range {}-{} runs backwards", list, first, last));
+        throw TopologyError(
+            fmt::format("'{}' is not a list of CPUs: the range {}-{} runs backwards", list, first, last));
       }
     }
     check(hwloc_bitmap_set_range(set.bitmap_.get(), first, static_cast<int>(last)));

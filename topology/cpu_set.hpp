@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A set of CPUs (hardware threads) by OS index, with value semantics, and the two kinds of index that must not be mixed.
+// A set of CPUs (hardware threads) by OS index, with value semantics, and the two kinds of index that must not be
+// mixed.
 #pragma once
 
 #include <compare>
@@ -39,7 +40,8 @@ public:
   CpuSet& operator=(const CpuSet& other);
   ~CpuSet() = default;
 
-  // The list format of the kernel and taskset, "0-3,8". Throws TopologyError on anything else; an empty text is the empty set.
+  // The list format of the kernel and taskset, "0-3,8". Throws TopologyError on anything else; an empty text is the
+  // empty set.
   [[nodiscard]] static CpuSet parse(std::string_view list);
   [[nodiscard]] std::string to_string() const;
 

@@ -14,16 +14,16 @@
 namespace stoker::topology {
 
 struct DiscoverOptions {
-  std::string machine = "";    // what the Machine was made from: an hwloc synthetic description, an XML file, or the real one
-  int ranks_per_node = 0;      // >0: pretend that every so many consecutive ranks form a node
+  std::string machine = ""; // what the Machine was made from
+  int ranks_per_node = 0;   // >0: pretend that every so many consecutive ranks form a node
   DomainKind domains = DomainKind::numa;
-  int threads_per_domain = 1;  // each domain is cut into up to so many, by consecutive ranks; each gets a helper
+  int threads_per_domain = 1; // each domain is cut into up to so many, by consecutive ranks; each gets a helper
 };
 
 struct Discovery {
-  Layout layout;                     // of comm, equal on all ranks
-  std::vector<NodeRank> node_ranks;  // this rank's node, ascending
-  std::vector<int> domain_numa;      // per domain of this rank's node, in the order of their number: logical NUMA index in Machine
+  Layout layout;                    // of comm, equal on all ranks
+  std::vector<NodeRank> node_ranks; // this rank's node, ascending
+  std::vector<int> domain_numa;     // per domain of this rank's node, in the order of their number: LogicalIndex
 
   // The domains of this rank's node, in the order of their number: what reserve() asks for.
   [[nodiscard]] std::vector<NodeDomain> node_domains() const;

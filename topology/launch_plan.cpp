@@ -52,7 +52,9 @@ std::vector<int> logical_cpus(const Machine& machine, const std::vector<OsIndex>
   return numbers;
 }
 
-std::string plural(int count, std::string_view noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
+std::string plural(int count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
 
 void check(const LaunchRequest& request) {
   const auto positive = [](int value, std::string_view what) {
@@ -65,7 +67,8 @@ void check(const LaunchRequest& request) {
   positive(request.cores_per_domain, "the number of helper cores per NUMA domain");
 }
 
-[[noreturn]] void refuse(const Machine& machine, const LaunchRequest& request, int cores, int capacity, bool can_share) {
+[[noreturn]] void refuse(const Machine& machine, const LaunchRequest& request, int cores, int capacity,
+                         bool can_share) {
   std::string advice = "What works: STOKER_RESERVE=none, where helpers share their cores with ranks";
   if (capacity > 0) {
     const int ranks = request.nodes * request.ranks_per_node;
@@ -76,15 +79,17 @@ void check(const LaunchRequest& request) {
     advice += "; or more ranks than cores, which share them (oversubscribe)";
   }
   if (machine.has_smt()) {
-    advice += fmt::format("; or STOKER_RESERVE=smt, where helpers use the second hardware thread of the ranks' cores, with up "
-                          "to {} per node",
-                          plural(cores, "rank"));
+    advice += fmt::format(
+        "; or STOKER_RESERVE=smt, where helpers use the second hardware thread of the ranks' cores, with up "
+        "to {} per node",
+        plural(cores, "rank"));
   }
-  throw TopologyError(fmt::format("plan: no room for {} per node: a node has {} in {}, and {} in each of them for helpers "
-                                  "leaves room for {}. {}.",
-                                  plural(request.ranks_per_node, "rank"), plural(cores, "core"),
-                                  plural(static_cast<int>(machine.numa_domains().size()), "NUMA domain"),
-                                  request.cores_per_domain, plural(capacity, "rank"), advice));
+  throw TopologyError(
+      fmt::format("plan: no room for {} per node: a node has {} in {}, and {} in each of them for helpers "
+                  "leaves room for {}. {}.",
+                  plural(request.ranks_per_node, "rank"), plural(cores, "core"),
+                  plural(static_cast<int>(machine.numa_domains().size()), "NUMA domain"), request.cores_per_domain,
+                  plural(capacity, "rank"), advice));
 }
 
 // Deals the ranks out: every one to the domain with the fewest that still has a core for it.
@@ -101,8 +106,8 @@ void spread_ranks(std::vector<DomainCores>& domains, int ranks, int helpers) {
 }
 
 void take_helpers(LaunchPlan& plan, const DomainCores& domain, int count) {
-  for (int h = 0; h < count; ++h) {
-    plan.helpers.push_back({domain.numa, domain.cpus[static_cast<std::size_t>(domain.cores() - count + h)]});
+  for (auto cpu = domain.cpus.end() - count; cpu != domain.cpus.end(); ++cpu) {
+    plan.helpers.push_back({domain.numa, *cpu});
   }
 }
 
@@ -142,11 +147,11 @@ std::vector<LaunchCommand> commands(const Machine& machine, const LaunchRequest&
     forwarded += " -x STOKER_THREADS_PER_DOMAIN";
   }
   const std::string slurm = fmt::format("srun --nodes={} --ntasks={} --ntasks-per-node={}", request.nodes, ranks, ppn);
-  const std::string slurm_note =
-      fmt::format("inside an allocation of whole nodes (salloc or sbatch --nodes={} --exclusive); without --core-spec, which "
-                  "takes cores away from the job, and without --cpus-per-task and --exact, which confine it to the ranks' cores; "
-                  "with the --mpi that the MPI library was built for",
-                  request.nodes);
+  const std::string slurm_note = fmt::format(
+      "inside an allocation of whole nodes (salloc or sbatch --nodes={} --exclusive); without --core-spec, which "
+      "takes cores away from the job, and without --cpus-per-task and --exact, which confine it to the ranks' cores; "
+      "with the --mpi that the MPI library was built for",
+      request.nodes);
 
   if (oversubscribed) {
     const std::string confined = fmt::format("taskset -c {} {}", plan.rank_cpus.front().to_string(), request.program);
@@ -154,8 +159,8 @@ std::vector<LaunchCommand> commands(const Machine& machine, const LaunchRequest&
         {"Hydra (MPICH)", fmt::format("{} mpiexec -n {} -ppn {} -bind-to none {}", settings, ranks, ppn, confined),
          "the ranks share CPUs and are not bound one by one"},
         {"Open MPI 4",
-         fmt::format("{} mpirun {} -n {} --map-by ppr:{}:node --oversubscribe --bind-to none {}", settings, forwarded, ranks,
-                     ppn, confined),
+         fmt::format("{} mpirun {} -n {} --map-by ppr:{}:node --oversubscribe --bind-to none {}", settings, forwarded,
+                     ranks, ppn, confined),
          "the ranks share CPUs and are not bound one by one; --mca mpi_yield_when_idle 1 makes them share well"},
         {"Slurm", fmt::format("{} {} --overcommit --cpu-bind=none {}", settings, slurm, confined), slurm_note},
     };
@@ -168,13 +173,16 @@ std::vector<LaunchCommand> commands(const Machine& machine, const LaunchRequest&
   }
   return {
       {"Hydra (MPICH)",
-       fmt::format("{} mpiexec -n {} -ppn {} -bind-to user:{} {}", settings, ranks, ppn, fmt::join(os, ","), request.program),
+       fmt::format("{} mpiexec -n {} -ppn {} -bind-to user:{} {}", settings, ranks, ppn, fmt::join(os, ","),
+                   request.program),
        "the numbers are those of the operating system"},
       {"Open MPI 4",
-       fmt::format("{} mpirun {} -n {} --use-hwthread-cpus --map-by ppr:{}:node --bind-to cpu-list:ordered --cpu-list {} {}",
-                   settings, forwarded, ranks, ppn, fmt::join(logical_cpus(machine, cpus), ","), request.program),
+       fmt::format(
+           "{} mpirun {} -n {} --use-hwthread-cpus --map-by ppr:{}:node --bind-to cpu-list:ordered --cpu-list {} {}",
+           settings, forwarded, ranks, ppn, fmt::join(logical_cpus(machine, cpus), ","), request.program),
        "with --use-hwthread-cpus the numbers are hwloc's logical ones"},
-      {"Slurm", fmt::format("{} {} --cpu-bind=map_cpu:{} {}", settings, slurm, fmt::join(os, ","), request.program), slurm_note},
+      {"Slurm", fmt::format("{} {} --cpu-bind=map_cpu:{} {}", settings, slurm, fmt::join(os, ","), request.program),
+       slurm_note},
   };
 }
 
@@ -184,7 +192,8 @@ LaunchPlan plan_launch(const Machine& machine, const LaunchRequest& request) {
   check(request);
   const std::vector<DomainCores> domains = usable_cores(machine);
   const auto sum = [&](auto value) {
-    return std::accumulate(domains.begin(), domains.end(), 0, [&](int total, const DomainCores& d) { return total + value(d); });
+    return std::accumulate(domains.begin(), domains.end(), 0,
+                           [&](int total, const DomainCores& d) { return total + value(d); });
   };
   const int cores = sum([](const DomainCores& d) { return d.cores(); });
   const int capacity = sum([&](const DomainCores& d) { return d.capacity(request.cores_per_domain); });

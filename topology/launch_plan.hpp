@@ -13,8 +13,8 @@ namespace stoker::topology {
 struct LaunchRequest {
   int nodes = 1;
   int ranks_per_node = 1;
-  int cores_per_domain = 1;    // for helpers, in every NUMA domain that gets ranks; setting threads_per_domain
-  bool oversubscribe = false;  // more ranks than remaining cores are accepted; they then share these unbound
+  int cores_per_domain = 1;   // for helpers, in every NUMA domain that gets ranks; setting threads_per_domain
+  bool oversubscribe = false; // more ranks than remaining cores are accepted; they then share these unbound
   std::string program = "./application";
 };
 
@@ -30,9 +30,9 @@ struct LaunchCommand {
 };
 
 struct LaunchPlan {
-  std::vector<CpuSet> rank_cpus;  // per local rank of a node
+  std::vector<CpuSet> rank_cpus; // per local rank of a node
   std::vector<PlannedHelper> helpers;
-  std::string reserve;            // value of STOKER_RESERVE
+  std::string reserve; // value of STOKER_RESERVE
   std::vector<LaunchCommand> commands;
 
   [[nodiscard]] std::string to_string() const; // for a terminal

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where each rank of a communicator sits: node, NUMA domain and leader group. Plain data, standard library only, so that
-// algorithms can be written, verified and counted without a machine.
+// Where each rank of a communicator sits: node, NUMA domain and leader group. Plain data, standard library only, so
+// that algorithms can be written, verified and counted without a machine.
 #pragma once
 
 #include <algorithm>
@@ -22,9 +22,9 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-// The layout of a communicator's ranks. Nodes, domains and groups are renumbered densely over the whole communicator, in
-// the order of their lowest rank, so that node_of(0) == domain_of(0) == group_of(0) == 0. Immutable; copies are cheap
-// enough for init time only. Ragged nodes and ranks in any order are ordinary input.
+// The layout of a communicator's ranks. Nodes, domains and groups are renumbered densely over the whole communicator,
+// in the order of their lowest rank, so that node_of(0) == domain_of(0) == group_of(0) == 0. Immutable; copies are
+// cheap enough for init time only. Ragged nodes and ranks in any order are ordinary input.
 class Layout {
 public:
   // One place per rank. Throws std::invalid_argument when empty.
@@ -72,8 +72,12 @@ public:
 
   // Members in ascending rank order.
   [[nodiscard]] std::span<const int> node_ranks(int node) const { return nodes_.at(static_cast<std::size_t>(node)); }
-  [[nodiscard]] std::span<const int> domain_ranks(int domain) const { return domains_.at(static_cast<std::size_t>(domain)); }
-  [[nodiscard]] std::span<const int> group_ranks(int group) const { return groups_.at(static_cast<std::size_t>(group)); }
+  [[nodiscard]] std::span<const int> domain_ranks(int domain) const {
+    return domains_.at(static_cast<std::size_t>(domain));
+  }
+  [[nodiscard]] std::span<const int> group_ranks(int group) const {
+    return groups_.at(static_cast<std::size_t>(group));
+  }
 
   // Position of `rank` among node_ranks(node_of(rank)).
   [[nodiscard]] int local_index(int rank) const { return local_index_.at(static_cast<std::size_t>(rank)); }

@@ -21,11 +21,12 @@ struct Source {
   std::string origin; // which setting it came from
 };
 
-// hwloc reads these variables itself, but falls back silently to the real machine when their value is bad. Reading them here
-// turns that into an error.
+// hwloc reads these variables itself, but falls back silently to the real machine when their value is bad. Reading them
+// here turns that into an error.
 Source find_source(const std::string& setting) {
   if (!setting.empty()) {
-    const bool file = std::filesystem::exists(setting) || setting.find('/') != std::string::npos || setting.ends_with(".xml");
+    const bool file =
+        std::filesystem::exists(setting) || setting.find('/') != std::string::npos || setting.ends_with(".xml");
     return {file ? Source::Kind::xml : Source::Kind::synthetic, setting, "setting machine"};
   }
   if (const char* path = std::getenv("HWLOC_XMLFILE"); path != nullptr && *path != '\0') {
@@ -44,9 +45,10 @@ Source find_source(const std::string& setting) {
                                     source.origin, source.text, reason));
   }
   if (source.kind == Source::Kind::synthetic) {
-    throw TopologyError(fmt::format("{}: '{}' is neither a file nor an hwloc synthetic description ({}); expected something "
-                                    "like 'package:2 numa:2 core:4 pu:2'",
-                                    source.origin, source.text, reason));
+    throw TopologyError(
+        fmt::format("{}: '{}' is neither a file nor an hwloc synthetic description ({}); expected something "
+                    "like 'package:2 numa:2 core:4 pu:2'",
+                    source.origin, source.text, reason));
   }
   throw TopologyError(fmt::format("hwloc cannot read this machine's topology: {}", reason));
 }
@@ -102,12 +104,13 @@ Machine::Machine(const std::string& source_setting) {
   const std::string size =
       fmt::format("{} core{}, {} CPU{}, {} NUMA domain{}", cores_.size(), cores_.size() == 1 ? "" : "s", cpus_.size(),
                   cpus_.size() == 1 ? "" : "s", numa_.size(), numa_.size() == 1 ? "" : "s");
-  description_ = source.kind == Source::Kind::system ? fmt::format("this machine: {}", size)
-                                                     : fmt::format("described by {} '{}': {}", source.origin, source.text, size);
+  description_ = source.kind == Source::Kind::system
+                     ? fmt::format("this machine: {}", size)
+                     : fmt::format("described by {} '{}': {}", source.origin, source.text, size);
 }
 
-// Second memories (high-bandwidth memory beside DRAM) list the same CPUs again, and a large slow memory may list those of
-// several nodes: each CPU belongs to the smallest node that lists it, the first one of equals.
+// Second memories (high-bandwidth memory beside DRAM) list the same CPUs again, and a large slow memory may list those
+// of several nodes: each CPU belongs to the smallest node that lists it, the first one of equals.
 void Machine::read_numa_domains() {
   std::vector<hwloc_obj_t> nodes;
   for (hwloc_obj_t node = nullptr;
@@ -148,12 +151,10 @@ void Machine::read_cores() {
   // A machine that does not report cores has one hardware thread in each.
   const bool reported = hwloc_get_nbobjs_by_type(topology_.get(), HWLOC_OBJ_CORE) > 0;
   const hwloc_obj_type_t type = reported ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
-  for (hwloc_obj_t object = nullptr;
-       (object = hwloc_get_next_obj_by_type(topology_.get(), type, object)) != nullptr;) {
+  for (hwloc_obj_t object = nullptr; (object = hwloc_get_next_obj_by_type(topology_.get(), type, object)) != nullptr;) {
     const CpuSet cpus(object->cpuset);
-    const auto home = std::find_if(numa_.begin(), numa_.end(), [&](const NumaDomain& domain) {
-      return domain.cpus.contains(cpus.first());
-    });
+    const auto home = std::find_if(numa_.begin(), numa_.end(),
+                                   [&](const NumaDomain& domain) { return domain.cpus.contains(cpus.first()); });
     cores_.push_back({{static_cast<int>(cores_.size())}, cpus, home->index, package_of(topology_.get(), cpus.hwloc())});
   }
 }

@@ -16,9 +16,9 @@ namespace stoker::topology {
 
 struct Core {
   LogicalIndex index;
-  CpuSet cpus;        // its hardware threads; more than one: SMT siblings
-  LogicalIndex numa;  // the NUMA domain it is in
-  int package = 0;    // logical index of its package
+  CpuSet cpus;       // its hardware threads; more than one: SMT siblings
+  LogicalIndex numa; // the NUMA domain it is in
+  int package = 0;   // logical index of its package
 };
 
 // A NUMA node with CPUs of its own. Memory without CPUs, and second memories of the same CPUs, are no domains.
@@ -26,7 +26,7 @@ struct NumaDomain {
   LogicalIndex index;
   std::optional<OsIndex> os; // none on a machine that does not report NUMA nodes
   CpuSet cpus;
-  int package = 0;           // logical index of the package that its first core is in
+  int package = 0; // logical index of the package that its first core is in
 };
 
 // Loaded once per process and then only read. CPUs that this process may not use are part of it, but not of
@@ -38,7 +38,8 @@ public:
   // TopologyError when that cannot be had; never falls back to another machine.
   explicit Machine(const std::string& source = "");
 
-  // False for a described machine: binding to it means nothing (unless HWLOC_THISSYSTEM=1 declares that it is this one).
+  // False for a described machine: binding to it means nothing (unless HWLOC_THISSYSTEM=1 declares that it is this
+  // one).
   [[nodiscard]] bool is_this_system() const { return is_this_system_; }
   [[nodiscard]] const std::string& description() const { return description_; } // one line: where from and how large
 
@@ -46,7 +47,7 @@ public:
   [[nodiscard]] const CpuSet& allowed_cpus() const { return allowed_; } // of this process: cgroup, container, job
   [[nodiscard]] std::span<const Core> cores() const { return cores_; }
   [[nodiscard]] std::span<const NumaDomain> numa_domains() const { return numa_; } // at least one; they cover all cores
-  [[nodiscard]] const Core* core_of(OsIndex cpu) const; // nullptr when there is no such CPU
+  [[nodiscard]] const Core* core_of(OsIndex cpu) const;                            // nullptr when there is no such CPU
   [[nodiscard]] const NumaDomain& numa_domain(LogicalIndex index) const {
     return numa_.at(static_cast<std::size_t>(index.value));
   }

@@ -14,10 +14,10 @@ enum class DomainKind { numa, node };
 
 // What one rank of this rank's node told the others.
 struct NodeRank {
-  int rank = 0;          // in comm
-  CpuSet binding;        // where its process may run
-  bool bound = false;    // narrower than `allowed`
-  CpuSet allowed;        // where its process could be bound to: its cgroup, container or job
+  int rank = 0;       // in comm
+  CpuSet binding;     // where its process may run
+  bool bound = false; // narrower than `allowed`
+  CpuSet allowed;     // where its process could be bound to: its cgroup, container or job
 };
 
 // The ranks that one helper serves.
@@ -28,8 +28,8 @@ struct NodeDomain {
 
 // Cuts a node's ranks (ascending) into domains, in the order of their lowest ranks. A rank bound inside one NUMA domain
 // belongs to it. Ranks whose bindings cover the same several NUMA domains are spread evenly over those, in consecutive
-// runs. Each domain is then cut into up to `threads_per_domain` ones. With DomainKind::node the whole node counts as one
-// domain at the place of its lowest rank.
+// runs. Each domain is then cut into up to `threads_per_domain` ones. With DomainKind::node the whole node counts as
+// one domain at the place of its lowest rank.
 [[nodiscard]] std::vector<NodeDomain> assign_domains(const Machine& machine, std::span<const NodeRank> ranks,
                                                      DomainKind kind, int threads_per_domain);
 

@@ -77,7 +77,8 @@ private:
     const int carrier = domains_[domain].ranks.front();
     const auto found = std::find_if(ranks_.begin(), ranks_.end(), [&](const NodeRank& r) { return r.rank == carrier; });
     if (found == ranks_.end()) {
-      throw std::invalid_argument(fmt::format("reserve: domain {} lists rank {}, which is not on this node", domain, carrier));
+      throw std::invalid_argument(
+          fmt::format("reserve: domain {} lists rank {}, which is not on this node", domain, carrier));
     }
     return found->allowed;
   }
@@ -87,7 +88,7 @@ private:
     CpuSet free;
     for (const Core& core : machine_.cores()) {
       const CpuSet usable = core.cpus & allowed_by_any();
-      if (!usable.empty() && !core.cpus.intersects(occupied_) && !core.cpus.intersects(taken_)) {
+      if (!usable.empty() && !core.cpus.intersects(occupied_)) {
         free |= CpuSet(usable.first());
       }
     }
@@ -143,7 +144,7 @@ private:
     place.shared_with = ranks_on(place.cpus);
     place.reserved = place.shared_with.empty();
     const std::vector<int> neighbours = ranks_on(machine_.core_of(cpu)->cpus);
-    const std::string company = !place.reserved       ? "shared with " + text_of(place.shared_with)
+    const std::string company = !place.reserved      ? "shared with " + text_of(place.shared_with)
                                 : neighbours.empty() ? "free of ranks"
                                                      : "SMT sibling of " + text_of(neighbours);
     static constexpr std::string_view where[] = {"", ", in another NUMA domain", ", in another package"};
@@ -180,8 +181,8 @@ private:
       demand_failed(fmt::format("{} may run on CPU {}", text_of(ranks_on(busy)), busy.to_string()));
     }
     if (usable.size() < static_cast<int>(domains_.size())) {
-      demand_failed(fmt::format("{} helpers on this node need {} CPUs, but {} is listed", domains_.size(), domains_.size(),
-                                usable.size()));
+      demand_failed(fmt::format("{} helpers on this node need {} CPUs, but {} is listed", domains_.size(),
+                                domains_.size(), usable.size()));
     }
     take_nearest(usable - occupied_);
     take_nearest(usable); // only with best effort are there others
@@ -205,9 +206,9 @@ private:
                                   numa.value, members.size(), members.size()));
       }
       if (free.size() < reservation_.count) {
-        demand_failed(fmt::format("NUMA domain {} (CPUs {}) has {} free of ranks", numa.value,
-                                  machine_.numa_domain(numa).cpus.to_string(),
-                                  free.empty() ? "no core" : fmt::format("only {} core{}", free.size(), free.size() == 1 ? "" : "s")));
+        demand_failed(fmt::format(
+            "NUMA domain {} (CPUs {}) has {} free of ranks", numa.value, machine_.numa_domain(numa).cpus.to_string(),
+            free.empty() ? "no core" : fmt::format("only {} core{}", free.size(), free.size() == 1 ? "" : "s")));
       }
       std::vector<OsIndex> chosen = free.members();
       chosen.resize(std::min(chosen.size(), static_cast<std::size_t>(reservation_.count)));
@@ -231,10 +232,11 @@ private:
         take_sibling_of(rank, d);
       }
       if (!places_[d]) {
-        demand_failed(fmt::format("no core of {} has a hardware thread that is free of ranks; bind each rank to one hardware "
-                                  "thread (mpiexec -bind-to hwthread:1 -map-by core, mpirun --bind-to hwthread, "
-                                  "srun --cpu-bind=threads)",
-                                  text_of(domains_[d].ranks)));
+        demand_failed(
+            fmt::format("no core of {} has a hardware thread that is free of ranks; bind each rank to one hardware "
+                        "thread (mpiexec -bind-to hwthread:1 -map-by core, mpirun --bind-to hwthread, "
+                        "srun --cpu-bind=threads)",
+                        text_of(domains_[d].ranks)));
       }
     }
   }
@@ -265,9 +267,9 @@ private:
     }
     place.shared_with = ranks_on(place.cpus);
     place.reserved = place.shared_with.empty();
-    place.explanation = fmt::format("CPUs {}, {}: {}", place.cpus.to_string(),
-                                    place.reserved ? "free of ranks" : "shared with " + text_of(place.shared_with),
-                                    why_shared());
+    place.explanation =
+        fmt::format("CPUs {}, {}: {}", place.cpus.to_string(),
+                    place.reserved ? "free of ranks" : "shared with " + text_of(place.shared_with), why_shared());
     return place;
   }
 
@@ -298,9 +300,10 @@ private:
     static constexpr std::string_view otherwise = "reserve=auto or best_effort=1 shares instead of failing";
     const std::vector<int> unbound = unbound_ranks();
     if (!unbound.empty()) {
-      return fmt::format("Not bound to cores: {}; 'stoker plan' prints launch lines that bind ranks and leave cores to helpers "
-                         "(mpiexec -bind-to user:..., mpirun --bind-to cpu-list:ordered, srun --cpu-bind=map_cpu:...); {}",
-                         text_of(unbound), otherwise);
+      return fmt::format(
+          "Not bound to cores: {}; 'stoker plan' prints launch lines that bind ranks and leave cores to helpers "
+          "(mpiexec -bind-to user:..., mpirun --bind-to cpu-list:ordered, srun --cpu-bind=map_cpu:...); {}",
+          text_of(unbound), otherwise);
     }
     const CpuSet free = free_cpus();
     if (free.empty()) {
@@ -314,8 +317,8 @@ private:
   std::span<const NodeRank> ranks_;
   std::span<const NodeDomain> domains_;
   const Reservation& reservation_;
-  CpuSet occupied_;  // some rank may run here
-  CpuSet taken_;     // given to a helper
+  CpuSet occupied_; // some rank may run here
+  CpuSet taken_;    // given to a helper
   std::vector<std::optional<HelperPlace>> places_;
   std::string refusal_;
 };
@@ -324,9 +327,10 @@ private:
 
 Reservation Reservation::parse(std::string_view text, bool best_effort) {
   const auto refuse = [&](const std::string& reason) {
-    throw TopologyError(fmt::format("reserve is '{}'{}: expected auto, none, smt, list:CPUS (such as list:2,3 or list:2-5) or "
-                                    "per-numa:N (such as per-numa:1)",
-                                    text, reason));
+    throw TopologyError(
+        fmt::format("reserve is '{}'{}: expected auto, none, smt, list:CPUS (such as list:2,3 or list:2-5) or "
+                    "per-numa:N (such as per-numa:1)",
+                    text, reason));
   };
   Reservation result;
   result.best_effort = best_effort;
@@ -361,8 +365,8 @@ Reservation Reservation::parse(std::string_view text, bool best_effort) {
   return result;
 }
 
-std::vector<HelperPlace> reserve(const Machine& machine, std::span<const NodeRank> ranks, std::span<const NodeDomain> domains,
-                                 const Reservation& reservation) {
+std::vector<HelperPlace> reserve(const Machine& machine, std::span<const NodeRank> ranks,
+                                 std::span<const NodeDomain> domains, const Reservation& reservation) {
   return Planner(machine, ranks, domains, reservation).run();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decides where the helpers of one node run. Pure: it reads bindings and changes none, and every rank of the node gets the
-// same answer from the same input.
+// Decides where the helpers of one node run. Pure: it reads bindings and changes none, and every rank of the node gets
+// the same answer from the same input.
 #pragma once
 
 #include "topology/machine.hpp"
@@ -24,9 +24,9 @@ enum class ReserveMode {
 
 struct Reservation {
   ReserveMode mode = ReserveMode::automatic;
-  CpuSet cores;              // list: OS indexes of CPUs
-  int count = 0;             // per_numa
-  bool best_effort = false;  // share instead of failing when the request cannot be had
+  CpuSet cores;             // list: OS indexes of CPUs
+  int count = 0;            // per_numa
+  bool best_effort = false; // share instead of failing when the request cannot be had
 
   // "auto", "none", "smt", "list:2,3", "list:2-5" or "per-numa:2". Throws TopologyError that says what is accepted.
   [[nodiscard]] static Reservation parse(std::string_view text, bool best_effort = false);
@@ -40,8 +40,9 @@ struct HelperPlace {
   std::string explanation;      // one line, for humans
 };
 
-// One place per domain, in their order. Throws TopologyError when the request cannot be had (never for automatic and none,
-// nor with best effort), saying why and what would work. A helper is only placed where its carrier's process may run.
+// One place per domain, in their order. Throws TopologyError when the request cannot be had (never for automatic and
+// none, nor with best effort), saying why and what would work. A helper is only placed where its carrier's process may
+// run.
 [[nodiscard]] std::vector<HelperPlace> reserve(const Machine& machine, std::span<const NodeRank> ranks,
                                                std::span<const NodeDomain> domains, const Reservation& reservation);
 

@@ -122,7 +122,8 @@ TEST(PlaceMemory, PrefersTheNodeForWholePagesOnly) {
   }
   const Machine machine;
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  auto* memory = static_cast<char*>(::mmap(nullptr, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  auto* memory =
+      static_cast<char*>(::mmap(nullptr, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(static_cast<void*>(memory), MAP_FAILED);
   const MemoryPlacement placement = place_memory(machine, memory + 1, 3 * page, {0});
   EXPECT_TRUE(placement.placed) << placement.reason;

@@ -159,13 +159,14 @@ TEST(Machine, XmlFile) {
 }
 
 TEST(Machine, BadInputIsAnErrorAndNeverTheRealMachine) {
-  EXPECT_EQ(error_of("nonsense"),
-            "setting machine: 'nonsense' is neither a file nor an hwloc synthetic description (hwloc does not understand it); "
-            "expected something like 'package:2 numa:2 core:4 pu:2'");
+  EXPECT_EQ(error_of("nonsense"), "setting machine: 'nonsense' is neither a file nor an hwloc synthetic description "
+                                  "(hwloc does not understand it); "
+                                  "expected something like 'package:2 numa:2 core:4 pu:2'");
   EXPECT_NE(error_of("package:0").find("neither a file nor"), std::string::npos);
   EXPECT_NE(error_of("core:two").find("neither a file nor"), std::string::npos);
-  EXPECT_EQ(error_of("no/such/machine.xml"), "setting machine: cannot load a machine from the XML file 'no/such/machine.xml': "
-                                             "there is no such file; expected a file written by 'lstopo file.xml'");
+  EXPECT_EQ(error_of("no/such/machine.xml"),
+            "setting machine: cannot load a machine from the XML file 'no/such/machine.xml': "
+            "there is no such file; expected a file written by 'lstopo file.xml'");
   EXPECT_NE(error_of(std::filesystem::temp_directory_path().string()).find("there is no such file"), std::string::npos);
   for (const char* content : {"", "not XML", "<?xml version=\"1.0\"?><topology></topology>", "<a><b></a>"}) {
     const TemporaryFile file(content);

@@ -15,8 +15,8 @@ std::vector<NodeRank> ranks_bound_to(const Machine& machine, const std::vector<s
   std::vector<NodeRank> ranks;
   for (const std::string& list : bindings) {
     const bool bound = !list.empty();
-    ranks.push_back({first + static_cast<int>(ranks.size()), bound ? CpuSet::parse(list) : machine.allowed_cpus(), bound,
-                     machine.allowed_cpus()});
+    ranks.push_back({first + static_cast<int>(ranks.size()), bound ? CpuSet::parse(list) : machine.allowed_cpus(),
+                     bound, machine.allowed_cpus()});
   }
   return ranks;
 }
@@ -90,7 +90,8 @@ TEST(AssignDomains, Refusals) {
     domains_of(two_by_four, {"0", "99"});
     FAIL();
   } catch (const TopologyError& error) {
-    EXPECT_NE(std::string(error.what()).find("rank 1 runs on CPUs 99, none of which this machine has"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("rank 1 runs on CPUs 99, none of which this machine has"),
+              std::string::npos);
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Used by launch_lines: prints a planned launch line, and, launched by it, where the ranks and their helpers really are.
+// Used by launch_lines: prints a planned launch line, and, launched by it, where ranks and helpers really are.
 //   placement_probe plan LAUNCHER RANKS PROGRAM   the line for "Hydra" or "Open MPI", and what its ranks are to print
 //   placement_probe                               under the launcher: one line per rank
 #include "topology/binding.hpp"
@@ -44,7 +44,8 @@ void print_placement() {
   const char* request = std::getenv("STOKER_RESERVE");
   const Machine machine;
   const Discovery found = discover(MPI_COMM_WORLD, machine, {});
-  const auto places = reserve(machine, found.node_ranks, found.node_domains(), Reservation::parse(request ? request : "auto"));
+  const auto places =
+      reserve(machine, found.node_ranks, found.node_domains(), Reservation::parse(request ? request : "auto"));
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   ThreadBinding helper;

@@ -31,7 +31,8 @@ std::vector<HelperPlace> places(const Situation& situation) {
     const bool bound = !situation.bindings[i].empty();
     ranks.push_back({static_cast<int>(i), bound ? CpuSet::parse(situation.bindings[i]) : allowed, bound, allowed});
   }
-  const std::vector<NodeDomain> domains = assign_domains(machine, ranks, DomainKind::numa, situation.threads_per_domain);
+  const std::vector<NodeDomain> domains =
+      assign_domains(machine, ranks, DomainKind::numa, situation.threads_per_domain);
   return reserve(machine, ranks, domains, Reservation::parse(situation.request, situation.best_effort));
 }
 
@@ -118,20 +119,25 @@ TEST(Reserve, ListIsHandedOutByNearness) {
 }
 
 TEST(Reserve, ListThatCannotBeHad) {
-  EXPECT_EQ(error_of({one_numa, {"0", "1"}, "list:1"}),
-            "reserve=list:1 cannot be had: rank 1 may run on CPU 1. Free of ranks: CPU 2-3; reserve=auto or best_effort=1 "
-            "shares instead of failing");
-  EXPECT_EQ(error_of({one_numa, {"0", "1-3"}, "list:1"}),
-            "reserve=list:1 cannot be had: rank 1 may run on CPU 1. No core is free of ranks: start fewer ranks per node "
-            "('stoker plan' prints launch lines); reserve=auto or best_effort=1 shares instead of failing");
-  EXPECT_EQ(error_of({one_numa, {"", ""}, "list:3"}),
-            "reserve=list:3 cannot be had: ranks 0, 1 may run on CPU 3. Not bound to cores: ranks 0, 1; 'stoker plan' prints "
-            "launch lines that bind ranks and leave cores to helpers (mpiexec -bind-to user:..., mpirun --bind-to "
-            "cpu-list:ordered, srun --cpu-bind=map_cpu:...); reserve=auto or best_effort=1 shares instead of failing");
-  EXPECT_NE(error_of({one_numa, {"0"}, "list:3-4"}).find("CPU 4 does not exist; this machine has 0-3."), std::string::npos);
+  EXPECT_EQ(
+      error_of({one_numa, {"0", "1"}, "list:1"}),
+      "reserve=list:1 cannot be had: rank 1 may run on CPU 1. Free of ranks: CPU 2-3; reserve=auto or best_effort=1 "
+      "shares instead of failing");
+  EXPECT_EQ(
+      error_of({one_numa, {"0", "1-3"}, "list:1"}),
+      "reserve=list:1 cannot be had: rank 1 may run on CPU 1. No core is free of ranks: start fewer ranks per node "
+      "('stoker plan' prints launch lines); reserve=auto or best_effort=1 shares instead of failing");
+  EXPECT_EQ(
+      error_of({one_numa, {"", ""}, "list:3"}),
+      "reserve=list:3 cannot be had: ranks 0, 1 may run on CPU 3. Not bound to cores: ranks 0, 1; 'stoker plan' prints "
+      "launch lines that bind ranks and leave cores to helpers (mpiexec -bind-to user:..., mpirun --bind-to "
+      "cpu-list:ordered, srun --cpu-bind=map_cpu:...); reserve=auto or best_effort=1 shares instead of failing");
+  EXPECT_NE(error_of({one_numa, {"0"}, "list:3-4"}).find("CPU 4 does not exist; this machine has 0-3."),
+            std::string::npos);
   EXPECT_NE(error_of({two_by_four, {"0", "4"}, "list:3"}).find("2 helpers on this node need 2 CPUs, but 1 is listed"),
             std::string::npos);
-  EXPECT_NE(error_of({one_numa, {"0"}, "list:3", 1, false, {"0-1"}}).find("CPU 3 is outside this job's allocation, which is 0-1"),
+  EXPECT_NE(error_of({one_numa, {"0"}, "list:3", 1, false, {"0-1"}})
+                .find("CPU 3 is outside this job's allocation, which is 0-1"),
             std::string::npos);
   EXPECT_NE(error_of({two_by_four, {"0", "4"}, "list:2-3", 1, false, {"0-3", "4-7"}})
                 .find("no listed CPU is left where rank 1 may run a thread: 4-7"),
@@ -144,8 +150,9 @@ TEST(Reserve, ListWithBestEffort) {
   EXPECT_EQ(outcome({one_numa, {"0", "1"}, "list:1-2", 1, true}), "2"); // the free one of them
   EXPECT_EQ(outcome({two_by_four, {"0", "4"}, "list:3", 1, true}), "3 4-7!");
   EXPECT_EQ(outcome({one_numa, {"0"}, "list:9", 1, true}), "0-3!");
-  EXPECT_EQ(explanation({one_numa, {"0"}, "list:9", 1, true}),
-            "CPUs 0-3, shared with rank 0: reserve=list:9 was not possible (CPU 9 does not exist; this machine has 0-3)");
+  EXPECT_EQ(
+      explanation({one_numa, {"0"}, "list:9", 1, true}),
+      "CPUs 0-3, shared with rank 0: reserve=list:9 was not possible (CPU 9 does not exist; this machine has 0-3)");
 }
 
 TEST(Reserve, PerNumaDomain) {
@@ -153,10 +160,12 @@ TEST(Reserve, PerNumaDomain) {
   EXPECT_EQ(outcome({two_by_four, {"0", "1", "4", "5"}, "per-numa:2", 2}), "2 3 6 7");
   EXPECT_EQ(outcome({four_numa_smt, {"0", "8", "16", "24"}, "per-numa:3"}), "2 10 18 26");
   EXPECT_NE(error_of({two_by_four, {"0-3", "4"}, "per-numa:1"})
-                .find("reserve=per-numa:1 cannot be had: NUMA domain 0 (CPUs 0-3) has no core free of ranks. Free of ranks: CPU "
+                .find("reserve=per-numa:1 cannot be had: NUMA domain 0 (CPUs 0-3) has no core free of ranks. Free of "
+                      "ranks: CPU "
                       "5-7;"),
             std::string::npos);
-  EXPECT_NE(error_of({two_by_four, {"0", "4-6"}, "per-numa:2"}).find("NUMA domain 1 (CPUs 4-7) has only 1 core free of ranks"),
+  EXPECT_NE(error_of({two_by_four, {"0", "4-6"}, "per-numa:2"})
+                .find("NUMA domain 1 (CPUs 4-7) has only 1 core free of ranks"),
             std::string::npos);
   EXPECT_NE(error_of({one_numa, {"0", "1"}, "per-numa:1", 2})
                 .find("NUMA domain 0 has 2 helpers: ask for per-numa:2, or lower threads_per_domain"),
@@ -171,10 +180,12 @@ TEST(Reserve, SmtSibling) {
   EXPECT_EQ(outcome({"core:2 pu:2", {"0-1", "2"}, "smt"}), "3"); // the carrier's core is full, rank 1's is not
   EXPECT_EQ(outcome({"core:2 pu:2(indexes=0,2,1,3)", {"0", "1"}, "smt", 2}), "2 3");
   EXPECT_EQ(error_of({one_numa, {"0"}, "smt"}),
-            "reserve=smt cannot be had: this machine has one hardware thread per core, so no core has a sibling to spare. Free "
+            "reserve=smt cannot be had: this machine has one hardware thread per core, so no core has a sibling to "
+            "spare. Free "
             "of ranks: CPU 1-3; reserve=auto or best_effort=1 shares instead of failing");
   EXPECT_NE(error_of({"core:2 pu:2", {"0-1", "2-3"}, "smt"})
-                .find("no core of ranks 0, 1 has a hardware thread that is free of ranks; bind each rank to one hardware thread"),
+                .find("no core of ranks 0, 1 has a hardware thread that is free of ranks; bind each rank to one "
+                      "hardware thread"),
             std::string::npos);
   EXPECT_EQ(outcome({one_numa, {"0"}, "smt", 1, true}), "0-3!");
   EXPECT_EQ(outcome({"core:2 pu:2", {"0-1", "2-3"}, "smt", 1, true}), "0-3!");
@@ -208,16 +219,18 @@ TEST(ParseReservation, WhatIsAccepted) {
 }
 
 TEST(ParseReservation, WhatIsNot) {
-  for (const char* text : {"", "Auto", "automatic", "list", "list:", "list:a", "list:1,", "list:3-1", "list: 1", "per-numa",
-                           "per-numa:", "per-numa:0", "per-numa:-1", "per-numa:2x", "per-numa:99999999999", "smt:1", "2,3"}) {
+  for (const char* text :
+       {"", "Auto", "automatic", "list", "list:", "list:a", "list:1,", "list:3-1", "list: 1", "per-numa",
+        "per-numa:", "per-numa:0", "per-numa:-1", "per-numa:2x", "per-numa:99999999999", "smt:1", "2,3"}) {
     EXPECT_THROW((void)Reservation::parse(text), TopologyError) << text;
   }
   try {
     (void)Reservation::parse("per-numa:0");
     FAIL();
   } catch (const TopologyError& error) {
-    EXPECT_STREQ(error.what(), "reserve is 'per-numa:0' (N must be a whole number of at least 1): expected auto, none, smt, "
-                               "list:CPUS (such as list:2,3 or list:2-5) or per-numa:N (such as per-numa:1)");
+    EXPECT_STREQ(error.what(),
+                 "reserve is 'per-numa:0' (N must be a whole number of at least 1): expected auto, none, smt, "
+                 "list:CPUS (such as list:2,3 or list:2-5) or per-numa:N (such as per-numa:1)");
   }
 }
 
