@@ -24,7 +24,8 @@ std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 } // namespace
 
-DistributedMatrix::DistributedMatrix(const Matrix& whole, MPI_Comm comm) : blocks_(rows_of(whole, comm), size_of(comm)) {
+DistributedMatrix::DistributedMatrix(const Matrix& whole, MPI_Comm comm)
+    : blocks_(rows_of(whole, comm), size_of(comm)) {
   receive_rows(whole, comm);
   plan_halo(comm);
 }
@@ -48,14 +49,17 @@ void DistributedMatrix::receive_rows(const Matrix& whole, MPI_Comm comm) {
     std::transform(whole.first.begin() + 1, whole.first.end(), whole.first.begin(), lengths.begin(), std::minus<>());
   }
   std::vector<int> own(index(local_.rows));
-  MPI_Scatterv(lengths.data(), row_counts.data(), row_displs.data(), MPI_INT, own.data(), local_.rows, MPI_INT, 0, comm);
+  MPI_Scatterv(lengths.data(), row_counts.data(), row_displs.data(), MPI_INT, own.data(), local_.rows, MPI_INT, 0,
+               comm);
   local_.first.resize(own.size() + 1);
   std::inclusive_scan(own.begin(), own.end(), local_.first.begin() + 1);
   const int entries = local_.first.back();
   local_.column.resize(index(entries));
   local_.value.resize(index(entries));
-  MPI_Scatterv(whole.column.data(), counts.data(), displs.data(), MPI_INT, local_.column.data(), entries, MPI_INT, 0, comm);
-  MPI_Scatterv(whole.value.data(), counts.data(), displs.data(), MPI_DOUBLE, local_.value.data(), entries, MPI_DOUBLE, 0, comm);
+  MPI_Scatterv(whole.column.data(), counts.data(), displs.data(), MPI_INT, local_.column.data(), entries, MPI_INT, 0,
+               comm);
+  MPI_Scatterv(whole.value.data(), counts.data(), displs.data(), MPI_DOUBLE, local_.value.data(), entries, MPI_DOUBLE,
+               0, comm);
 }
 
 void DistributedMatrix::plan_halo(MPI_Comm comm) {

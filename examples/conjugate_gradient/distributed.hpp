@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A matrix distributed by blocks of rows, and its product with a vector, the halo exchange hidden behind the rows that do not
-// need it.
+// A matrix distributed by blocks of rows, and its product with a vector, the halo exchange hidden behind the rows that
+// do not need it.
 #pragma once
 
 #include "halo.hpp"
@@ -13,8 +13,8 @@
 
 namespace conjugate_gradient {
 
-// Rows are dealt to ranks in whole blocks, over which dot products are summed first: the sum of the blocks' sums, in their order,
-// does not depend on the number of ranks.
+// Rows are dealt to ranks in whole blocks, over which dot products are summed first: the sum of the blocks' sums, in
+// their order, does not depend on the number of ranks.
 struct Blocks {
   int rows = 0;
   int count = 0; // of blocks, equal on all ranks
@@ -50,11 +50,11 @@ private:
 
   Blocks blocks_;
   int first_row_ = 0;
-  Matrix local_;               // columns: own entries first, then the halo
-  std::vector<int> interior_;  // rows that need no halo
-  std::vector<int> boundary_;  // the others
+  Matrix local_;              // columns: own entries first, then the halo
+  std::vector<int> interior_; // rows that need no halo
+  std::vector<int> boundary_; // the others
   HaloCounts counts_;
-  std::vector<int> outgoing_;  // own entries that others need, rank by rank
+  std::vector<int> outgoing_; // own entries that others need, rank by rank
 };
 
 } // namespace conjugate_gradient

@@ -82,10 +82,14 @@ private:
 
 const char* name_of(Variant variant) {
   switch (variant) {
-  case Variant::mpi: return "mpi";
-  case Variant::mpi_nonblocking: return "mpi-nonblocking";
-  case Variant::stoker: return "stoker";
-  case Variant::stoker_inline: return "stoker-inline";
+  case Variant::mpi:
+    return "mpi";
+  case Variant::mpi_nonblocking:
+    return "mpi-nonblocking";
+  case Variant::stoker:
+    return "stoker";
+  case Variant::stoker_inline:
+    return "stoker-inline";
   }
   return "?";
 }
@@ -94,7 +98,8 @@ bool is_stoker(Variant variant) { return variant == Variant::stoker || variant =
 
 double Halo::hidden() const { return std::numeric_limits<double>::quiet_NaN(); }
 
-std::unique_ptr<Halo> make_halo(Variant variant, const HaloCounts& counts, int own, const Settings& settings, MPI_Comm comm) {
+std::unique_ptr<Halo> make_halo(Variant variant, const HaloCounts& counts, int own, const Settings& settings,
+                                MPI_Comm comm) {
   if (!is_stoker(variant)) {
     return std::make_unique<MpiHalo>(variant == Variant::mpi, counts, own, comm);
   }

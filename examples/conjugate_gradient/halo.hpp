@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The halo exchange: the entries of a distributed vector that other ranks' rows need, as an all-to-all with counts that is
-// described once and repeated in every iteration; with MPI or with stoker behind it.
+// The halo exchange: the entries of a distributed vector that other ranks' rows need, as an all-to-all with counts that
+// is described once and repeated in every iteration; with MPI or with stoker behind it.
 #pragma once
 
 #include <mpi.h>
@@ -19,7 +19,8 @@ enum class Variant {
   stoker,          // a persistent request that a progress thread executes
   stoker_inline    // a persistent request that this rank executes
 };
-inline constexpr Variant all_variants[] = {Variant::mpi, Variant::mpi_nonblocking, Variant::stoker, Variant::stoker_inline};
+inline constexpr Variant all_variants[] = {Variant::mpi, Variant::mpi_nonblocking, Variant::stoker,
+                                           Variant::stoker_inline};
 const char* name_of(Variant variant);
 bool is_stoker(Variant variant);
 
@@ -53,6 +54,7 @@ protected:
 };
 
 // Collective over the communicator, which must outlive the halo. `own` is the number of own entries.
-std::unique_ptr<Halo> make_halo(Variant variant, const HaloCounts& counts, int own, const Settings& settings, MPI_Comm comm);
+std::unique_ptr<Halo> make_halo(Variant variant, const HaloCounts& counts, int own, const Settings& settings,
+                                MPI_Comm comm);
 
 } // namespace conjugate_gradient

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// conjugate_gradient: solves a symmetric positive definite system, distributed by rows, with each way of halo exchange, and
-// compares the iterates with those of a serial solve.
+// conjugate_gradient: solves a symmetric positive definite system, distributed by rows, with each way of halo exchange,
+// and compares the iterates with those of a serial solve.
 #include "solver.hpp"
 
 #include <CLI/CLI.hpp>
@@ -34,10 +34,11 @@ struct Options {
 
 // Answers the exit status when the program is to end here. Every rank decides alike; only one of them should print.
 std::optional<int> parse(int argc, char** argv, bool print, Options& o) {
-  CLI::App app("Conjugate gradients on a distributed sparse matrix. Times the iterations with each way of halo exchange\n"
-               "and compares the iterates with those of a serial solve. The solution is a vector of ones.",
-               "conjugate_gradient");
-  std::string exchange = "stoker";
+  CLI::App app(
+      "Conjugate gradients on a distributed sparse matrix. Times the iterations with each way of halo exchange\n"
+      "and compares the iterates with those of a serial solve. The solution is a vector of ones.",
+      "conjugate_gradient");
+  std::vector<std::string> exchanges = {"stoker"};
   std::string trace;
   std::vector<std::string> settings;
   std::map<std::string, Variant> names;
@@ -48,12 +49,21 @@ std::optional<int> parse(int argc, char** argv, bool print, Options& o) {
   }
   auto* matrix = app.add_option("--matrix", o.matrix, "Matrix Market file; default: the Laplacian of --poisson");
   app.add_option("--poisson", o.poisson, "Points a side of a square grid, five-point Laplacian")
-      ->check(CLI::Range(2, 20000))->excludes(matrix)->capture_default_str();
-  app.add_option("--exchange", exchange, "Who exchanges the halo")->check(CLI::IsMember(choices))->capture_default_str();
-  app.add_option("--tolerance", o.criterion.tolerance, "On |r| / |b|")->check(CLI::PositiveNumber)->capture_default_str();
+      ->check(CLI::Range(2, 20000))
+      ->excludes(matrix)
+      ->capture_default_str();
+  app.add_option("--exchange", exchanges, "Who exchanges the halo; several separated by commas")
+      ->delimiter(',')
+      ->check(CLI::IsMember(choices))
+      ->capture_default_str();
+  app.add_option("--tolerance", o.criterion.tolerance, "On |r| / |b|")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_option("--iterations", o.criterion.iterations, "At most")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_flag("--jacobi", o.criterion.jacobi, "Precondition with the diagonal");
-  app.add_option("--repeat", o.repeat, "Solves, the exchanges taking turns")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--repeat", o.repeat, "Solves, the exchanges taking turns")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_flag("--check", o.check, "Fail unless all converge, to the serial iterates");
   app.add_option("--json", o.json, "File to append a JSON line for each exchange to");
   app.add_option("--trace", trace, "File for stoker's trace of ranks and helpers");
@@ -78,10 +88,10 @@ std::optional<int> parse(int argc, char** argv, bool print, Options& o) {
   if (!trace.empty()) {
     o.settings.emplace_back("trace", trace);
   }
-  if (exchange == "all") {
+  if (std::ranges::find(exchanges, "all") != exchanges.end()) {
     o.variants.assign(std::begin(all_variants), std::end(all_variants));
   } else {
-    o.variants = {names[exchange]};
+    std::ranges::transform(exchanges, std::back_inserter(o.variants), [&](const auto& name) { return names[name]; });
   }
   return std::nullopt;
 }
@@ -116,7 +126,8 @@ std::vector<double> gather(const std::vector<double>& own, const Blocks& blocks,
     counts.push_back(blocks.first_row(r + 1) - blocks.first_row(r));
   }
   std::vector<double> all(static_cast<std::size_t>(blocks.rows));
-  MPI_Gatherv(own.data(), static_cast<int>(own.size()), MPI_DOUBLE, all.data(), counts.data(), displs.data(), MPI_DOUBLE, 0, comm);
+  MPI_Gatherv(own.data(), static_cast<int>(own.size()), MPI_DOUBLE, all.data(), counts.data(), displs.data(),
+              MPI_DOUBLE, 0, comm);
   return all;
 }
 
@@ -149,10 +160,11 @@ bool report(const Contender& c, const std::vector<double>& x, const Solution& se
   const double history = largest_difference(s.residuals, serial.residuals);
   const bool same = s.residuals.size() == serial.residuals.size() && iterates == 0 && history == 0;
   const std::vector<double> ones(x.size(), 1.0);
-  fmt::print("{} {}: {} iterations{}, residual {:.2e} (true {:.2e}), error {:.2e}; against the serial solve: {:+d} iterations, "
+  fmt::print("{} {}: {} iterations{}, residual {:.2e} (true {:.2e}), error {:.2e}; against the serial solve: {:+d} "
+             "iterations, "
              "largest difference of x {:.2e}, of the residuals {:.2e}\n",
-             same && s.converged ? "ok    " : "FAILED", name_of(c.variant), s.residuals.size(), s.converged ? "" : " (not converged)",
-             s.residuals.back(), s.true_residual, largest_difference(x, ones),
+             same && s.converged ? "ok    " : "FAILED", name_of(c.variant), s.residuals.size(),
+             s.converged ? "" : " (not converged)", s.residuals.back(), s.true_residual, largest_difference(x, ones),
              static_cast<int>(s.residuals.size()) - static_cast<int>(serial.residuals.size()), iterates, history);
   return same && s.converged;
 }
@@ -164,8 +176,8 @@ void print_table(const std::vector<Contender>& contenders, const Options& o, int
       best_mpi = median(c.seconds);
     }
   }
-  fmt::print("{:<16} {:>8} {:>16} {:>10} {:>10} {:>8} {:>11}\n", "exchange", "executor", "us an iteration", "fastest", "slowest",
-             "hidden", "/ best MPI");
+  fmt::print("{:<16} {:>8} {:>16} {:>10} {:>10} {:>8} {:>11}\n", "exchange", "executor", "us an iteration", "fastest",
+             "slowest", "hidden", "/ best MPI");
   std::ofstream json;
   if (!o.json.empty()) {
     json.open(o.json, std::ios::app);
@@ -177,15 +189,21 @@ void print_table(const std::vector<Contender>& contenders, const Options& o, int
     const double seconds = median(c.seconds);
     const double hidden = c.halo->hidden();
     const auto [fastest, slowest] = std::ranges::minmax(c.seconds);
-    fmt::print("{:<16} {:>8} {:>16.2f} {:>10.2f} {:>10.2f} {:>8} {:>11}\n", name_of(c.variant), c.halo->executor(), 1e6 * seconds,
-               1e6 * fastest, 1e6 * slowest, std::isnan(hidden) ? "-" : fmt::format("{:.0f} %", 100 * hidden),
+    fmt::print("{:<16} {:>8} {:>16.2f} {:>10.2f} {:>10.2f} {:>8} {:>11}\n", name_of(c.variant), c.halo->executor(),
+               1e6 * seconds, 1e6 * fastest, 1e6 * slowest,
+               std::isnan(hidden) ? "-" : fmt::format("{:.0f} %", 100 * hidden),
                std::isnan(best_mpi) ? "-" : fmt::format("{:.2f}", seconds / best_mpi));
     if (json) {
-      json << nlohmann::json{{"benchmark", "conjugate_gradient"}, {"exchange", name_of(c.variant)},
-                             {"executor", c.halo->executor()},    {"ranks", ranks},
-                             {"matrix", o.matrix},                {"iterations", c.solution.residuals.size()},
-                             {"median_us", 1e6 * seconds},        {"min_us", 1e6 * fastest},
-                             {"max_us", 1e6 * slowest},           {"hidden", hidden},
+      json << nlohmann::json{{"benchmark", "conjugate_gradient"},
+                             {"exchange", name_of(c.variant)},
+                             {"executor", c.halo->executor()},
+                             {"ranks", ranks},
+                             {"matrix", o.matrix},
+                             {"iterations", c.solution.residuals.size()},
+                             {"median_us", 1e6 * seconds},
+                             {"min_us", 1e6 * fastest},
+                             {"max_us", 1e6 * slowest},
+                             {"hidden", hidden},
                              {"ratio", seconds / best_mpi}}
                   .dump()
            << '\n';
@@ -205,8 +223,9 @@ int run(const Options& o, int rank, int ranks, MPI_Comm comm) {
   MPI_Allreduce(MPI_IN_PLACE, &halo, 1, MPI_INT, MPI_MAX, comm);
   if (rank == 0) {
     fmt::print("Conjugate gradients{}, {}, {} rows, {} entries; {} ranks, at most {} halo entries a rank\n",
-               o.criterion.jacobi ? " with Jacobi preconditioner" : "", o.matrix.empty() ? fmt::format("Laplacian {0} x {0}", o.poisson) : o.matrix,
-               whole.rows, whole.value.size(), ranks, halo);
+               o.criterion.jacobi ? " with Jacobi preconditioner" : "",
+               o.matrix.empty() ? fmt::format("Laplacian {0} x {0}", o.poisson) : o.matrix, whole.rows,
+               whole.value.size(), ranks, halo);
   }
   double reported = MPI_Wtime();
   for (int i = 1; i <= o.repeat; ++i) {

@@ -23,10 +23,13 @@ struct Entry {
 };
 
 Matrix assemble(int rows, int columns, std::vector<Entry> entries) {
-  std::ranges::stable_sort(entries, [](const Entry& a, const Entry& b) {
-    return a.row != b.row ? a.row < b.row : a.column < b.column;
-  });
-  Matrix a{.rows = rows, .columns = columns, .first = std::vector<int>(static_cast<std::size_t>(rows) + 1), .column = {}, .value = {}};
+  std::ranges::stable_sort(
+      entries, [](const Entry& a, const Entry& b) { return a.row != b.row ? a.row < b.row : a.column < b.column; });
+  Matrix a{.rows = rows,
+           .columns = columns,
+           .first = std::vector<int>(static_cast<std::size_t>(rows) + 1),
+           .column = {},
+           .value = {}};
   const Entry* previous = nullptr;
   for (const Entry& e : entries) {
     if (previous != nullptr && previous->row == e.row && previous->column == e.column) {
@@ -184,7 +187,8 @@ Matrix poisson(int side) {
 
 void require_symmetric(const Matrix& a) {
   if (a.rows != a.columns) {
-    throw InputError(fmt::format("the matrix has {} rows and {} columns; conjugate gradients need a square one", a.rows, a.columns));
+    throw InputError(
+        fmt::format("the matrix has {} rows and {} columns; conjugate gradients need a square one", a.rows, a.columns));
   }
   const auto value_at = [&](int row, int column) {
     const auto begin = a.column.begin() + a.first[static_cast<std::size_t>(row)];
@@ -194,13 +198,15 @@ void require_symmetric(const Matrix& a) {
   };
   for (int row = 0; row < a.rows; ++row) {
     if (!(value_at(row, row) > 0)) {
-      throw InputError(fmt::format("diagonal entry {} is {}; conjugate gradients need a positive definite matrix", row + 1, value_at(row, row)));
+      throw InputError(fmt::format("diagonal entry {} is {}; conjugate gradients need a positive definite matrix",
+                                   row + 1, value_at(row, row)));
     }
     for (int i = a.first[static_cast<std::size_t>(row)]; i < a.first[static_cast<std::size_t>(row) + 1]; ++i) {
       const int column = a.column[static_cast<std::size_t>(i)];
       if (a.value[static_cast<std::size_t>(i)] != value_at(column, row)) {
-        throw InputError(fmt::format("entry ({0}, {1}) is {2} but ({1}, {0}) is {3}; conjugate gradients need a symmetric matrix",
-                                             row + 1, column + 1, a.value[static_cast<std::size_t>(i)], value_at(column, row)));
+        throw InputError(
+            fmt::format("entry ({0}, {1}) is {2} but ({1}, {0}) is {3}; conjugate gradients need a symmetric matrix",
+                        row + 1, column + 1, a.value[static_cast<std::size_t>(i)], value_at(column, row)));
       }
     }
   }

@@ -34,8 +34,8 @@ inline void multiply_row(const Matrix& a, int row, std::span<const double> x, st
   y[r] = sum;
 }
 
-// A Matrix Market file: coordinate; real, integer or pattern (ones); general or symmetric. Entries that are given twice are
-// added. Throws InputError that names file, line and what was expected.
+// A Matrix Market file: coordinate; real, integer or pattern (ones); general or symmetric. Entries that are given twice
+// are added. Throws InputError that names file, line and what was expected.
 Matrix read_matrix_market(const std::string& file);
 
 // The five-point Laplacian on side x side points.

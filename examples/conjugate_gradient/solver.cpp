@@ -115,7 +115,7 @@ Solution conjugate_gradients(Operator& a, const Criterion& criterion) {
     const double curvature = a.dot(p, q);
     if (!(curvature > 0)) {
       throw InputError(fmt::format("the matrix is not positive definite: p'Ap = {} in iteration {}", curvature,
-                                           solution.residuals.size() + 1));
+                                   solution.residuals.size() + 1));
     }
     const double alpha = rz / curvature;
     for (std::size_t i = 0; i < n; ++i) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Conjugate gradients with an optional Jacobi preconditioner (Saad, Iterative Methods for Sparse Linear Systems, algorithm 9.1),
-// for a matrix on one rank and for a distributed one. Both do the same arithmetic in the same order, so that their iterates are
-// equal bit for bit, with any number of ranks. Nothing less could be compared: in a badly conditioned system round-off of
-// one iterate grows without bound in the next ones.
+// Conjugate gradients with an optional Jacobi preconditioner (Saad, Iterative Methods for Sparse Linear Systems,
+// algorithm 9.1), for a matrix on one rank and for a distributed one. Both do the same arithmetic in the same order, so
+// that their iterates are equal bit for bit, with any number of ranks. Nothing less could be compared: in a badly
+// conditioned system round-off of one iterate grows without bound in the next ones.
 #pragma once
 
 #include "distributed.hpp"

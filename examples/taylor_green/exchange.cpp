@@ -135,11 +135,16 @@ private:
 
 const char* name_of(Variant variant) {
   switch (variant) {
-  case Variant::mpi_blocking: return "mpi-blocking";
-  case Variant::mpi_nonblocking: return "mpi-nonblocking";
-  case Variant::mpi_nonblocking_test: return "mpi-nonblocking-test";
-  case Variant::stoker: return "stoker";
-  case Variant::stoker_inline: return "stoker-inline";
+  case Variant::mpi_blocking:
+    return "mpi-blocking";
+  case Variant::mpi_nonblocking:
+    return "mpi-nonblocking";
+  case Variant::mpi_nonblocking_test:
+    return "mpi-nonblocking-test";
+  case Variant::stoker:
+    return "stoker";
+  case Variant::stoker_inline:
+    return "stoker-inline";
   }
   return "?";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the slabs are transposed: a set of all-to-alls that are described once and then started and waited for, with MPI or
-// with stoker behind it. The solver is the same for all of them.
+// How the slabs are transposed: a set of all-to-alls that are described once and then started and waited for, with MPI
+// or with stoker behind it. The solver is the same for all of them.
 #pragma once
 
 #include "array.hpp"

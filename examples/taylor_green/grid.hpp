@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The slab decomposition: which wavenumbers and which planes a rank holds, and where they lie in memory.
 //
-// The velocity is periodic on [0, 2*pi]^3 with n points a side. Products of two fields are dealiased by the 2/3 rule, so only
-// the wavenumbers |k| <= kmax = (n - 1) / 3 are kept, transformed and sent.
+// The velocity is periodic on [0, 2*pi]^3 with n points a side. Products of two fields are dealiased by the 2/3 rule,
+// so only the wavenumbers |k| <= kmax = (n - 1) / 3 are kept, transformed and sent.
 //
 //   spectral slab   all kz, `rows` of the ky, kx = 0..kmax      [z][row][kx]
 //   physical slab   `planes` of the z, all y, all x             [plane][y][x]
 //
 // A transpose turns one into the other. It may be cut into chunks of planes, each an all-to-all of its own. Ranks take
-// their planes chunk by chunk: chunk 0 of rank 0, chunk 0 of rank 1, ..., chunk 1 of rank 0, ... In that order the block of
-// every rank and chunk is contiguous on both sides, so that nothing is packed for MPI.
+// their planes chunk by chunk: chunk 0 of rank 0, chunk 0 of rank 1, ..., chunk 1 of rank 0, ... In that order the
+// block of every rank and chunk is contiguous on both sides, so that nothing is packed for MPI.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ struct Grid {
   int chunks; // 1 <= chunks <= planes()
 
   [[nodiscard]] int kmax() const { return (n - 1) / 3; }
-  [[nodiscard]] int columns() const { return kmax() + 1; }                        // kx stored
-  [[nodiscard]] int rows_in_use() const { return 2 * kmax() + 1; }                // ky kept, over all ranks
+  [[nodiscard]] int columns() const { return kmax() + 1; }                       // kx stored
+  [[nodiscard]] int rows_in_use() const { return 2 * kmax() + 1; }               // ky kept, over all ranks
   [[nodiscard]] int rows() const { return (rows_in_use() + ranks - 1) / ranks; } // ky stored by each rank
   [[nodiscard]] int planes() const { return n / ranks; }
 

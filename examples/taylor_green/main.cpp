@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// taylor_green: the Taylor-Green vortex on a slab-decomposed grid, with MPI's collectives or stoker's for the transposes.
+// taylor_green: the Taylor-Green vortex on a slab-decomposed grid, with MPI's collectives or stoker's for the
+// transposes.
 #include "options.hpp"
 #include "report.hpp"
 #include "run.hpp"

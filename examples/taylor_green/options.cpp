@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 
 namespace taylor_green {
@@ -14,7 +15,7 @@ std::optional<int> parse(int argc, char** argv, int ranks, bool print, Options& 
                "Times the steps with each way of exchange and checks the physics.",
                "taylor_green");
   std::string kind = "3d";
-  std::string exchange = "stoker";
+  std::vector<std::string> exchanges = {"stoker"};
   std::string buffers = "mapped";
   std::string trace;
   std::vector<std::string> settings;
@@ -24,16 +25,25 @@ std::optional<int> parse(int argc, char** argv, int ranks, bool print, Options& 
     names[name_of(v)] = v;
     choices.emplace_back(name_of(v));
   }
-  app.add_option("--n", o.setup.n, "Points a side, a multiple of the number of ranks")->check(CLI::Range(4, 4096))->capture_default_str();
+  app.add_option("--n", o.setup.n, "Points a side, a multiple of the number of ranks")
+      ->check(CLI::Range(4, 4096))
+      ->capture_default_str();
   app.add_option("--steps", o.setup.steps, "Time steps")->check(CLI::PositiveNumber)->capture_default_str();
   auto* nu = app.add_option("--nu", o.setup.nu, "Viscosity")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--re", o.reynolds, "Reynolds number, 1 / viscosity")->check(CLI::PositiveNumber)->excludes(nu);
   auto* dt = app.add_option("--dt", o.setup.dt, "Time step; default 2 / n")->check(CLI::PositiveNumber);
   app.add_option("--case", kind, "2d has an exact solution")->check(CLI::IsMember({"2d", "3d"}))->capture_default_str();
-  app.add_option("--exchange", exchange, "Who transposes")->check(CLI::IsMember(choices))->capture_default_str();
-  app.add_option("--chunks", o.chunks, "All-to-alls a transpose is cut into; 0: for each exchange its best of 1, 2, 4, 8")
-      ->check(CLI::NonNegativeNumber)->capture_default_str();
-  app.add_option("--repeat", o.repeat, "Runs, the exchanges taking turns")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--exchange", exchanges, "Who transposes; several separated by commas")
+      ->delimiter(',')
+      ->check(CLI::IsMember(choices))
+      ->capture_default_str();
+  app.add_option("--chunks", o.chunks,
+                 "All-to-alls a transpose is cut into; 0: for each exchange its best of 1, 2, 4, 8")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--repeat", o.repeat, "Runs, the exchanges taking turns")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_flag("--statistics", o.setup.statistics, "Structure functions of the velocity at every step");
   app.add_flag("--check", o.check, "Fail when a check of the physics does");
   app.add_option("--output", o.output, "Folder for the energy curve and the vorticity");
@@ -41,7 +51,8 @@ std::optional<int> parse(int argc, char** argv, int ranks, bool print, Options& 
   app.add_option("--json", o.json, "File to append a JSON line for each exchange to");
   app.add_option("--trace", trace, "File for stoker's trace of ranks and helpers");
   app.add_option("--buffers", buffers, "Memory that stoker transposes from and to")
-      ->check(CLI::IsMember({"mapped", "own"}))->capture_default_str();
+      ->check(CLI::IsMember({"mapped", "own"}))
+      ->capture_default_str();
   app.add_option("--setting", settings, "KEY=VALUE for the engine; may be repeated");
   const auto refuse = [&](const std::string& message) {
     if (print) {
@@ -63,16 +74,17 @@ std::optional<int> parse(int argc, char** argv, int ranks, bool print, Options& 
   if (dt->count() == 0) {
     o.setup.dt = 2.0 / o.setup.n;
   }
-  if (exchange == "all") {
+  if (std::ranges::find(exchanges, "all") != exchanges.end()) {
     o.variants.assign(std::begin(all_variants), std::end(all_variants));
   } else {
-    o.variants = {names[exchange]};
+    std::ranges::transform(exchanges, std::back_inserter(o.variants), [&](const auto& name) { return names[name]; });
   }
   const int n = o.setup.n;
   if (n % ranks != 0) {
     const int below = n / ranks * ranks;
-    return refuse(fmt::format("--n {} does not divide into {} equal slabs: n must be a multiple of the number of ranks, e.g. {}{}",
-                              n, ranks, below >= 4 ? fmt::format("{} or ", below) : "", below + ranks));
+    return refuse(fmt::format(
+        "--n {} does not divide into {} equal slabs: n must be a multiple of the number of ranks, e.g. {}{}", n, ranks,
+        below >= 4 ? fmt::format("{} or ", below) : "", below + ranks));
   }
   if (o.chunks > n / ranks) {
     return refuse(fmt::format("--chunks {}: a rank has only {} planes to cut", o.chunks, n / ranks));

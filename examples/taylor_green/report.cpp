@@ -68,11 +68,13 @@ void print_table(const std::vector<Timing>& timings) {
              "step ms", "MAD", "fastest", "slowest", "exposed ms", "of step", "hidden", "/ best MPI");
   for (const Timing& t : timings) {
     fmt::print("{:<21} {:>8} {:>6} {:>9.2f} {:>7.2f} {:>9.2f} {:>9.2f} {:>10.2f} {:>6.0f} % {:>8} {:>11}\n",
-               name_of(t.variant), t.executor, t.chunks, 1e3 * t.step, 1e3 * t.deviation, 1e3 * t.fastest, 1e3 * t.slowest,
-               1e3 * t.exposed, 100 * t.exposed / t.step, std::isnan(t.hidden) ? "-" : fmt::format("{:.0f} %", 100 * t.hidden),
+               name_of(t.variant), t.executor, t.chunks, 1e3 * t.step, 1e3 * t.deviation, 1e3 * t.fastest,
+               1e3 * t.slowest, 1e3 * t.exposed, 100 * t.exposed / t.step,
+               std::isnan(t.hidden) ? "-" : fmt::format("{:.0f} %", 100 * t.hidden),
                std::isnan(best) ? "-" : fmt::format("{:.2f}", t.step / best));
   }
-  fmt::print("step: median over all timed steps, each the slowest rank's; MAD: median absolute deviation; exposed: time inside\n"
+  fmt::print("step: median over all timed steps, each the slowest rank's; MAD: median absolute deviation; exposed: "
+             "time inside\n"
              "calls of the exchange; hidden: share of the exchange that passed outside them, by stoker's own count.\n");
 }
 

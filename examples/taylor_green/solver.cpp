@@ -41,7 +41,8 @@ Solver::Transpose Solver::make_transpose() {
   Transpose t{.send = exchange_.allocate(grid_.slab()), .recv = exchange_.allocate(grid_.slab()), .chunks = {}};
   for (int c = 0; c < grid_.chunks; ++c) {
     const std::size_t size = static_cast<std::size_t>(grid_.ranks) * grid_.block(c);
-    t.chunks.push_back(exchange_.add(t.send.subspan(grid_.chunk_offset(c), size), t.recv.subspan(grid_.chunk_offset(c), size)));
+    t.chunks.push_back(
+        exchange_.add(t.send.subspan(grid_.chunk_offset(c), size), t.recv.subspan(grid_.chunk_offset(c), size)));
   }
   return t;
 }
@@ -70,11 +71,12 @@ void Solver::fill_panel(const Field& velocity, int component, int row) {
   }
 }
 
-// Takes velocity and vorticity to physical space and calls on_chunk(c) when all six components of a chunk are there, after
-// meanwhile(), which has the time of the first chunk's transposes. Half of the chunks are started as soon as they can be, the rest when a chunk has arrived: a chunk that is needed soon
-// shall not queue behind all that are needed later.
-void Solver::backward(const Field& velocity, const std::function<void()>& meanwhile,
-                      const std::function<void(int)>& on_chunk) {
+// Takes velocity and vorticity to physical space and calls on_chunk(c) when all six components of a chunk are there;
+// before that meanwhile(), which has the time of the first chunk's transposes. Half of the chunks are started as soon
+// as they can be, the rest when a chunk has arrived: a chunk that is needed soon shall not queue behind all that are
+// needed later.
+void Solver::backward(const Field& velocity, const std::function<void(int)>& on_chunk,
+                      const std::function<void()>& meanwhile) {
   const int ahead = (grid_.chunks + 1) / 2;
   exchange_.begin("z transforms");
   for (int component = 0; component < 6; ++component) {
@@ -102,7 +104,7 @@ void Solver::backward(const Field& velocity, const std::function<void()>& meanwh
       }
       exchange_.begin("plane transforms");
       for (int plane = range.begin; plane < range.end; ++plane) {
-        transforms_.to_physical(t.recv.data(), c, plane, &planes_[component][(plane - range.begin) * grid_.n * grid_.n]);
+        transforms_.to_physical(t.recv.data(), c, plane, plane_of(component, plane - range.begin));
         exchange_.poll();
       }
       exchange_.end();
@@ -112,13 +114,12 @@ void Solver::backward(const Field& velocity, const std::function<void()>& meanwh
 }
 
 // Takes the chunk's planes of one component to spectral space along x and y and starts their transpose.
-void Solver::send_to_spectral(int component, int c) {
-  const Transpose& t = forward_[static_cast<std::size_t>(component)];
+void Solver::send_to_spectral(std::size_t component, int c) {
+  const Transpose& t = forward_[component];
   const Range range = grid_.chunk(c);
   exchange_.begin("plane transforms");
   for (int plane = range.begin; plane < range.end; ++plane) {
-    transforms_.to_spectral(&planes_[static_cast<std::size_t>(component)][(plane - range.begin) * grid_.n * grid_.n], c,
-                            plane, t.send.data());
+    transforms_.to_spectral(plane_of(component, plane - range.begin), c, plane, t.send.data());
     exchange_.poll();
   }
   exchange_.end();
@@ -151,9 +152,9 @@ void Solver::work_on_statistics(int portion) {
 
 void Solver::keep_for_statistics(int c) {
   const Range range = grid_.chunk(c);
-  for (int component = 0; component < 3; ++component) {
+  for (std::size_t component = 0; component < 3; ++component) {
     for (int plane = range.begin; statistics_ && plane < range.end; ++plane) {
-      statistics_->keep(component, plane, &planes_[static_cast<std::size_t>(component)][(plane - range.begin) * grid_.n * grid_.n]);
+      statistics_->keep(component, plane, plane_of(component, plane - range.begin));
     }
   }
 }
@@ -161,8 +162,7 @@ void Solver::keep_for_statistics(int c) {
 // Leaves u x omega in the receive buffers of forward_, n^3 times too large. The velocity of stage 0 is kept for the
 // statistics; the three stages that follow and stage 0 of the next step do a quarter of that work each.
 void Solver::nonlinear(const Field& velocity, int stage) {
-  const auto meanwhile = [&] { work_on_statistics((stage + 3) % StructureFunctions::portions); };
-  backward(velocity, meanwhile, [&](int c) {
+  const auto multiply = [&](int c) {
     if (stage == 0) {
       keep_for_statistics(c);
     }
@@ -176,10 +176,11 @@ void Solver::nonlinear(const Field& velocity, int stage) {
       w[i] = cross[2];
     }
     exchange_.end();
-    for (int component = 0; component < 3; ++component) {
+    for (std::size_t component = 0; component < 3; ++component) {
       send_to_spectral(component, c);
     }
-  });
+  };
+  backward(velocity, multiply, [&] { work_on_statistics((stage + 3) % StructureFunctions::portions); });
   finish_forward();
 }
 
@@ -242,7 +243,8 @@ void Solver::update(int stage) {
         next = e * e * u + e * n;
         sum += e / 3 * n;
         break;
-      default: u = sum + n / 6.0;
+      default:
+        u = sum + n / 6.0;
       }
     }
   });
@@ -273,7 +275,7 @@ void Solver::set_velocity(const std::function<Vector(double, double, double)>& v
         }
       }
     }
-    for (int component = 0; component < 3; ++component) {
+    for (std::size_t component = 0; component < 3; ++component) {
       send_to_spectral(component, c);
     }
   }
@@ -297,7 +299,7 @@ std::vector<StructureFunctions::Entry> Solver::structure_functions(MPI_Comm comm
 std::vector<double> Solver::vorticity_slice(int z) {
   const int points = grid_.n * grid_.n;
   std::vector<double> slice(static_cast<std::size_t>(points));
-  backward(velocity_, [] {}, [&](int c) {
+  backward(velocity_, [&](int c) {
     const Range range = grid_.chunk(c);
     for (int plane = range.begin; plane < range.end; ++plane) {
       if (grid_.z_of(c, plane) == z) {

@@ -3,9 +3,10 @@
 //
 //   du/dt = P(u x omega) + nu laplace(u),   omega = curl u,   P the projection onto divergence-free fields
 //
-// Classical Runge-Kutta of order 4, the viscous term by integrating factor. A right-hand side transposes nine components: three
-// of velocity and three of vorticity to physical space, three of u x omega back. They form one pipeline: while a transpose
-// is under way, the transforms of other components and of other chunks of planes are computed.
+// Classical Runge-Kutta of order 4, the viscous term by integrating factor. A right-hand side transposes nine
+// components: three of velocity and three of vorticity to physical space, three of u x omega back. They form one
+// pipeline: while a transpose is under way, the transforms of other components and of other chunks of planes are
+// computed.
 #pragma once
 
 #include "exchange.hpp"
@@ -25,8 +26,8 @@ using Vector = std::array<double, 3>;
 
 class Solver {
 public:
-  // Collective. The exchange must outlive the solver, which describes its transposes to it. With `statistics` every step
-  // also takes the structure functions of the velocity that it starts from.
+  // Collective. The exchange must outlive the solver, which describes its transposes to it. With `statistics` every
+  // step also takes the structure functions of the velocity that it starts from.
   Solver(const Grid& grid, double nu, double dt, bool statistics, Exchange& exchange);
 
   // Starts again from a velocity given at the points of the grid. Collective.
@@ -48,11 +49,15 @@ private:
   };
   Transpose make_transpose();
   void nonlinear(const Field& velocity, int stage);
-  void backward(const Field& velocity, const std::function<void()>& meanwhile, const std::function<void(int)>& on_chunk);
+  void backward(
+      const Field& velocity, const std::function<void(int)>& on_chunk, const std::function<void()>& meanwhile = [] {});
   void work_on_statistics(int portion);
   void keep_for_statistics(int c);
   void fill_panel(const Field& velocity, int component, int row);
-  void send_to_spectral(int component, int c);
+  void send_to_spectral(std::size_t component, int c);
+  [[nodiscard]] double* plane_of(std::size_t component, int i) const {
+    return &planes_[component][i * grid_.n * grid_.n];
+  }
   void finish_forward();
   [[nodiscard]] std::array<Complex, 3> projected(std::size_t i, double kx, double ky, double kz) const;
   template <class Visit>

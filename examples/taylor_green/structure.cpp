@@ -23,15 +23,15 @@ void add(const double* a, const double* b, int count, StructureFunctions::Moment
 
 } // namespace
 
-StructureFunctions::StructureFunctions(const Grid& grid) : grid_(grid), sums_(static_cast<std::size_t>(grid.n / 2 + 1)) {
+StructureFunctions::StructureFunctions(const Grid& grid)
+    : grid_(grid), sums_(static_cast<std::size_t>(grid.n / 2 + 1)) {
   for (auto& component : velocity_) {
     component = aligned_array<double>(static_cast<std::size_t>(grid.planes()) * grid.points());
   }
 }
 
-void StructureFunctions::keep(int component, int plane, const double* values) {
-  std::copy_n(values, grid_.points(),
-              &velocity_[static_cast<std::size_t>(component)][static_cast<std::size_t>(plane) * grid_.points()]);
+void StructureFunctions::keep(std::size_t component, int plane, const double* values) {
+  std::copy_n(values, grid_.points(), &velocity_[component][static_cast<std::size_t>(plane) * grid_.points()]);
 }
 
 void StructureFunctions::work(int portion, const std::function<void()>& between) {
@@ -61,7 +61,8 @@ void StructureFunctions::work(int portion, const std::function<void()>& between)
 std::vector<StructureFunctions::Entry> StructureFunctions::result(MPI_Comm comm) const {
   std::vector<Entry> means = sums_;
   static_assert(sizeof(Entry) == 2 * sizeof(Moments));
-  MPI_Allreduce(MPI_IN_PLACE, means.data(), static_cast<int>(means.size() * 2 * orders.size()), MPI_DOUBLE, MPI_SUM, comm);
+  MPI_Allreduce(MPI_IN_PLACE, means.data(), static_cast<int>(means.size() * 2 * orders.size()), MPI_DOUBLE, MPI_SUM,
+                comm);
   const double points = static_cast<double>(grid_.n) * static_cast<double>(grid_.points());
   for (Entry& entry : means) {
     for (std::size_t p = 0; p < orders.size(); ++p) {

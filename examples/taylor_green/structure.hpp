@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Structure functions of the velocity, a standard statistic of turbulence: the mean of (u(x + r) - u(x))^p for p = 2, 3, 4, 6
-// and all separations r up to half a period along x and along y, longitudinal (the component along the separation) and
-// transverse. They need whole planes only, no exchange: work for the time in which transposes are under way.
+// Structure functions of the velocity, a standard statistic of turbulence: the mean of (u(x + r) - u(x))^p for p = 2,
+// 3, 4, 6 and all separations r up to half a period along x and along y, longitudinal (the component along the
+// separation) and transverse. They need whole planes only, no exchange: work for the time in which transposes are under
+// way.
 #pragma once
 
 #include "array.hpp"
@@ -28,7 +29,7 @@ public:
   explicit StructureFunctions(const Grid& grid);
 
   // Keeps plane `plane` of a velocity component for the portions of work that follow.
-  void keep(int component, int plane, const double* values);
+  void keep(std::size_t component, int plane, const double* values);
   // One portion: a quarter of the separations, all planes kept. Calls `between` from time to time.
   void work(int portion, const std::function<void()>& between);
   // The means at separations 0 .. n / 2, in grid spacings, after all portions. Collective.

@@ -23,7 +23,8 @@ public:
   void gather(const Complex* slab, int row) const;
   void scatter(Complex* slab, int row) const;
 
-  // Along y and x: plane `plane` of chunk c between a transposed slab, [rank][plane][row][kx] in each chunk, and n*n reals.
+  // Along y and x: plane `plane` of chunk c between a transposed slab, [rank][plane][row][kx] in each chunk, and n*n
+  // reals.
   void to_physical(const Complex* slab, int c, int plane, double* real) const;
   void to_spectral(double* real, int c, int plane, Complex* slab) const;
 
