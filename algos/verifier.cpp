@@ -58,7 +58,7 @@ std::string program_defect(std::span<const Program> programs, std::span<const Co
              std::to_string(program.rank) + " of " + std::to_string(program.ranks);
     }
     if (const std::string defect = find_defect(program); !defect.empty()) {
-      return who + ", " + defect;
+      return std::string(who).append(", ").append(defect);
     }
     if (program.send_bytes > contents[rank].send.size() || program.recv_bytes > contents[rank].recv.size()) {
       return who + " claims larger buffers than it has: " + std::to_string(program.send_bytes) + " of " +
