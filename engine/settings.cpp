@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of settings, and how their values are read from the call, the environment and a TOML file.
+// How the values of settings are read from the call, the environment and a TOML file.
 #include "engine/settings.hpp"
 
-#include "algos/registry.hpp"
 #include "engine/error.hpp"
-#include "topology/reservation.hpp"
+#include "engine/setting_table.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include <unistd.h>
@@ -15,7 +13,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cstdlib>
 #include <limits>
 #include <map>
@@ -24,246 +21,6 @@
 
 namespace stoker::engine {
 namespace {
-
-// ---- text forms, one parser per kind of value; nothing means "not accepted" ----
-
-template <class E>
-using Names = std::vector<std::pair<std::string_view, E>>;
-
-template <class E>
-const Names<E>& names_of();
-template <>
-const Names<ExecutorChoice>& names_of() {
-  static const Names<ExecutorChoice> names{
-      {"auto", ExecutorChoice::automatic}, {"engine", ExecutorChoice::engine}, {"inline", ExecutorChoice::inline_}};
-  return names;
-}
-template <>
-const Names<AccessChoice>& names_of() {
-  static const Names<AccessChoice> names{{"auto", AccessChoice::automatic},
-                                         {"own", AccessChoice::own},
-                                         {"mapped", AccessChoice::mapped},
-                                         {"cma", AccessChoice::cma},
-                                         {"staged", AccessChoice::staged}};
-  return names;
-}
-template <>
-const Names<DomainChoice>& names_of() {
-  static const Names<DomainChoice> names{{"numa", DomainChoice::numa}, {"node", DomainChoice::node}};
-  return names;
-}
-template <>
-const Names<LogLevel>& names_of() {
-  static const Names<LogLevel> names{
-      {"error", LogLevel::error}, {"warn", LogLevel::warn}, {"info", LogLevel::info}, {"debug", LogLevel::debug}};
-  return names;
-}
-
-template <class E>
-std::optional<E> parse_name(std::string_view text) {
-  for (const auto& [name, value] : names_of<E>()) {
-    if (name == text) {
-      return value;
-    }
-  }
-  return std::nullopt;
-}
-template <class E>
-std::string accepted_names() {
-  std::vector<std::string_view> names;
-  for (const auto& entry : names_of<E>()) {
-    names.push_back(entry.first);
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-template <class N>
-std::optional<N> parse_number(std::string_view text) {
-  N value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
-
-template <int minimum>
-std::optional<int> parse_at_least(std::string_view text) {
-  const auto value = parse_number<int>(text);
-  return value && *value >= minimum ? value : std::nullopt;
-}
-
-std::optional<bool> parse_switch(std::string_view text) {
-  if (text == "1" || text == "true") {
-    return true;
-  }
-  if (text == "0" || text == "false") {
-    return false;
-  }
-  return std::nullopt;
-}
-
-constexpr std::array<std::pair<char, int>, 3> byte_units{{{'G', 30}, {'M', 20}, {'K', 10}}};
-
-std::optional<std::uint64_t> parse_bytes(std::string_view text) {
-  if (text.ends_with("iB")) {
-    text.remove_suffix(2);
-  }
-  int shift = 0;
-  if (!text.empty()) {
-    const char last = static_cast<char>(std::toupper(static_cast<unsigned char>(text.back())));
-    for (const auto& [letter, bits] : byte_units) {
-      if (last == letter) {
-        shift = bits;
-        text.remove_suffix(1);
-        break;
-      }
-    }
-  }
-  const auto value = parse_number<std::uint64_t>(text);
-  if (!value || *value > (std::numeric_limits<std::uint64_t>::max() >> shift)) {
-    return std::nullopt;
-  }
-  return *value << shift;
-}
-
-std::optional<std::string> parse_any(std::string_view text) { return std::string(text); }
-
-std::optional<std::string> parse_reserve(std::string_view text) {
-  try {
-    (void)topology::Reservation::parse(text);
-    return std::string(text);
-  } catch (const topology::TopologyError&) {
-    return std::nullopt;
-  }
-}
-
-template <algos::Collective collective>
-std::optional<std::string> parse_algorithm(std::string_view text) {
-  return text == "auto" || algos::find(collective, text) != nullptr ? std::optional(std::string(text)) : std::nullopt;
-}
-template <algos::Collective collective>
-std::string accepted_algorithms() {
-  std::vector<std::string_view> names{"auto"};
-  for (const algos::Algorithm& algorithm : algos::registry()) {
-    if (algorithm.collective == collective) {
-      names.push_back(algorithm.name);
-    }
-  }
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-std::string print(const std::string& value) { return value; }
-std::string print(bool value) { return value ? "1" : "0"; }
-std::string print(int value) { return std::to_string(value); }
-std::string print(std::uint64_t value) {
-  for (const auto& [letter, bits] : byte_units) {
-    if (value != 0 && (value & ((std::uint64_t{1} << bits) - 1)) == 0) {
-      return std::to_string(value >> bits) + letter;
-    }
-  }
-  return std::to_string(value);
-}
-template <class E>
-requires std::is_enum_v<E> std::string print(E value) {
-  for (const auto& [name, candidate] : names_of<E>()) {
-    if (candidate == value) {
-      return std::string(name);
-    }
-  }
-  return {};
-}
-
-// ---- the table ----
-
-struct Row {
-  std::string_view key;
-  bool (*set)(Settings&, std::string_view text); // false: not accepted
-  std::string (*get)(const Settings&);
-  std::string accepted;
-  std::string_view help;
-};
-
-template <auto member, auto parse>
-Row row(std::string_view key, std::string accepted, std::string_view help) {
-  return {key,
-          [](Settings& settings, std::string_view text) {
-            auto value = parse(text);
-            if (value) {
-              settings.*member = std::move(*value);
-            }
-            return value.has_value();
-          },
-          [](const Settings& settings) { return print(settings.*member); }, std::move(accepted), help};
-}
-
-const std::vector<Row>& table() {
-  using S = Settings;
-  using algos::Collective;
-  static const std::string bytes = "bytes, a whole number; K, M and G stand for KiB, MiB and GiB";
-  static const std::string microseconds = "microseconds, a whole number, 0 or more";
-  static const std::vector<Row> rows{
-      row<&S::executor, parse_name<ExecutorChoice>>(
-          "executor", accepted_names<ExecutorChoice>(),
-          "who executes started requests: helper threads (engine) or each rank inside start, test and wait (inline); "
-          "auto "
-          "takes helpers where MPI provides MPI_THREAD_MULTIPLE, engine insists on them"),
-      row<&S::access, parse_name<AccessChoice>>("access", accepted_names<AccessChoice>(),
-                                                "how other processes reach a rank's buffers; auto takes the best that "
-                                                "works for each buffer, any other is demanded, "
-                                                "and an error where it cannot be had"),
-      row<&S::domains, parse_name<DomainChoice>>("domains", accepted_names<DomainChoice>(),
-                                                 "what shares a helper: the ranks of a NUMA domain or of a whole node"),
-      row<&S::threads_per_domain, parse_at_least<1>>("threads_per_domain", "a whole number, 1 or more",
-                                                     "helper threads per domain; its ranks are split among them"),
-      row<&S::reserve, parse_reserve>(
-          "reserve", "auto, none, smt, list:CPUS (list:2,3 or list:2-5), per-numa:N",
-          "cores for the helpers: auto (cores of the allocation that no rank is bound to, nearest first), none (share "
-          "the "
-          "ranks' cores), smt (SMT siblings of the ranks' cores), CPUs by OS number, or so many cores per NUMA domain"),
-      row<&S::best_effort, parse_switch>(
-          "best_effort", "0, 1",
-          "1: a reservation that cannot be had is reported and done without, instead of an error"),
-      row<&S::machine, parse_any>(
-          "machine", "empty, an hwloc synthetic description, or the path of an hwloc XML file",
-          "the machine to assume instead of the real one (empty), to try a layout; binding is then left alone"),
-      row<&S::ranks_per_node, parse_at_least<0>>(
-          "ranks_per_node", "a whole number, 0 or more",
-          "pretend that every so many consecutive ranks form a node; 0: the real nodes"),
-      row<&S::alltoall_algorithm, parse_algorithm<Collective::alltoall>>(
-          "alltoall_algorithm", accepted_algorithms<Collective::alltoall>(),
-          "algorithm of alltoall requests whose info names none; auto selects by layout and size"),
-      row<&S::alltoallv_algorithm, parse_algorithm<Collective::alltoallv>>(
-          "alltoallv_algorithm", accepted_algorithms<Collective::alltoallv>(),
-          "algorithm of alltoallv requests whose info names none; auto selects by layout and size"),
-      row<&S::arena_bytes, parse_bytes>(
-          "arena_bytes", bytes,
-          "address space of each rank's shared segment, whose pages cost nothing until used; 0: as large as the node's "
-          "memory"),
-      row<&S::eager_bytes, parse_bytes>("eager_bytes", bytes,
-                                        "messages within a node up to this size go through a slot in shared memory"),
-      row<&S::staged_bytes, parse_bytes>("staged_bytes", bytes,
-                                         "buffers up to this size that a helper in another process needs are copied "
-                                         "into shared memory by their rank rather "
-                                         "than reached by cross-memory attach"),
-      row<&S::batch, parse_at_least<1>>("batch", "a whole number, 1 or more",
-                                        "submissions that a helper takes from one rank's ring before it looks "
-                                        "at the next"),
-      row<&S::spin_us, parse_at_least<0>>(
-          "spin_us", microseconds, "how long a helper with work but nothing to do polls before it yields and naps"),
-      row<&S::nap_us, parse_at_least<0>>(
-          "nap_us", microseconds, "longest nap of a helper between two polls while a request is active; 0: never nap"),
-      row<&S::wait_spin_us, parse_at_least<0>>("wait_spin_us", microseconds,
-                                               "how long a rank spins in wait before it sleeps"),
-      row<&S::stall_seconds, parse_at_least<0>>(
-          "stall_seconds", "seconds, a whole number, 0 or more",
-          "after waiting this long for a request a rank names those that it waits for in a warning; 0: never"),
-      row<&S::trace, parse_any>("trace", "empty, or a path",
-                                "file for a Chrome trace (JSON) of all ranks and helpers; empty: none"),
-      row<&S::log, parse_name<LogLevel>>("log", accepted_names<LogLevel>(),
-                                         "least severe messages to print on standard error"),
-  };
-  return rows;
-}
-
-// ---- where values come from ----
 
 constexpr std::string_view environment_prefix = "STOKER_";
 constexpr const char* file_variable = "STOKER_SETTINGS_FILE";
@@ -297,9 +54,9 @@ std::string suggestion(std::string_view key, bool as_environment) {
   std::string lower(key);
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return c == '-' ? '_' : static_cast<char>(std::tolower(c)); });
-  const Row* nearest = nullptr;
+  const SettingRow* nearest = nullptr;
   std::size_t least = std::numeric_limits<std::size_t>::max();
-  for (const Row& candidate : table()) {
+  for (const SettingRow& candidate : setting_table()) {
     const std::size_t distance = edit_distance(lower, candidate.key);
     if (distance < least) {
       least = distance;
@@ -317,8 +74,8 @@ class Resolver {
 public:
   // `where` is how a message names the origin: "the environment", "settings.toml:3".
   void apply(std::string_view key, std::string_view text, Origin origin, std::string_view where) {
-    const auto found = std::ranges::find(table(), key, &Row::key);
-    if (found == table().end()) {
+    const auto found = std::ranges::find(setting_table(), key, &SettingRow::key);
+    if (found == setting_table().end()) {
       throw Error(Code::setting, fmt::format("unknown setting \"{}\" from {}{}", key, where, suggestion(key, false)));
     }
     if (!found->set(settings_, text)) {
@@ -341,14 +98,14 @@ private:
 
 // A TOML value in the text form that the other origins use; nothing for what no setting can be.
 std::optional<std::string> text_of(const toml::node& node) {
-  if (const auto text = node.value_exact<std::string>()) {
+  if (auto text = node.value_exact<std::string>()) {
     return text;
   }
   if (const auto number = node.value_exact<std::int64_t>()) {
     return std::to_string(*number);
   }
   if (const auto flag = node.value_exact<bool>()) {
-    return print(*flag);
+    return *flag ? "1" : "0";
   }
   return std::nullopt;
 }
@@ -362,7 +119,7 @@ void apply_file(Resolver& resolver, const std::string& path) {
     for (const auto& [key, node] : file) {
       const std::string where = fmt::format("{}:{}", path, key.source().begin.line);
       const auto text = text_of(node);
-      if (!text && std::ranges::find(table(), key.str(), &Row::key) != table().end()) {
+      if (!text && std::ranges::find(setting_table(), key.str(), &SettingRow::key) != setting_table().end()) {
         throw Error(Code::setting,
                     fmt::format("setting {} from {} must be a string, a whole number or a boolean", key.str(), where));
       }
@@ -379,7 +136,7 @@ Resolver resolve(std::span<const SettingText> call_settings) {
   if (const char* path = std::getenv(file_variable); path != nullptr && *path != '\0') {
     apply_file(resolver, path);
   }
-  for (const Row& known : table()) {
+  for (const SettingRow& known : setting_table()) {
     const std::string name = environment_name(known.key);
     if (const char* text = std::getenv(name.c_str())) {
       resolver.apply(known.key, text, Origin::environment, fmt::format("the environment ({})", name));
@@ -396,7 +153,7 @@ Resolver resolve(std::span<const SettingText> call_settings) {
 std::vector<SettingHelp> known_settings() {
   const Settings defaults;
   std::vector<SettingHelp> list;
-  for (const Row& known : table()) {
+  for (const SettingRow& known : setting_table()) {
     list.push_back({known.key, environment_name(known.key), known.get(defaults), known.accepted, known.help});
   }
   return list;
@@ -421,7 +178,7 @@ Settings load_settings(std::span<const SettingText> call_settings) { return reso
 std::vector<EffectiveSetting> effective_settings(std::span<const SettingText> call_settings) {
   const Resolver resolver = resolve(call_settings);
   std::vector<EffectiveSetting> list;
-  for (const Row& known : table()) {
+  for (const SettingRow& known : setting_table()) {
     list.push_back({known.key, known.get(resolver.settings()), resolver.origin(known.key), known.help});
   }
   return list;
@@ -434,7 +191,8 @@ std::vector<std::string> environment_warnings() {
     const std::string_view name = text.substr(0, text.find('='));
     if (!name.starts_with(environment_prefix) || name == file_variable ||
         std::ranges::any_of(tool_prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); }) ||
-        std::ranges::any_of(table(), [&](const Row& known) { return name == environment_name(known.key); })) {
+        std::ranges::any_of(setting_table(),
+                            [&](const SettingRow& known) { return name == environment_name(known.key); })) {
       continue;
     }
     warnings.push_back(fmt::format("environment variable {} is not a setting and is ignored{}", name,
@@ -445,7 +203,7 @@ std::vector<std::string> environment_warnings() {
 
 std::uint64_t digest(const Settings& settings) {
   std::uint64_t hash = 14695981039346656037ULL; // FNV-1a
-  for (const Row& known : table()) {
+  for (const SettingRow& known : setting_table()) {
     for (const char c : fmt::format("{}={}\n", known.key, known.get(settings))) {
       hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
     }

@@ -17,7 +17,7 @@ enum class AccessChoice { automatic, own, mapped, cma, staged };
 enum class DomainChoice { numa, node };
 enum class LogLevel { error, warn, info, debug };
 
-// The initialisers are the defaults. What each member means is said once, in the table in settings.cpp.
+// The initialisers are the defaults. What each member means is said once, in setting_table.cpp.
 struct Settings {
   ExecutorChoice executor = ExecutorChoice::automatic;
   AccessChoice access = AccessChoice::automatic;
@@ -34,7 +34,7 @@ struct Settings {
   std::uint64_t staged_bytes = 32768;
   int batch = 32;
   int spin_us = 20;
-  int nap_us = 50;
+  int nap_us = 300;
   int wait_spin_us = 50;
   int stall_seconds = 60;
   std::string trace;

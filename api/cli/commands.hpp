@@ -12,8 +12,8 @@ using SettingArguments = std::vector<std::pair<std::string, std::string>>;
 
 struct InfoOptions {
   bool json = false;
-  bool settings_markdown = false;  // only the reference page of the settings
-  SettingArguments settings;       // as if passed in the call
+  bool settings_markdown = false; // only the reference page of the settings
+  SettingArguments settings;      // as if passed in the call
 };
 int info(const InfoOptions& options);
 
@@ -22,9 +22,9 @@ struct PlanOptions {
   int nodes = 1;
   int ranks_per_node = 1;
   int helpers_per_numa = 1;
-  std::string machine;   // hwloc synthetic description or XML file; empty: this machine
+  std::string machine; // hwloc synthetic description or XML file; empty: this machine
   bool oversubscribe = false;
-  std::string launcher;  // hydra, openmpi, slurm; empty: all
+  std::string launcher; // hydra, openmpi, slurm; empty: all
   std::string program = "./application";
 };
 int plan(const PlanOptions& options);

@@ -41,14 +41,17 @@ Findings findings_from(const ordered_json& list) {
   Findings findings;
   for (const auto& entry : list) {
     const auto name = entry.at("verdict").get<std::string>();
-    const Verdict verdict = name == name_of(Verdict::ok) ? Verdict::ok : name == name_of(Verdict::slow) ? Verdict::slow : Verdict::fails;
+    const Verdict verdict = name == name_of(Verdict::ok)     ? Verdict::ok
+                            : name == name_of(Verdict::slow) ? Verdict::slow
+                                                             : Verdict::fails;
     findings.push_back({entry.at("check"), verdict, entry.at("found"), entry.at("remedy")});
   }
   return findings;
 }
 
 bool same_verdicts(const Findings& a, const Findings& b) {
-  return std::ranges::equal(a, b, [](const Finding& x, const Finding& y) { return x.check == y.check && x.verdict == y.verdict; });
+  return std::ranges::equal(
+      a, b, [](const Finding& x, const Finding& y) { return x.check == y.check && x.verdict == y.verdict; });
 }
 
 // Collective. One section for all hosts where the same was found, on rank 0.
@@ -60,7 +63,8 @@ std::vector<Section> gather_hosts(const Findings& mine) {
     const auto json = ordered_json::parse(text);
     const std::string name = json.at("host");
     const Findings findings = findings_from(json.at("findings"));
-    auto section = std::ranges::find_if(sections, [&](const Section& s) { return same_verdicts(s.findings, findings); });
+    auto section =
+        std::ranges::find_if(sections, [&](const Section& s) { return same_verdicts(s.findings, findings); });
     if (section == sections.end()) {
       section = sections.insert(sections.end(), {{}, findings});
     }
@@ -89,7 +93,9 @@ int examine(const MpiSession& session, const Findings& host, bool as_json) {
 
   int failures = 0;
   if (session.rank() == 0) {
-    const auto fails = [](const Findings& findings) { return std::ranges::count(findings, Verdict::fails, &Finding::verdict); };
+    const auto fails = [](const Findings& findings) {
+      return std::ranges::count(findings, Verdict::fails, &Finding::verdict);
+    };
     failures = static_cast<int>(fails(job));
     for (const Section& section : hosts) {
       failures += static_cast<int>(fails(section.findings));

@@ -39,7 +39,8 @@ Finding check_helpers(stoker_engine engine) {
   MPI_Allreduce(mine.data(), sum.data(), 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   const auto [helpers, reserved] = sum;
   if (helpers == 0) {
-    return {"helper threads", Verdict::slow, "none: each rank progresses its requests inside stoker calls only, without overlap",
+    return {"helper threads", Verdict::slow,
+            "none: each rank progresses its requests inside stoker calls only, without overlap",
             "MPI_THREAD_MULTIPLE and executor=auto or engine"};
   }
   if (reserved < helpers) {
@@ -124,16 +125,19 @@ Finding check_exchange(stoker_engine engine, const MpiSession& session) {
   for (const std::string& text : gather(nlohmann::json({problem, private_access, mapped_access}).dump())) {
     const auto theirs = nlohmann::json::parse(text).get<std::array<std::string, 3>>();
     if (!theirs[0].empty()) {
-      return {"exchange", Verdict::fails, theirs[0], "run again with STOKER_LOG=debug; STOKER_ACCESS=staged needs the least of the system"};
+      return {"exchange", Verdict::fails, theirs[0],
+              "run again with STOKER_LOG=debug; STOKER_ACCESS=staged needs the least of the system"};
     }
     private_paths.insert(theirs[1]);
     mapped_paths.insert(theirs[2]);
   }
-  return {"exchange", Verdict::ok,
-          fmt::format("alltoall of {} rank{}, 64 KiB a pair, is right; buffers of malloc are reached by {}, of stoker_alloc by {}",
-                      session.size(), session.size() == 1 ? "" : "s", fmt::join(private_paths, " or "),
-                      fmt::join(mapped_paths, " or ")),
-          ""};
+  return {
+      "exchange", Verdict::ok,
+      fmt::format(
+          "alltoall of {} rank{}, 64 KiB a pair, is right; buffers of malloc are reached by {}, of stoker_alloc by {}",
+          session.size(), session.size() == 1 ? "" : "s", fmt::join(private_paths, " or "),
+          fmt::join(mapped_paths, " or ")),
+      ""};
 }
 
 } // namespace

@@ -112,7 +112,8 @@ Finding check_segments() {
   const Outcome outcome = between_siblings([](const Offer& offer) -> Outcome {
     try {
       const auto arena = engine::MappedArena::attach(offer.arena, offer.arena_stamp);
-      return *arena.at<std::uint64_t>(offer.arena_offset) == offer.word ? Outcome{} : Outcome{EIO, "the contents differ"};
+      return *arena.at<std::uint64_t>(offer.arena_offset) == offer.word ? Outcome{}
+                                                                        : Outcome{EIO, "the contents differ"};
     } catch (const engine::Error& error) {
       return {EACCES, error.what()};
     }
@@ -125,7 +126,8 @@ Finding check_segments() {
 }
 
 Finding check_memory() {
-  const auto all = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const auto all =
+      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   double available = as_number(field("/proc/meminfo", "MemAvailable")).value_or(0) / 1024;
   std::string limited;
   const auto most = as_number(cgroup("memory.max"));
@@ -144,7 +146,8 @@ Finding check_memory() {
       finding.remedy = "raise ulimit -v and ulimit -f";
     }
   } catch (const engine::Error& error) {
-    finding = {"shared memory", Verdict::fails, error.what(), "raise ulimit -v and ulimit -f, or the container's memory"};
+    finding = {"shared memory", Verdict::fails, error.what(),
+               "raise ulimit -v and ulimit -f, or the container's memory"};
   }
   struct statvfs shm {};
   if (statvfs("/dev/shm", &shm) == 0) {
@@ -156,8 +159,10 @@ Finding check_memory() {
 
 Finding check_cores(const topology::Machine& machine) {
   const int cpus = machine.allowed_cpus().size();
-  Finding finding{"cores", Verdict::ok, fmt::format("{} CPUs ({}) for this job; {}", cpus,
-                                                    machine.allowed_cpus().to_string(), machine.description()), ""};
+  Finding finding{
+      "cores", Verdict::ok,
+      fmt::format("{} CPUs ({}) for this job; {}", cpus, machine.allowed_cpus().to_string(), machine.description()),
+      ""};
   const std::string limit = cgroup("cpu.max"); // "QUOTA PERIOD" or "max PERIOD"
   const auto quota = as_number(limit);
   const auto space = limit.find(' ');
@@ -198,7 +203,8 @@ Finding check_placement(const topology::Machine& machine) {
   if (placement.placed || domains == 1) {
     return {"NUMA placement", Verdict::ok,
             fmt::format("{} NUMA domain{}{}", domains, domains == 1 ? "" : "s",
-                        placement.placed ? ", memory goes where it is wanted" : ", nothing to place"), ""};
+                        placement.placed ? ", memory goes where it is wanted" : ", nothing to place"),
+            ""};
   }
   return {"NUMA placement", Verdict::slow, placement.reason,
           "allow mbind (container: --cap-add SYS_NICE); until then memory is where it was first touched"};
@@ -225,14 +231,16 @@ Findings check_naps() {
     engine::set_timer_slack(std::chrono::nanoseconds(1));
     slice = engine::set_short_slice();
     sharp = median_nap_us();
-  }).join();
+  })
+      .join();
   Findings findings;
   const bool coarse = sharp > 1000;
-  findings.push_back({"short naps", coarse ? Verdict::slow : Verdict::ok,
-                      fmt::format("a nap of 50 us takes {:.0f} us, {:.0f} us as helpers set their timers (median)", usual, sharp),
-                      coarse ? "the machine is busy, or its kernel has no high-resolution timers: set nap_us=0 and give "
-                               "helpers cores of their own (stoker plan)"
-                             : ""});
+  findings.push_back(
+      {"short naps", coarse ? Verdict::slow : Verdict::ok,
+       fmt::format("a nap of 50 us takes {:.0f} us, {:.0f} us as helpers set their timers (median)", usual, sharp),
+       coarse ? "the machine is busy, or its kernel has no high-resolution timers: set nap_us=0 and give "
+                "helpers cores of their own (stoker plan)"
+              : ""});
   findings.push_back({"scheduler slice", slice ? Verdict::ok : Verdict::slow,
                       slice ? "helpers get a short slice, so they wake soon beside a rank that computes"
                             : "the kernel has no custom slices (Linux 6.12), or refuses them: a helper may wait "
@@ -251,7 +259,8 @@ Findings check_host() {
     findings.push_back(check_binding(machine));
     findings.push_back(check_placement(machine));
   } catch (const topology::TopologyError& error) {
-    findings.push_back({"cores", Verdict::fails, error.what(), "correct HWLOC_XMLFILE and HWLOC_SYNTHETIC, or unset them"});
+    findings.push_back(
+        {"cores", Verdict::fails, error.what(), "correct HWLOC_XMLFILE and HWLOC_SYNTHETIC, or unset them"});
   }
   findings.push_back(check_segments());
   findings.push_back(check_memory());

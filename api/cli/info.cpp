@@ -23,10 +23,10 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string markdown_cell(std::string text) { return text.empty() ? "(empty)" : "`" + text + "`"; }
+std::string markdown_cell(const std::string& text) { return text.empty() ? "(empty)" : "`" + text + "`"; }
 
 constexpr std::string_view settings_page_head =
-  R"(<!-- Written by `stoker info --settings-markdown` from the table in engine/settings.cpp; a test compares the two. -->
+    R"(<!-- Written by `stoker info --settings-markdown` from engine/setting_table.cpp; a test compares the two. -->
 # Settings
 
 An engine's settings have one name each, whichever way they are given. The strongest of these counts:
@@ -47,8 +47,8 @@ settings. `stoker info` prints the values in effect and where each came from; `s
 void print_settings_markdown() {
   fmt::print("{}", settings_page_head);
   for (const engine::SettingHelp& setting : engine::known_settings()) {
-    fmt::print("| `{}` | `{}` | {} | {} | {} |\n", setting.key, setting.environment, markdown_cell(setting.default_value),
-               setting.accepted, setting.help);
+    fmt::print("| `{}` | `{}` | {} | {} | {} |\n", setting.key, setting.environment,
+               markdown_cell(setting.default_value), setting.accepted, setting.help);
   }
 }
 
@@ -116,7 +116,8 @@ void print_text(const ordered_json& info) {
                algorithm.at("name").get<std::string>(), algorithm.at("summary").get<std::string>(),
                algorithm.at("source").get<std::string>());
   }
-  fmt::print("selection (algorithm auto; the first line that holds counts)\n{}", info.at("selection").get<std::string>());
+  fmt::print("selection (algorithm auto; the first line that holds counts)\n{}",
+             info.at("selection").get<std::string>());
   fmt::print("\nsettings\n");
   for (const ordered_json& setting : info.at("settings")) {
     const std::string value = setting.at("value");

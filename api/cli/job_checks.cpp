@@ -133,9 +133,9 @@ Finding check_cores(const Job& job, bool open_mpi) {
   for (const auto& [machine, ranks] : job.ranks) {
     machines.push_back(fmt::format("{} ranks on {} CPUs", ranks, job.allowed.at(machine).size()));
   }
-  Finding finding{"ranks and cores", Verdict::ok,
-                  fmt::format("{} node{}; {}", job.nodes.size(), job.nodes.size() == 1 ? "" : "s", fmt::join(machines, ", ")),
-                  ""};
+  Finding finding{
+      "ranks and cores", Verdict::ok,
+      fmt::format("{} node{}; {}", job.nodes.size(), job.nodes.size() == 1 ? "" : "s", fmt::join(machines, ", ")), ""};
   if (!job.oversubscribed()) {
     return finding;
   }
@@ -145,7 +145,8 @@ Finding check_cores(const Job& job, bool open_mpi) {
     finding.remedy = "launch fewer ranks (stoker plan); for a test with many, use Open MPI with "
                      "--mca mpi_yield_when_idle 1";
   } else if (control_variable("mpi_yield_when_idle").value_or(0) == 0) {
-    finding.found += "; more ranks than CPUs, and mpi_yield_when_idle is 0: a rank that waits inside MPI keeps its core";
+    finding.found +=
+        "; more ranks than CPUs, and mpi_yield_when_idle is 0: a rank that waits inside MPI keeps its core";
     finding.remedy = "mpirun --mca mpi_yield_when_idle 1, or fewer ranks (stoker plan)";
   } else {
     finding.found += "; more ranks than CPUs (mpi_yield_when_idle is 1, so waiting ranks give way)";
@@ -173,7 +174,8 @@ Finding check_binding(const Job& job) {
 bool disconnect_is_replaced() {
   void* function = dlsym(RTLD_DEFAULT, "ucp_disconnect_nb");
   Dl_info info{};
-  return function != nullptr && dladdr(function, &info) != 0 && std::string(info.dli_fname).find("libucp") == std::string::npos;
+  return function != nullptr && dladdr(function, &info) != 0 &&
+         std::string(info.dli_fname).find("libucp") == std::string::npos;
 }
 
 // Traps that certain builds have over TCP; a machine with an RDMA device is taken not to use TCP.
@@ -181,17 +183,19 @@ Findings check_transport(const Job& job, const std::string& library) {
   Findings findings;
   const bool rdma = std::filesystem::exists("/sys/class/infiniband");
   const bool mpich_over_ucx = library.starts_with("MPICH") && library.find("ucx") != std::string::npos;
-  if (mpich_over_ucx && job.nodes.size() > 1 && job.most_ranks_of_a_node() > 1 && !rdma &&
-      !disconnect_is_replaced()) {
-    findings.push_back({"MPI_Finalize", Verdict::slow,
-                        fmt::format("{} over TCP is known to hang in MPI_Finalize with several ranks on each of several nodes", library),
-                        "one rank per node, a newer MPICH, or Open MPI"});
+  if (mpich_over_ucx && job.nodes.size() > 1 && job.most_ranks_of_a_node() > 1 && !rdma && !disconnect_is_replaced()) {
+    findings.push_back(
+        {"MPI_Finalize", Verdict::slow,
+         fmt::format("{} over TCP is known to hang in MPI_Finalize with several ranks on each of several nodes",
+                     library),
+         "one rank per node, a newer MPICH, or Open MPI"});
   }
   const char* transports = std::getenv("UCX_TLS");
   if (mpich_over_ucx && job.nodes.size() > job.ranks.size() && transports == nullptr) {
-    findings.push_back({"UCX transports", Verdict::slow,
-                        "several nodes are one machine, and UCX sees through network namespaces: traffic may bypass the network",
-                        "UCX_TLS=tcp,self UCX_NET_DEVICES=eth0"});
+    findings.push_back(
+        {"UCX transports", Verdict::slow,
+         "several nodes are one machine, and UCX sees through network namespaces: traffic may bypass the network",
+         "UCX_TLS=tcp,self UCX_NET_DEVICES=eth0"});
   }
   return findings;
 }
@@ -232,7 +236,8 @@ Finding check_latency(const MpiSession& session, int peer, const std::string& wh
   const bool slow = latency > 500;
   return {"messages " + where, slow ? Verdict::slow : Verdict::ok,
           fmt::format("{:.1f} us for 8 bytes between rank 0 and rank {}", latency, peer),
-          slow ? "ranks wait for each other's core: look at the binding, at ranks and cores, and at what else runs here" : ""};
+          slow ? "ranks wait for each other's core: look at the binding, at ranks and cores, and at what else runs here"
+               : ""};
 }
 
 } // namespace
@@ -240,7 +245,9 @@ Finding check_latency(const MpiSession& session, int peer, const std::string& wh
 Findings check_job(const MpiSession& session) {
   Findings findings{check_thread_level(session), check_tags()};
   if (session.size() == 1) {
-    findings.push_back({"job", Verdict::ok, "one process alone; under mpiexec the ranks, their binding and the network are looked at too", ""});
+    findings.push_back({"job", Verdict::ok,
+                        "one process alone; under mpiexec the ranks, their binding and the network are looked at too",
+                        ""});
     return findings;
   }
   const std::vector<Member> members = gather_members(session);

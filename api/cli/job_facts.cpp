@@ -49,7 +49,8 @@ ordered_json arrange(const std::vector<ordered_json>& ranks) {
       nodes.push_back({{"node", node_number}, {"host", rank.at("host")}, {"domains", ordered_json::array()}});
     }
     ordered_json& domains = nodes.at(node_number).at("domains");
-    auto domain = std::ranges::find_if(domains, [&](const ordered_json& d) { return d.at("domain") == rank.at("domain"); });
+    auto domain =
+        std::ranges::find_if(domains, [&](const ordered_json& d) { return d.at("domain") == rank.at("domain"); });
     if (domain == domains.end()) {
       domains.push_back({{"domain", rank.at("domain")},
                          {"numa", rank.at("numa")},
@@ -59,7 +60,7 @@ ordered_json arrange(const std::vector<ordered_json>& ranks) {
       domain = std::prev(domains.end());
     }
     domain->at("ranks").push_back(
-      {{"rank", rank.at("rank")}, {"cpus", rank.at("cpus")}, {"cross_memory_attach", rank.at("attach")}});
+        {{"rank", rank.at("rank")}, {"cpus", rank.at("cpus")}, {"cross_memory_attach", rank.at("attach")}});
   }
   return nodes;
 }

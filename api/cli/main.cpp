@@ -14,56 +14,59 @@ namespace {
 // "KEY=VALUE", as often as wanted.
 void add_settings(CLI::App& command, stoker::cli::SettingArguments& settings) {
   command
-    .add_option_function<std::vector<std::string>>(
-      "--set",
-      [&settings](const std::vector<std::string>& texts) {
-        for (const std::string& text : texts) {
-          const auto split = text.find('=');
-          if (split == std::string::npos) {
-            throw CLI::ValidationError("--set", "expected KEY=VALUE, got \"" + text + "\"");
-          }
-          settings.emplace_back(text.substr(0, split), text.substr(split + 1));
-        }
-      },
-      "a setting, as if passed by the application")
-    ->type_name("KEY=VALUE")
-    ->allow_extra_args(false);
+      .add_option_function<std::vector<std::string>>(
+          "--set",
+          [&settings](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) {
+              const auto split = text.find('=');
+              if (split == std::string::npos) {
+                throw CLI::ValidationError("--set", "expected KEY=VALUE, got \"" + text + "\"");
+              }
+              settings.emplace_back(text.substr(0, split), text.substr(split + 1));
+            }
+          },
+          "a setting, as if passed by the application")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("stoker: an asynchronous progress engine for MPI collectives", "stoker");
-  app.set_version_flag("--version", fmt::format("stoker {}.{}.{}", STOKER_VERSION_MAJOR, STOKER_VERSION_MINOR,
-                                                STOKER_VERSION_PATCH));
+  app.set_version_flag(
+      "--version", fmt::format("stoker {}.{}.{}", STOKER_VERSION_MAJOR, STOKER_VERSION_MINOR, STOKER_VERSION_PATCH));
   app.require_subcommand(1);
 
   stoker::cli::InfoOptions info;
   CLI::App* info_command = app.add_subcommand(
-    "info", "Topology, helper threads, access paths, algorithms and effective settings; alone or under mpiexec");
+      "info", "Topology, helper threads, access paths, algorithms and effective settings; alone or under mpiexec");
   info_command->add_flag("--json", info.json, "one JSON object instead of text");
   info_command->add_flag("--settings-markdown", info.settings_markdown, "only the reference page of the settings");
   add_settings(*info_command, info.settings);
 
   stoker::cli::PlanOptions plan;
   CLI::App* plan_command =
-    app.add_subcommand("plan", "Which cores to reserve for ranks and helpers, and the lines that launch it so");
-  plan_command->add_option("--nodes", plan.nodes, "nodes of the job")->check(CLI::PositiveNumber)->capture_default_str();
+      app.add_subcommand("plan", "Which cores to reserve for ranks and helpers, and the lines that launch it so");
+  plan_command->add_option("--nodes", plan.nodes, "nodes of the job")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   plan_command->add_option("--ppn", plan.ranks_per_node, "ranks per node")->check(CLI::PositiveNumber)->required();
   plan_command->add_option("--helpers-per-numa", plan.helpers_per_numa, "helper threads per NUMA domain")
-    ->check(CLI::PositiveNumber)
-    ->capture_default_str();
-  plan_command->add_option("--machine", plan.machine, "hwloc synthetic description or XML file of a node; default: this one");
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  plan_command->add_option("--machine", plan.machine,
+                           "hwloc synthetic description or XML file of a node; default: this one");
   plan_command->add_option("--launcher", plan.launcher, "only this launcher's line")
-    ->check(CLI::IsMember({"hydra", "openmpi", "slurm"}));
+      ->check(CLI::IsMember({"hydra", "openmpi", "slurm"}));
   plan_command->add_option("--program", plan.program, "what to launch")->capture_default_str();
   plan_command->add_flag("--oversubscribe", plan.oversubscribe, "accept more ranks than cores");
   plan_command->add_flag("--json", plan.json, "one JSON object instead of text");
 
   stoker::cli::DoctorOptions doctor;
   CLI::App* doctor_command = app.add_subcommand(
-    "doctor", "What works here, what will be slow, and the remedy; alone for this host, under mpiexec for a job.\n"
-              "Exit code 1 when something fails.");
+      "doctor", "What works here, what will be slow, and the remedy; alone for this host, under mpiexec for a job.\n"
+                "Exit code 1 when something fails.");
   doctor_command->add_flag("--json", doctor.json, "one JSON object instead of text");
 
   CLI11_PARSE(app, argc, argv);

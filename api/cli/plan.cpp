@@ -42,7 +42,8 @@ int plan(const PlanOptions& options) {
                                                               .oversubscribe = options.oversubscribe,
                                                               .program = options.program});
   if (!options.launcher.empty()) {
-    static const std::map<std::string, std::string> names{{"hydra", "Hydra"}, {"openmpi", "Open MPI"}, {"slurm", "Slurm"}};
+    static const std::map<std::string, std::string> names{
+        {"hydra", "Hydra"}, {"openmpi", "Open MPI"}, {"slurm", "Slurm"}};
     std::erase_if(plan.commands, [&](const topology::LaunchCommand& command) {
       return command.launcher.find(names.at(options.launcher)) == std::string::npos;
     });

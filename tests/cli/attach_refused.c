@@ -12,7 +12,8 @@ int main(int argc, char** argv) {
   }
   scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
   if (filter == NULL || seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(process_vm_readv), 0) != 0 ||
-      seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(process_vm_writev), 0) != 0 || seccomp_load(filter) != 0) {
+      seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(process_vm_writev), 0) != 0 ||
+      seccomp_load(filter) != 0) {
     fprintf(stderr, "%s: seccomp is not available\n", argv[0]);
     return 77;
   }

@@ -37,8 +37,8 @@ protected:
     setenv("STOKER_SETTINGS_FILE", path_.c_str(), 1);
   }
 
-  std::string path_ = (std::filesystem::temp_directory_path() /
-                       ("stoker_settings_" + std::to_string(getpid()) + ".toml")).string();
+  std::string path_ =
+      (std::filesystem::temp_directory_path() / ("stoker_settings_" + std::to_string(getpid()) + ".toml")).string();
 };
 
 // The message of the Error that load_settings must throw.
@@ -98,9 +98,10 @@ TEST_F(SettingsTest, CallBeatsEnvironmentBeatsFileBeatsDefault) {
 }
 
 TEST_F(SettingsTest, EveryKindOfValueIsRead) {
-  const Call call{{"executor", "inline"}, {"access", "cma"},        {"domains", "node"},     {"threads_per_domain", "2"},
-                  {"reserve", "list:2,3"}, {"best_effort", "true"}, {"machine", "node:2 pu:2"}, {"arena_bytes", "1G"},
-                  {"stall_seconds", "0"},  {"trace", "t.json"},     {"log", "debug"}};
+  const Call call{{"executor", "inline"},      {"access", "cma"},       {"domains", "node"},
+                  {"threads_per_domain", "2"}, {"reserve", "list:2,3"}, {"best_effort", "true"},
+                  {"machine", "node:2 pu:2"},  {"arena_bytes", "1G"},   {"stall_seconds", "0"},
+                  {"trace", "t.json"},         {"log", "debug"}};
   const Settings settings = load_settings(call);
   EXPECT_EQ(settings.executor, ExecutorChoice::inline_);
   EXPECT_EQ(settings.access, AccessChoice::cma);
@@ -121,8 +122,8 @@ TEST_F(SettingsTest, OfEqualKeysInACallTheLastCounts) {
 
 TEST_F(SettingsTest, ByteSizesTakeUnits) {
   const std::pair<std::string_view, std::uint64_t> sizes[] = {
-    {"0", 0},           {"1", 1},         {"4K", 4096},       {"4k", 4096},
-    {"4KiB", 4096},     {"3M", 3 << 20},  {"2GiB", 2ULL << 30}, {"18446744073709551615", ~0ULL}};
+      {"0", 0},       {"1", 1},        {"4K", 4096},         {"4k", 4096},
+      {"4KiB", 4096}, {"3M", 3 << 20}, {"2GiB", 2ULL << 30}, {"18446744073709551615", ~0ULL}};
   for (const auto& [text, bytes] : sizes) {
     EXPECT_EQ(load_settings(Call{{"eager_bytes", text}}).eager_bytes, bytes) << text;
   }
@@ -140,15 +141,30 @@ TEST_F(SettingsTest, ByteSizesArePrintedSoThatTheyReadBack) {
 }
 
 TEST_F(SettingsTest, BadValuesAreNamedWithOriginAndWhatIsAccepted) {
-  const SettingText bad[] = {{"executor", "threads"},    {"access", "xpmem"},      {"domains", "socket"},
-                             {"threads_per_domain", "0"}, {"best_effort", "yes"},  {"ranks_per_node", "-1"},
-                             {"eager_bytes", "8T"},       {"eager_bytes", "K"},    {"eager_bytes", "-1"},
-                             {"eager_bytes", ""},         {"eager_bytes", "18446744073709551615K"},
-                             {"batch", "0"},              {"batch", "3.5"},        {"batch", "99999999999"},
-                             {"spin_us", "20us"},         {"nap_us", " 5"},        {"log", "loud"},
-                             {"alltoall_algorithm", "none-such"}, {"reserve", "list:"}, {"reserve", "some"}};
+  const SettingText bad[] = {{"executor", "threads"},
+                             {"access", "xpmem"},
+                             {"domains", "socket"},
+                             {"threads_per_domain", "0"},
+                             {"best_effort", "yes"},
+                             {"ranks_per_node", "-1"},
+                             {"eager_bytes", "8T"},
+                             {"eager_bytes", "K"},
+                             {"eager_bytes", "8iB"},
+                             {"eager_bytes", "-1"},
+                             {"eager_bytes", ""},
+                             {"eager_bytes", "18446744073709551615K"},
+                             {"batch", "0"},
+                             {"batch", "3.5"},
+                             {"batch", "99999999999"},
+                             {"spin_us", "20us"},
+                             {"nap_us", " 5"},
+                             {"log", "loud"},
+                             {"alltoall_algorithm", "none-such"},
+                             {"reserve", "list:"},
+                             {"reserve", "some"}};
   for (const auto& [key, value] : bad) {
-    expect_contains(error_of({{key, value}}), {std::string(key), "\"" + std::string(value) + "\"", "the call", "expected"});
+    expect_contains(error_of({{key, value}}),
+                    {std::string(key), "\"" + std::string(value) + "\"", "the call", "expected"});
   }
   expect_contains(error_of({{"executor", "threads"}}), {"auto, engine, inline"});
   setenv("STOKER_BATCH", "many", 1);
@@ -219,8 +235,8 @@ TEST_F(SettingsTest, KnownEnvironmentVariablesAreNotWarnedOf) {
 
 TEST_F(SettingsTest, DigestTellsEverySettingApart) {
   const std::map<std::string_view, std::string_view> others{
-    {"executor", "inline"}, {"access", "cma"}, {"domains", "node"}, {"reserve", "none"}, {"best_effort", "1"},
-    {"machine", "pu:4"},    {"trace", "t"},    {"log", "debug"}};
+      {"executor", "inline"}, {"access", "cma"},   {"domains", "node"}, {"reserve", "none"},
+      {"best_effort", "1"},   {"machine", "pu:4"}, {"trace", "t"},      {"log", "debug"}};
   const std::uint64_t standard = digest(Settings{});
   EXPECT_NE(standard, 0u);
   EXPECT_EQ(standard, digest(load_settings()));
