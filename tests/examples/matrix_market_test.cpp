@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The reader of Matrix Market files: what it accepts, and what it says about files that are wrong.
+#include "examples/conjugate_gradient/matrix.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace {
+
+using conjugate_gradient::InputError;
+using conjugate_gradient::Matrix;
+
+class MatrixMarket : public ::testing::Test {
+protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "matrix_market.XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  Matrix read(const std::string& text) {
+    const std::string file = folder_ / "a.mtx";
+    std::ofstream(file) << text;
+    return conjugate_gradient::read_matrix_market(file);
+  }
+  // The message of the error that reading `text` ends in.
+  std::string refused(const std::string& text) {
+    try {
+      read(text);
+    } catch (const InputError& e) {
+      return e.what();
+    }
+    return "accepted";
+  }
+
+private:
+  std::filesystem::path folder_;
+};
+
+void expect_says(const std::string& message, const std::string& part) {
+  EXPECT_NE(message.find(part), std::string::npos) << "message: " << message << "\nexpected in it: " << part;
+}
+
+TEST_F(MatrixMarket, GeneralReal) {
+  const Matrix a = read("%%MatrixMarket matrix coordinate real general\n% comment\n\n2 3 3\n2 3 -1.5e1\n1 1 +2\n2 1 4\n");
+  EXPECT_EQ(a.rows, 2);
+  EXPECT_EQ(a.columns, 3);
+  EXPECT_EQ(a.first, (std::vector<int>{0, 1, 3}));
+  EXPECT_EQ(a.column, (std::vector<int>{0, 0, 2}));
+  EXPECT_EQ(a.value, (std::vector<double>{2, 4, -15}));
+}
+
+TEST_F(MatrixMarket, SymmetricIsMirrored) {
+  const Matrix a = read("%%MatrixMarket matrix coordinate integer symmetric\n2 2 2\n1 1 3\n2 1 7\n");
+  EXPECT_EQ(a.first, (std::vector<int>{0, 2, 3}));
+  EXPECT_EQ(a.column, (std::vector<int>{0, 1, 0}));
+  EXPECT_EQ(a.value, (std::vector<double>{3, 7, 7}));
+}
+
+TEST_F(MatrixMarket, PatternIsOnesAndDuplicatesAreAdded) {
+  const Matrix a = read("%%MatrixMarket MATRIX Coordinate pattern General\n1 2 3\n1 2\n1 1\n1 2\n");
+  EXPECT_EQ(a.column, (std::vector<int>{0, 1}));
+  EXPECT_EQ(a.value, (std::vector<double>{1, 2}));
+}
+
+TEST_F(MatrixMarket, NoEntries) {
+  const Matrix a = read("%%MatrixMarket matrix coordinate real general\n3 3 0\n");
+  EXPECT_EQ(a.first, (std::vector<int>{0, 0, 0, 0}));
+}
+
+TEST_F(MatrixMarket, WrongFilesAreNamedWithTheirLine) {
+  const std::string header = "%%MatrixMarket matrix coordinate real general\n";
+  expect_says(refused(""), "a.mtx, line 1: expected '%%MatrixMarket");
+  expect_says(refused("1 1 1\n"), "line 1: expected '%%MatrixMarket");
+  expect_says(refused("%%MatrixMarket matrix array real general\n"), "'matrix array', expected 'matrix coordinate'");
+  expect_says(refused("%%MatrixMarket matrix coordinate complex general\n"), "field 'complex', expected real");
+  expect_says(refused("%%MatrixMarket matrix coordinate real hermitian\n"), "symmetry 'hermitian', expected general");
+  expect_says(refused(header), "expected the numbers of rows, columns and entries");
+  expect_says(refused(header + "2 2\n"), "line 2: expected the numbers of rows, columns and entries");
+  expect_says(refused(header + "0 2 1\n"), "line 2: the number of rows is '0'");
+  expect_says(refused(header + "2 2 99999999999\n"), "line 2: the number of entries is '99999999999'");
+  expect_says(refused("%%MatrixMarket matrix coordinate real symmetric\n2 3 1\n"), "symmetric matrix of 2 rows and 3");
+  expect_says(refused(header + "2 2 1\n3 1 1\n"), "line 3: the row is '3', expected a number from 1 to 2");
+  expect_says(refused(header + "2 2 1\n1 0 1\n"), "line 3: the column is '0', expected a number from 1 to 2");
+  expect_says(refused(header + "2 2 1\n1 1 1x\n"), "line 3: the value is '1x'");
+  expect_says(refused(header + "2 2 1\n1 1 nan\n"), "line 3: the value is 'nan'");
+  expect_says(refused(header + "2 2 1\n1 1 +\n"), "line 3: the value is '+'");
+  expect_says(refused(header + "2 2 1\n1 1\n"), "line 3: expected row, column and value");
+  expect_says(refused(header + "2 2 2\n1 1 1\n"), "line 4: the file ends after 1 of 2 entries");
+  expect_says(refused(header + "2 2 1\n1 1 1\n2 2 1\n"), "line 4: more than the 1 entries announced");
+}
+
+TEST_F(MatrixMarket, MissingFile) {
+  try {
+    conjugate_gradient::read_matrix_market("/nonexistent/a.mtx");
+    FAIL();
+  } catch (const InputError& e) {
+    expect_says(e.what(), "/nonexistent/a.mtx: cannot be opened: No such file");
+  }
+}
+
+TEST_F(MatrixMarket, OnlySymmetricWithPositiveDiagonalIsSolved) {
+  EXPECT_NO_THROW(require_symmetric(conjugate_gradient::poisson(5)));
+  const std::string header = "%%MatrixMarket matrix coordinate real general\n";
+  EXPECT_THROW(require_symmetric(read(header + "1 2 1\n1 1 1\n")), InputError);
+  EXPECT_THROW(require_symmetric(read(header + "2 2 3\n1 1 1\n2 2 1\n1 2 1\n")), InputError);
+  EXPECT_THROW(require_symmetric(read(header + "2 2 4\n1 1 1\n2 2 1\n1 2 1\n2 1 2\n")), InputError);
+  EXPECT_THROW(require_symmetric(read(header + "2 2 1\n1 1 1\n")), InputError);
+  EXPECT_THROW(require_symmetric(read(header + "2 2 2\n1 1 1\n2 2 -1\n")), InputError);
+  EXPECT_NO_THROW(require_symmetric(read(header + "2 2 4\n1 1 1\n2 2 1\n1 2 0.5\n2 1 0.5\n")));
+}
+
+} // namespace
