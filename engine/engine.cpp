@@ -342,7 +342,7 @@ std::shared_ptr<CommContext> Engine::context(MPI_Comm comm) {
 
 void Engine::start_inline(Task& task, std::uint64_t epoch) {
   const std::lock_guard lock(inline_mutex_);
-  inline_->adopt(task, epoch);
+  inline_->adopt(task, epoch, 0); // nobody naps here
   inline_->poll();
 }
 

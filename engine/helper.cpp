@@ -53,13 +53,15 @@ void Helper::run() {
           std::nullopt);
       continue;
     }
-    const std::uint64_t begin = trace_ != nullptr ? now_ns() : 0;
+    const std::uint64_t begin = now_ns();
     const bool moved = round();
-    if (trace_ != nullptr && moved) {
-      trace_->add("progress", begin, now_ns());
+    const std::uint64_t end = now_ns();
+    if (trace_ != nullptr) {
+      trace_->add("progress", begin, end);
     }
     if (active_.load(std::memory_order_relaxed)) {
-      perform(policy.next(moved, now_ns()), root_.helper, [&] { return stopped() || has_submissions(); });
+      perform(policy.next(moved, end, end - youngest_ns_.load(std::memory_order_relaxed)), root_.helper,
+              [&] { return stopped() || has_submissions(); });
     }
   }
 }
@@ -73,6 +75,7 @@ bool Helper::round() {
   }
   const bool moved = progress_.poll();
   active_.store(progress_.active(), std::memory_order_relaxed);
+  youngest_ns_.store(progress_.youngest_ns(), std::memory_order_relaxed);
   return moved || drained > 0;
 }
 
@@ -83,7 +86,7 @@ void Helper::adopt(std::uint32_t arena, const Submission& submission) {
   if (task == nullptr || task->id != block->id) {
     task = std::make_unique<Task>(block, *memory_);
   }
-  progress_.adopt(*task, submission.epoch);
+  progress_.adopt(*task, submission.epoch, now_ns());
 }
 
 bool Helper::has_submissions() const {

@@ -73,7 +73,9 @@ private:
   std::mutex mutex_; // guards progress_ and tasks_
   Progress progress_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::unique_ptr<Task>> tasks_; // by arena and offset
-  std::atomic<bool> active_{false};     // progress_.active(), for looking without the mutex
+  // Of progress_, for looking without the mutex.
+  std::atomic<bool> active_{false};
+  std::atomic<std::uint64_t> youngest_ns_{0};
   std::atomic<int> assistants_{0};
   std::atomic<bool> stop_{false};
   std::atomic<bool> bound_{false};

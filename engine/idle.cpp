@@ -51,11 +51,10 @@ IdleLimits IdleLimits::shared(std::uint64_t spin_us, std::uint64_t nap_us) {
           .nap_max_ns = nap_ns};
 }
 
-Action IdlePolicy::next(bool progressed, std::uint64_t now_ns) {
+Action IdlePolicy::next(bool progressed, std::uint64_t now_ns, std::uint64_t age_ns) {
   if (progressed || !begun_) {
     begun_ = true;
     quiet_since_ns_ = now_ns;
-    nap_ns_ = limits_.nap_min_ns;
     return {Action::Kind::poll, 0};
   }
   const std::uint64_t quiet_ns = now_ns > quiet_since_ns_ ? now_ns - quiet_since_ns_ : 0;
@@ -69,9 +68,7 @@ Action IdlePolicy::next(bool progressed, std::uint64_t now_ns) {
   if (quiet_ns < limits_.yield_ns || limits_.nap_max_ns == 0) {
     return {Action::Kind::yield, 0};
   }
-  const std::uint64_t nap_ns = nap_ns_;
-  nap_ns_ = std::min(2 * nap_ns_, limits_.nap_max_ns);
-  return {Action::Kind::nap, nap_ns};
+  return {Action::Kind::nap, std::clamp(age_ns / 16, limits_.nap_min_ns, limits_.nap_max_ns)};
 }
 
 bool set_short_slice() {

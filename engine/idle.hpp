@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a helper does between two rounds of polling while something is active but nothing moves: poll, pause, yield, then
-// naps that grow. (With nothing active it sleeps on its doorbell without a limit; that is not decided here.)
+// naps that grow with the age of what is active. (With nothing active it sleeps on its doorbell without a limit; that is not decided here.)
 #pragma once
 
 #include "engine/doorbell.hpp"
@@ -16,7 +16,10 @@ struct IdleLimits {
   std::uint64_t poll_ns = 0;    // until then: poll again at once
   std::uint64_t pause_ns = 0;   // until then: relax the core between polls
   std::uint64_t yield_ns = 0;   // until then: let others run; equal to pause_ns: never
-  std::uint64_t nap_min_ns = 0; // then naps, each twice as long as the one before
+  // Then naps of a sixteenth of the time that the youngest active epoch has been running, within these bounds: the end of
+  // an exchange is noticed late by a few percent of its length at most, and a long one is not polled more often than it
+  // can move. Sockets hold what arrives meanwhile.
+  std::uint64_t nap_min_ns = 0;
   std::uint64_t nap_max_ns = 0;
 
   // The settings spin_us and nap_us for a helper on a core of its own: spin_us of polls and pauses, as long again with
@@ -37,16 +40,16 @@ struct Action {
 // One per helper. Pure: the caller brings the time.
 class IdlePolicy {
 public:
-  explicit IdlePolicy(const IdleLimits& limits) : limits_(limits), nap_ns_(limits.nap_min_ns) {}
+  explicit IdlePolicy(const IdleLimits& limits) : limits_(limits) {}
 
-  // To be asked after every round of polling. `progressed`: the round moved something, so start anew.
-  Action next(bool progressed, std::uint64_t now_ns);
+  // To be asked after every round of polling. `progressed`: the round moved something, so start anew. `age_ns`: since when
+  // the youngest active epoch has been running.
+  Action next(bool progressed, std::uint64_t now_ns, std::uint64_t age_ns);
 
 private:
   IdleLimits limits_;
   bool begun_ = false;
   std::uint64_t quiet_since_ns_ = 0;
-  std::uint64_t nap_ns_;
 };
 
 inline void relax_core() {

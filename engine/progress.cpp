@@ -5,7 +5,8 @@
 
 namespace stoker::engine {
 
-void Progress::adopt(Task& task, std::uint64_t epoch) {
+void Progress::adopt(Task& task, std::uint64_t epoch, std::uint64_t now_ns) {
+  youngest_ns_ = now_ns;
   task.latest = epoch;
   if (!task.listed) {
     task.listed = true;

@@ -37,12 +37,13 @@ public:
   Progress(MPI_Comm network, ExecutorId id) : wire_(network), id_(id) {}
 
   // From now on `task` is driven until `epoch` is complete. The task must outlive that.
-  void adopt(Task& task, std::uint64_t epoch);
+  void adopt(Task& task, std::uint64_t epoch, std::uint64_t now_ns);
 
   // One round: MPI, then every program once. Returns whether anything moved.
   bool poll();
 
   [[nodiscard]] bool active() const { return !tasks_.empty(); }
+  [[nodiscard]] std::uint64_t youngest_ns() const { return youngest_ns_; } // when the newest epoch was adopted
 
 private:
   struct Outcome {
@@ -54,6 +55,7 @@ private:
   Wire wire_;
   ExecutorId id_;
   std::vector<Task*> tasks_;
+  std::uint64_t youngest_ns_ = 0;
 };
 
 } // namespace stoker::engine

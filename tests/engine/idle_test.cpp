@@ -30,12 +30,13 @@ struct Round {
   std::uint64_t now_ns;
   bool progressed;
   Action expected;
+  std::uint64_t age_ns = 0; // of the youngest epoch
 };
 
 void run(const IdleLimits& limits, const std::vector<Round>& rounds) {
   IdlePolicy policy(limits);
   for (const Round& round : rounds) {
-    EXPECT_EQ(policy.next(round.progressed, round.now_ns), round.expected) << "at " << round.now_ns;
+    EXPECT_EQ(policy.next(round.progressed, round.now_ns, round.age_ns), round.expected) << "at " << round.now_ns;
   }
 }
 
@@ -49,18 +50,17 @@ TEST_F(IdleTest, StagesFollowTheTimeWithoutProgress) {
                   {t0 + 199, false, {Kind::pause, 0}},
                   {t0 + 200, false, {Kind::yield, 0}},
                   {t0 + 299, false, {Kind::yield, 0}},
-                  {t0 + 300, false, {Kind::nap, 10}},
-                  {t0 + 310, false, {Kind::nap, 20}},
-                  {t0 + 330, false, {Kind::nap, 35}},
-                  {t0 + 365, false, {Kind::nap, 35}},
-                  // Progress begins anew, the naps too.
-                  {t0 + 400, true, {Kind::poll, 0}},
-                  {t0 + 499, false, {Kind::poll, 0}},
-                  {t0 + 500, false, {Kind::pause, 0}},
-                  {t0 + 700, false, {Kind::nap, 10}},
-                  {t0 + 710, true, {Kind::poll, 0}},
-                  // A long time away (preempted): straight to a short nap.
-                  {t0 + 9999, false, {Kind::nap, 10}},
+                  {t0 + 300, false, {Kind::nap, 10}, 100}, // never shorter than the least
+                  {t0 + 310, false, {Kind::nap, 20}, 320}, // a sixteenth of the age
+                  {t0 + 330, false, {Kind::nap, 35}, 560},
+                  {t0 + 365, false, {Kind::nap, 35}, 5600}, // never longer than the most
+                  // Progress begins anew.
+                  {t0 + 400, true, {Kind::poll, 0}, 5600},
+                  {t0 + 499, false, {Kind::poll, 0}, 5600},
+                  {t0 + 500, false, {Kind::pause, 0}, 5600},
+                  {t0 + 700, false, {Kind::nap, 35}, 5600},
+                  // A younger epoch shortens the naps at once.
+                  {t0 + 701, false, {Kind::nap, 10}, 16},
               });
 }
 
@@ -77,16 +77,13 @@ TEST_F(IdleTest, ReservedCoreSpinsLongerThanASharedOne) {
                  {5'000, false, {Kind::pause, 0}},
                  {20'000, false, {Kind::yield, 0}},
                  {40'000, false, {Kind::nap, 5'000}},
-                 {50'000, false, {Kind::nap, 10'000}},
-                 {70'000, false, {Kind::nap, 20'000}},
-                 {100'000, false, {Kind::nap, 40'000}},
-                 {150'000, false, {Kind::nap, 50'000}},
-                 {210'000, false, {Kind::nap, 50'000}}});
+                 {160'000, false, {Kind::nap, 10'000}, 160'000},
+                 {900'000, false, {Kind::nap, 50'000}, 900'000}});
   run(shared, {{0, true, {Kind::poll, 0}},
                {1, false, {Kind::pause, 0}},
                {2'499, false, {Kind::pause, 0}},
                {2'500, false, {Kind::nap, 5'000}},
-               {8'000, false, {Kind::nap, 10'000}}});
+               {8'000, false, {Kind::nap, 5'000}, 8'000}});
   // A nap is never longer than the setting, also where that is shorter than the first nap.
   run(IdleLimits::shared(0, 3),
       {{0, true, {Kind::poll, 0}}, {1, false, {Kind::nap, 3'000}}, {2, false, {Kind::nap, 3'000}}});
