@@ -38,7 +38,7 @@ private:
     }
     point.helpers().set(false);
     const double exchange_us = estimate_us(session.comm(), [&] { operations[0]->run(); });
-    const int batch = batch_for(exchange_us);
+    const int batch = batch_for(exchange_us, session.budget());
 
     std::vector<Variant> variants;
     for (Operation* operation : operations) {

@@ -36,6 +36,10 @@ void add_common_options(CLI::App& app, bench::Options& options) {
   app.add_option("--max-iterations", options.budget.max_iterations)
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
+  app.add_option("--batch-us", options.budget.batch_us,
+                 "short exchanges are repeated within a timed region of this length")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_option("--set", options.settings, "KEY=VALUE: setting of the engine; may be repeated");
   app.add_option("--thread-level", options.thread_level,
                  "of MPI; all but multiple leave the inline executor only, and MPI at its fastest")

@@ -14,7 +14,6 @@ namespace stoker::bench {
 namespace {
 
 constexpr int warm_up_rounds = 2;
-constexpr double batch_us = 1000;
 constexpr int max_batch = 1000;
 
 double median_of(std::vector<double>& samples) {
@@ -75,24 +74,27 @@ std::vector<double> slowest_rank(MPI_Comm comm, std::vector<double> samples) {
 }
 
 double estimate_us(MPI_Comm comm, const std::function<void()>& body) {
-  constexpr double readable_us = 2000;
+  constexpr double readable_us = 200;
+  constexpr double enough_us = 500e3; // on a machine so busy that single samples are long
   constexpr int samples = 5;
   const Variant variant{body};
   body();
   int repetitions = 1;
-  double time = 0;
-  while ((time = slowest_rank(comm, timed(comm, variant, repetitions))) * repetitions < readable_us) {
+  double best = 0;
+  while ((best = slowest_rank(comm, timed(comm, variant, repetitions))) * repetitions < readable_us) {
     repetitions *= 4;
   }
-  std::vector<double> times;
-  for (int i = 0; i < samples; ++i) {
-    times.push_back(timed(comm, variant, repetitions));
+  double spent = best * repetitions;
+  for (int i = 1; i < samples && spent < enough_us; ++i) {
+    const double time = slowest_rank(comm, timed(comm, variant, repetitions));
+    spent += time * repetitions;
+    best = std::min(best, time); // disturbances only ever add
   }
-  return summarize(slowest_rank(comm, std::move(times))).min; // disturbances only ever add
+  return best;
 }
 
-int batch_for(double body_us) {
-  return static_cast<int>(std::clamp(std::ceil(batch_us / body_us), 1.0, static_cast<double>(max_batch)));
+int batch_for(double body_us, const Budget& budget) {
+  return static_cast<int>(std::clamp(std::ceil(budget.batch_us / body_us), 1.0, static_cast<double>(max_batch)));
 }
 
 std::vector<Summary> measure(MPI_Comm comm, std::span<const Variant> variants, int batch, const Budget& budget) {

@@ -47,11 +47,12 @@ struct Budget {
   double seconds = 1; // for all variants of a point together
   int min_iterations = 5;
   int max_iterations = 1000;
+  double batch_us = 1000; // least length of a timed region
 };
 
 // So many bodies run back to back between two readings of the clock that the barrier's skew (tens of microseconds
 // between hosts) does not show.
-int batch_for(double body_us);
+int batch_for(double body_us, const Budget& budget);
 
 // One summary per variant, in microseconds per body. Collective.
 std::vector<Summary> measure(MPI_Comm comm, std::span<const Variant> variants, int batch, const Budget& budget);

@@ -89,7 +89,7 @@ private:
           nonblocking, [&kernel, nonblocking, units, slices] { run_in_slices(*nonblocking, kernel, units, slices); }));
     }
 
-    const int batch = batch_for(2 * exchange_us);
+    const int batch = batch_for(2 * exchange_us, session.budget());
     const auto times = measure(session.comm(), variants, batch, session.budget());
     report(session, point, kernel_name, batch, operations, names, times);
   }

@@ -61,9 +61,10 @@ TEST(Measure, EveryVariantIsTimedEquallyOften) {
 }
 
 TEST(Measure, BatchesAreLongerWhereBodiesAreShort) {
-  EXPECT_EQ(batch_for(1e6), 1);
-  EXPECT_GT(batch_for(1), batch_for(100));
-  EXPECT_GE(batch_for(1e-9), 1);
+  EXPECT_EQ(batch_for(1e6, {}), 1);
+  EXPECT_GT(batch_for(1, {}), batch_for(100, {}));
+  EXPECT_GE(batch_for(1e-9, {}), 1);
+  EXPECT_EQ(batch_for(10, {.batch_us = 95}), 10);
 }
 
 TEST(Kernel, MemoryKernelGoesThroughAllItsMemory) {

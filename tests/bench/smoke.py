@@ -11,7 +11,7 @@ import tempfile
 
 KEYS = ["benchmark", "collective", "algorithm", "executor", "mpi", "nodes", "ppn", "bytes", "iterations", "median_us",
         "min_us", "max_us", "overall_us", "compute_us", "efficiency", "baseline_us", "ratio"]
-TINY = ["--time", "0.02", "--max-iterations", "10"]
+TINY = ["--time", "0.001", "--min-iterations", "2", "--max-iterations", "10", "--batch-us", "5"]
 COLLECTIVES = ["alltoall", "alltoallv"]
 EXECUTORS = ["engine", "inline"]
 
@@ -67,8 +67,8 @@ def expect_combinations(rows, keys, *values):
 def overlap(driver):
     kernels = ["register", "memory"]
     mpi_ways = ["mpi-blocking", "mpi-nonblocking", "mpi-nonblocking-test"]
-    rows = driver.rows("overlap", *TINY, "--bytes", "8,64K", "--memory-bytes", "1M", "--test-us", "50", "--validate")
-    expect_combinations(rows, ["collective", "bytes", "kernel", "executor"], COLLECTIVES, [8, 65536], kernels,
+    rows = driver.rows("overlap", *TINY, "--bytes", "8,16K", "--memory-bytes", "1M", "--test-us", "50", "--validate")
+    expect_combinations(rows, ["collective", "bytes", "kernel", "executor"], COLLECTIVES, [8, 16384], kernels,
                         mpi_ways + EXECUTORS)
     for row in rows:
         efficiency = max(row["compute_us"], row["pure_us"]) / row["overall_us"]
