@@ -14,9 +14,9 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 RANK, HELPER, REQUESTS = 0, 1, 2  # thread numbers in a trace
-COLOURS = {"wait": "#d62728", "progress": "#ff7f0e"}
+COLOURS = {"start": "#000000", "wait": "#d62728", "progress": "#ff7f0e"}
 EXCHANGE = "#1f77b4"
-COMPUTE = ["#2ca02c", "#98df8a", "#17becf", "#bcbd22", "#8c564b", "#9467bd"]
+COMPUTE = ["#2ca02c", "#17becf", "#98df8a", "#bcbd22", "#8c564b", "#9467bd"]
 
 
 def window_of(events, region):

@@ -109,7 +109,11 @@ public:
   }
 
 protected:
-  void do_start(std::size_t i) override { requests_[i].start(); }
+  void do_start(std::size_t i) override {
+    begin("start");
+    requests_[i].start();
+    end();
+  }
   void do_wait(std::size_t i) override {
     begin("wait");
     requests_[i].wait();
