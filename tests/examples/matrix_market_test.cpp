@@ -47,7 +47,8 @@ void expect_says(const std::string& message, const std::string& part) {
 }
 
 TEST_F(MatrixMarket, GeneralReal) {
-  const Matrix a = read("%%MatrixMarket matrix coordinate real general\n% comment\n\n2 3 3\n2 3 -1.5e1\n1 1 +2\n2 1 4\n");
+  const Matrix a =
+      read("%%MatrixMarket matrix coordinate real general\n% comment\n\n2 3 3\n2 3 -1.5e1\n1 1 +2\n2 1 4\n");
   EXPECT_EQ(a.rows, 2);
   EXPECT_EQ(a.columns, 3);
   EXPECT_EQ(a.first, (std::vector<int>{0, 1, 3}));
