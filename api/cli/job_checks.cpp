@@ -202,18 +202,21 @@ Findings check_transport(const Job& job, const std::string& library) {
 
 // Half the median round trip of 8 bytes between rank 0 and `peer`, in microseconds, on rank 0. The others sleep meanwhile.
 double measure_latency(const MpiSession& session, int peer) {
-  constexpr int rounds = 41;
+  constexpr std::size_t rounds = 41;
+  constexpr double enough_seconds = 0.5; // where a message takes a scheduler tick or more
   constexpr int tag = 1;
   std::vector<double> times;
-  std::array<char, 8> message{};
+  std::array<char, 8> message{}; // the first byte says that it is the last
   const auto length = static_cast<int>(message.size());
-  for (int round = 0; round < rounds; ++round) {
+  const double start = MPI_Wtime();
+  while ((session.rank() == 0 || session.rank() == peer) && message[0] == 0) {
     if (session.rank() == 0) {
       const double begin = MPI_Wtime();
+      message[0] = times.size() + 1 == rounds || begin - start > enough_seconds ? 1 : 0;
       MPI_Send(message.data(), length, MPI_CHAR, peer, tag, MPI_COMM_WORLD);
       MPI_Recv(message.data(), length, MPI_CHAR, peer, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       times.push_back((MPI_Wtime() - begin) / 2 * 1e6);
-    } else if (session.rank() == peer) {
+    } else {
       MPI_Recv(message.data(), length, MPI_CHAR, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       MPI_Send(message.data(), length, MPI_CHAR, 0, tag, MPI_COMM_WORLD);
     }
@@ -227,8 +230,9 @@ double measure_latency(const MpiSession& session, int peer) {
   if (times.empty()) {
     return 0;
   }
-  std::ranges::nth_element(times, times.begin() + rounds / 2);
-  return times[rounds / 2];
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::ranges::nth_element(times, middle);
+  return *middle;
 }
 
 Finding check_latency(const MpiSession& session, int peer, const std::string& where) {

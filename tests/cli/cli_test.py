@@ -29,7 +29,7 @@ def run(*arguments, ranks=0, before=(), **extra):
     launch = [MPIRUN, MPI, str(ranks)] if ranks else []
     return subprocess.run(
         [*launch, *before, STOKER, *arguments],
-        capture_output=True, text=True, timeout=120, env=clean_environment(**extra), check=False)
+        capture_output=True, text=True, timeout=150, env=clean_environment(**extra), check=False)
 
 
 class Case(unittest.TestCase):
