@@ -170,7 +170,7 @@ TEST(Engines, DestroyedHandleIsRefused) {
     stoker_request request = STOKER_REQUEST_NULL;
     EXPECT_TRUE(refused(stoker_alltoall_init(&value, 1, MPI_INT, &result, 1, MPI_INT, MPI_COMM_SELF, MPI_INFO_NULL,
                                              handle, &request),
-                        STOKER_ERR_ARGUMENT, {"engine"}));
+                        STOKER_ERR_REQUEST, {"engine"}));
   }
 }
 

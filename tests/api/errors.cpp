@@ -156,7 +156,7 @@ TEST_F(Errors, InPlaceWhereItIsNotAllowed) {
                             a.send = MPI_IN_PLACE;
                           }
                         }),
-                        STOKER_ERR_MISMATCH, {"IN_PLACE", rank_word(0)}));
+                        STOKER_ERR_MISMATCH, {"IN_PLACE", "rank"}));
   }
 }
 

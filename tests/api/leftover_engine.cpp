@@ -1,11 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Engines that the program forgets are destroyed inside MPI_Finalize, whatever state they are in: argv[1] says which,
-// idle | active | paused | after (requests and memory are freed after MPI_Finalize) | exit (static destructors run last).
+// idle | active | paused | after (requests and memory are freed after MPI_Finalize) | exit (by a static destructor, after
+// main).
 #include "tests/api/plain.hpp"
 
 #include <cstring>
+#include <unistd.h>
 
 using namespace api_tests;
+
+namespace {
+
+// What a program that keeps its handles in global objects does.
+struct Global {
+  stoker_request request = STOKER_REQUEST_NULL;
+  void* memory = nullptr;
+  ~Global() {
+    if (request != STOKER_REQUEST_NULL &&
+        (stoker_request_free(&request) != STOKER_SUCCESS || stoker_dealloc(memory) != STOKER_SUCCESS)) {
+      std::fprintf(stderr, "FAILED: giving back after main: %s\n", stoker_error_message());
+      _exit(1);
+    }
+  }
+} global;
+
+} // namespace
 
 int main(int argc, char** argv) {
   const std::string state = argc > 1 ? argv[1] : "idle";
@@ -49,6 +68,10 @@ int main(int argc, char** argv) {
     expect_code(stoker_request_free(&request), STOKER_SUCCESS, "free after MPI_Finalize");
     std::memset(memory, 1, 100000);
     expect_code(stoker_dealloc(memory), STOKER_SUCCESS, "dealloc after MPI_Finalize");
+  }
+  if (state == "exit") {
+    global.request = request;
+    global.memory = memory;
   }
   return failures == 0 ? 0 : 1;
 }

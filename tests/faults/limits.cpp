@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One rank, or every rank, runs out of address space or descriptors at the worst moment: the call is refused on all
-// ranks, or served all the same; nothing hangs or crashes, and with the limit lifted everything works.
+// ranks, or served all the same; nothing hangs or crashes, and with the limit lifted everything works. The MPI library
+// itself always gets what it needs: an engine was made before, and some address space is left.
 #include "tests/api/mpi_main.hpp"
 #include "tests/api/transfer.hpp"
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <memory>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -59,6 +62,7 @@ void expect_works(stoker_engine engine) {
 
 // Creates an engine while `limit` is in force here or not; all ranks must get the same answer.
 void create_under(const std::function<std::unique_ptr<Limit>()>& limit) {
+  EngineOwner(MPI_COMM_WORLD).destroy();
   stoker_engine engine = STOKER_ENGINE_NULL;
   int code = STOKER_SUCCESS;
   std::string message;
@@ -85,7 +89,7 @@ void create_under(const std::function<std::unique_ptr<Limit>()>& limit) {
 bool is_last() { return world_rank() == world_size() - 1; }
 
 TEST(Limits, OneRankShortOfAddressSpace) {
-  for (const rlim_t room : {rlim_t{1} << 16, rlim_t{4} << 20, rlim_t{64} << 20}) {
+  for (const rlim_t room : {rlim_t{16} << 20, rlim_t{64} << 20}) {
     note("address space " + std::to_string(room));
     create_under([&] {
       return is_last() ? std::make_unique<Limit>(RLIMIT_AS, address_space_in_use() + room) : nullptr;
@@ -94,7 +98,7 @@ TEST(Limits, OneRankShortOfAddressSpace) {
 }
 
 TEST(Limits, EveryRankShortOfAddressSpace) {
-  create_under([] { return std::make_unique<Limit>(RLIMIT_AS, address_space_in_use() + (rlim_t{8} << 20)); });
+  create_under([] { return std::make_unique<Limit>(RLIMIT_AS, address_space_in_use() + (rlim_t{24} << 20)); });
 }
 
 TEST(Limits, OneRankShortOfDescriptors) {
