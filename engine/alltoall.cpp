@@ -99,7 +99,8 @@ std::optional<std::string> info_value(MPI_Info info, const char* key) {
 const algos::Algorithm* requested_algorithm(const Engine& engine, algos::Collective collective, MPI_Info info) {
   const std::string setting = collective == algos::Collective::alltoall ? engine.settings().alltoall_algorithm
                                                                         : engine.settings().alltoallv_algorithm;
-  const std::string name = info_value(info, "stoker_algorithm").value_or(setting);
+  const std::optional<std::string> wish = info_value(info, "stoker_algorithm");
+  const std::string& name = wish ? *wish : setting;
   if (name == "auto") {
     return nullptr;
   }
@@ -112,8 +113,9 @@ const algos::Algorithm* requested_algorithm(const Engine& engine, algos::Collect
       known += ", " + std::string(a.name);
     }
   }
-  throw Error(Code::setting, "there is no algorithm \"" + name + "\" for " + std::string(algos::name_of(collective)) +
-                                 "; expected one of " + known);
+  const std::string collective_name(algos::name_of(collective));
+  throw Error(Code::setting, (wish ? "info key stoker_algorithm=" : collective_name + "_algorithm=") + name +
+                                 ": there is no such algorithm for " + collective_name + "; expected one of " + known);
 }
 
 Executor chosen_executor(const Engine& engine, MPI_Info info) {
@@ -314,18 +316,27 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, co
         })));
 
   // 2. What the ranks must agree on, and who sends how much to whom.
-  enum { in_place_lowest, in_place_highest, algorithm_lowest, algorithm_highest, facts };
-  const auto id = static_cast<std::int64_t>(plan.algorithm == nullptr ? -1 : plan.algorithm - algos::registry().data());
-  const std::int64_t mine[facts] = {plan.in_place ? 1 : 0, plan.in_place ? -1 : 0, id, -id};
-  std::int64_t lowest[facts] = {};
-  check_mpi(MPI_Allreduce(mine, lowest, facts, MPI_INT64_T, MPI_MIN, comm), "MPI_Allreduce");
-  if (lowest[in_place_lowest] != -lowest[in_place_highest]) {
-    throw Error(Code::mismatch, "rank " + std::to_string(context.rank()) + ": sendbuf is " + (plan.in_place ? "" : "not ") +
-                                    "MPI_IN_PLACE here, but differs elsewhere; expected the same on all ranks");
-  }
-  if (lowest[algorithm_lowest] != -lowest[algorithm_highest]) {
-    throw Error(Code::mismatch, "rank " + std::to_string(context.rank()) + ": info key stoker_algorithm differs between ranks");
-  }
+  struct Choices {
+    int in_place;
+    int algorithm; // row of the registry; -1: to be selected
+  };
+  const Choices mine{plan.in_place ? 1 : 0,
+                     plan.algorithm == nullptr ? -1 : static_cast<int>(plan.algorithm - algos::registry().data())};
+  Choices first = mine;
+  check_mpi(MPI_Bcast(&first, sizeof first, MPI_BYTE, 0, comm), "MPI_Bcast");
+  agree(comm, by_rank(attempt([&] {
+          if (mine.in_place != first.in_place) {
+            throw Error(Code::mismatch, std::string("sendbuf is ") + (plan.in_place ? "MPI_IN_PLACE here, but not" : "a buffer here, but MPI_IN_PLACE") +
+                                            " on rank 0; expected the same on all ranks");
+          }
+          if (mine.algorithm != first.algorithm) {
+            const auto name = [](int index) {
+              return index < 0 ? std::string("auto") : std::string(algos::registry()[static_cast<std::size_t>(index)].name);
+            };
+            throw Error(Code::mismatch, "info key stoker_algorithm is " + name(mine.algorithm) + " here and " +
+                                            name(first.algorithm) + " on rank 0; expected the same on all ranks");
+          }
+        })));
   Sizes announced(ranks);
   check_mpi(MPI_Alltoall(row.data(), 1, MPI_UINT64_T, announced.data(), 1, MPI_UINT64_T, comm), "MPI_Alltoall");
   agree(comm, attempt([&] { check_sizes(context, announced, plan.recv); }));

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <sstream>
 
 #include <sched.h>
 #include <unistd.h>
@@ -85,22 +86,31 @@ OwnedComm duplicate(MPI_Comm comm) {
   return OwnedComm(copy);
 }
 
-void check_equal_settings(MPI_Comm comm, std::uint64_t mine) {
-  std::uint64_t lowest = 0;
-  std::uint64_t highest = 0;
-  check_mpi(MPI_Allreduce(&mine, &lowest, 1, MPI_UINT64_T, MPI_MIN, comm), "MPI_Allreduce");
-  check_mpi(MPI_Allreduce(&mine, &highest, 1, MPI_UINT64_T, MPI_MAX, comm), "MPI_Allreduce");
-  if (lowest == highest) {
-    return;
+// Names the first key whose value is not rank 0's.
+void check_equal_settings(MPI_Comm comm, const std::vector<EffectiveSetting>& mine) {
+  std::string text;
+  for (const EffectiveSetting& setting : mine) {
+    text += setting.value + '\n';
   }
-  std::uint64_t first = mine;
-  check_mpi(MPI_Bcast(&first, 1, MPI_UINT64_T, 0, comm), "MPI_Bcast");
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
-  agree(comm, mine == first ? std::nullopt
-                            : std::optional(Error(Code::mismatch, "rank " + std::to_string(rank) +
-                                                                      ": settings differ from those of rank 0; expected equal "
-                                                                      "arguments, STOKER_* variables and settings files on all ranks")));
+  int length = static_cast<int>(text.size());
+  check_mpi(MPI_Bcast(&length, 1, MPI_INT, 0, comm), "MPI_Bcast");
+  std::string first = text;
+  first.resize(static_cast<std::size_t>(length));
+  check_mpi(MPI_Bcast(first.data(), length, MPI_CHAR, 0, comm), "MPI_Bcast");
+  agree(comm, attempt([&] {
+          std::istringstream lines(first);
+          for (const EffectiveSetting& setting : mine) {
+            std::string value;
+            std::getline(lines, value);
+            if (value != setting.value) {
+              throw Error(Code::mismatch, "rank " + std::to_string(rank) + ": setting " + std::string(setting.key) + " is " +
+                                              setting.value + " here and " + value +
+                                              " on rank 0; expected equal settings on all ranks");
+            }
+          }
+        }));
 }
 
 } // namespace
@@ -131,7 +141,7 @@ Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
   });
   log_ = make_log(settings_.log);
   agree(control_, failure ? std::optional(by_rank(*failure)) : std::nullopt);
-  check_equal_settings(control_, digest(settings_));
+  check_equal_settings(control_, effective_settings_);
   if (rank_ == 0) {
     for (const std::string& line : environment_warnings()) {
       log_->warn("{}", line);

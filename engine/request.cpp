@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <fstream>
 #include <optional>
 #include <set>
 
@@ -26,6 +27,18 @@ void poke_mpi(MPI_Comm comm) {
   // The peers of this rank's own messages may be waiting for its MPI library to make progress.
   int flag = 0;
   MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &flag, MPI_STATUS_IGNORE);
+}
+
+// Also true for a process that was killed and whose parent has not asked for its end yet.
+bool is_gone(pid_t pid) {
+  if (kill(pid, 0) != 0) {
+    return errno == ESRCH;
+  }
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(stat, line);
+  const std::size_t name_end = line.rfind(')'); // the name may hold anything
+  return name_end != std::string::npos && name_end + 2 < line.size() && (line[name_end + 2] == 'Z' || line[name_end + 2] == 'X');
 }
 
 } // namespace
@@ -289,12 +302,14 @@ void Request::wait_for_one(std::span<Request* const> active) {
 }
 
 void Request::look_around(std::uint64_t waited_ns) {
-  for (const int rank : plan_.context->engine_ranks()) {
-    if (!engine_->layout().same_node(rank, engine_->rank())) {
+  std::vector<int> needed = plan_.context->engine_ranks();
+  needed.push_back(engine_->carrier()); // it may be none of the communicator's
+  for (const int rank : needed) {
+    if (rank == engine_->rank() || !engine_->layout().same_node(rank, engine_->rank())) {
       continue;
     }
     const pid_t pid = memory_->pid(engine_->arena_of(rank));
-    if (kill(pid, 0) != 0 && errno == ESRCH) {
+    if (is_gone(pid)) {
       state_ = State::broken;
       throw Error(Code::peer_lost, "rank " + std::to_string(block_->rank) + ": the process of engine rank " +
                                        std::to_string(rank) + " (pid " + std::to_string(pid) + ") is gone; epoch " +
@@ -336,16 +351,16 @@ std::string Request::describe_stall() const {
   const auto list = [](const std::set<int>& ranks) {
     std::string text;
     for (const int rank : ranks) {
-      text += (text.empty() ? "" : ", ") + std::to_string(rank);
+      text += (text.empty() ? "rank " : ", rank ") + std::to_string(rank);
     }
     return text;
   };
   std::string text;
   if (!not_started.empty()) {
-    text += "not started by rank(s) " + list(not_started);
+    text += "not started by " + list(not_started);
   }
   if (!silent.empty()) {
-    text += std::string(text.empty() ? "" : "; ") + "messages with rank(s) " + list(silent) + " are outstanding";
+    text += std::string(text.empty() ? "" : "; ") + "messages with " + list(silent) + " are outstanding";
   }
   return text.empty() ? "waiting for steps that depend on others" : text;
 }

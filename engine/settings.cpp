@@ -201,14 +201,4 @@ std::vector<std::string> environment_warnings() {
   return warnings;
 }
 
-std::uint64_t digest(const Settings& settings) {
-  std::uint64_t hash = 14695981039346656037ULL; // FNV-1a
-  for (const SettingRow& known : setting_table()) {
-    for (const char c : fmt::format("{}={}\n", known.key, known.get(settings))) {
-      hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-    }
-  }
-  return std::max<std::uint64_t>(hash, 1);
-}
-
 } // namespace stoker::engine

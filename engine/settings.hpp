@@ -75,7 +75,4 @@ struct EffectiveSetting {
 // belong to a newer version.
 [[nodiscard]] std::vector<std::string> environment_warnings();
 
-// Equal for equal values: lets ranks check that they agree. Never 0.
-[[nodiscard]] std::uint64_t digest(const Settings& settings);
-
 } // namespace stoker::engine

@@ -90,7 +90,8 @@ struct Job {
 // An integer control variable of the MPI library; nothing where it has none of that name.
 std::optional<int> control_variable(const char* name) {
   int provided = 0;
-  if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) {
+  // Open MPI 4.1 takes this level for all of MPI from now on, so less than the highest would take it away from the engine.
+  if (MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS) {
     return std::nullopt;
   }
   std::optional<int> result;

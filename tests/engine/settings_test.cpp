@@ -233,22 +233,5 @@ TEST_F(SettingsTest, KnownEnvironmentVariablesAreNotWarnedOf) {
   EXPECT_EQ(environment_warnings().size(), before);
 }
 
-TEST_F(SettingsTest, DigestTellsEverySettingApart) {
-  const std::map<std::string_view, std::string_view> others{
-      {"executor", "inline"}, {"access", "cma"},   {"domains", "node"}, {"reserve", "none"},
-      {"best_effort", "1"},   {"machine", "pu:4"}, {"trace", "t"},      {"log", "debug"}};
-  const std::uint64_t standard = digest(Settings{});
-  EXPECT_NE(standard, 0u);
-  EXPECT_EQ(standard, digest(load_settings()));
-  for (const SettingHelp& known : known_settings()) {
-    if (known.key.ends_with("_algorithm")) {
-      continue; // their names are the registry's business
-    }
-    const auto other = others.find(known.key);
-    const Call call{{known.key, other != others.end() ? other->second : "7"}};
-    EXPECT_NE(digest(load_settings(call)), standard) << known.key;
-  }
-}
-
 } // namespace
 } // namespace stoker::engine
