@@ -189,6 +189,13 @@ class Doctor(Case):
         self.assertEqual(report["ranks"], 2)
         for check in ("ranks and cores", "binding of ranks", "messages within a node", "helper threads", "exchange"):
             self.find(report["job"], check)
+        self.assertIn("running", self.find(report["job"], "helper threads")["found"])
+
+    def test_inline(self):
+        report = self.succeed_json("doctor", STOKER_EXECUTOR="inline")
+        finding = self.find(report["job"], "helper threads")
+        self.assertEqual(finding["verdict"], "slow")
+        self.assertIn("without overlap", finding["found"])
 
     def test_crowded_ranks(self):
         if len(os.sched_getaffinity(0)) < 2:
@@ -207,6 +214,7 @@ class Doctor(Case):
         finding = self.find(report["job"], "ranks and cores")
         self.assertEqual(finding["verdict"], "slow")
         self.assertIn("plan", finding["remedy"])
+        self.assertIn("running", self.find(report["job"], "helper threads")["found"])
 
     def test_attach_refused(self):
         report = self.succeed_json("doctor", before=(ATTACH_REFUSED,))
