@@ -6,7 +6,8 @@
 //          back-to-back  right after the previous Wait
 //          asleep        after a long computation with nothing active
 //   test   active        the exchange cannot complete: a peer has not started it
-//          complete      the one that finds it complete, after a long computation
+//          polled        the one that finds it complete, in a loop right after Start
+//          complete      the same after a long computation
 //   wait   done          after a long computation during which a helper completed the exchange
 #include "bench/benchmark.hpp"
 #include "bench/kernels.hpp"
@@ -121,10 +122,24 @@ private:
     return std::max(0.0, microseconds(Clock::now() - begin) - overhead_us_) / repetitions;
   }
 
+  // The call that finds the exchange complete.
+  [[nodiscard]] double last_test(Operation& operation) const {
+    bool complete = false;
+    double last = 0;
+    while (!complete) {
+      last = timed([&] { complete = operation.test(); });
+    }
+    return last;
+  }
+
   void sample_quick(Session& session, Way& way, int count) const {
     for (int i = 0; i < count; ++i) {
       way.samples[{"start", "back-to-back"}].push_back(timed([&] { way.operation->start(); }));
       way.operation->wait();
+    }
+    for (int i = 0; i < count; ++i) {
+      way.operation->start();
+      way.samples[{"test", "polled"}].push_back(last_test(*way.operation));
     }
     if (session.rank() != 0) {
       way.held_by_0->start();
@@ -166,12 +181,7 @@ private:
 
       way.operation->start();
       gap_.run(gap_units_);
-      bool complete = false;
-      double last = 0;
-      while (!complete) {
-        last = timed([&] { complete = way.operation->test(); });
-      }
-      way.samples[{"test", "complete"}].push_back(last);
+      way.samples[{"test", "complete"}].push_back(last_test(*way.operation));
 
       if (way.operation->needs_helpers()) {
         way.operation->start();

@@ -29,10 +29,11 @@ class Target:
     limit: float
     unit: str = ""
     at_least: bool = False
+    possible: float = float("inf")  # a better value than any can be shows that the machine was disturbed
     beside: typing.Optional[typing.Callable] = None  # rows of the MPI library to show beside ours
 
     def met(self, value):
-        return value >= self.limit if self.at_least else value <= self.limit
+        return self.limit <= value <= self.possible if self.at_least else value <= self.limit
 
     def text(self, value):
         return f"{value:.3g}{self.unit}"
@@ -53,22 +54,25 @@ def field(name, factor=1.0):
 CLUSTER = "2 hosts x 1, 1 Gbit/s"
 HOST = "one host x 2"
 TARGETS = [
-    Target("overlap efficiency, 1 MiB and 4 MiB", CLUSTER, "overlap", executor("engine", MIB), field("efficiency"), 0.90,
-           at_least=True, beside=executor("mpi-nonblocking", MIB)),
+    Target("overlap efficiency, 1 MiB and 4 MiB", CLUSTER, "overlap", executor("engine", MIB), field("efficiency"),
+           0.90, at_least=True, possible=1.05, beside=executor("mpi-nonblocking", MIB)),
     Target("overlap efficiency, 64 KiB and 256 KiB", CLUSTER, "overlap", executor("engine", 64 * KIB, 256 * KIB),
-           field("efficiency"), 0.85, at_least=True, beside=executor("mpi-nonblocking", 64 * KIB, 256 * KIB)),
+           field("efficiency"), 0.85, at_least=True, possible=1.05,
+           beside=executor("mpi-nonblocking", 64 * KIB, 256 * KIB)),
     Target("Start+Wait / blocking, >= 64 KiB", CLUSTER, "latency", executor("engine", 64 * KIB), field("ratio"), 1.15,
            beside=executor("mpi-persistent", 64 * KIB)),
-    Target("Start+Wait / blocking, 8 B and 4 KiB", CLUSTER, "latency", executor("engine", 0, 4 * KIB), field("ratio"), 2.0,
-           beside=executor("mpi-persistent", 0, 4 * KIB)),
+    Target("Start+Wait / blocking, 8 B and 4 KiB", CLUSTER, "latency", executor("engine", 0, 4 * KIB), field("ratio"),
+           2.0, beside=executor("mpi-persistent", 0, 4 * KIB)),
     Target("Start+Wait / blocking, inline, 8 B to 2 MiB", HOST, "inline", executor("inline"), field("ratio"), 1.2,
            beside=executor("mpi-persistent")),
     Target("Start, helper awake", HOST, "call-cost", call("engine", "start", "awake"), field("median_us"), 0.3, " us",
            beside=call("mpi-persistent", "start", "awake")),
     Target("Start, helper asleep", HOST, "call-cost", call("engine", "start", "asleep"), field("median_us"), 5.0, " us",
            beside=call("mpi-persistent", "start", "asleep")),
-    Target("Test, active and complete", HOST, "call-cost", call("engine", "test", "active", "complete"),
-           field("median_us"), 0.1, " us", beside=call("mpi-persistent", "test", "active", "complete")),
+    *(Target(measure, HOST, "call-cost", call("engine", "test", condition), field("median_us"), 0.1, " us",
+             beside=call("mpi-persistent", "test", condition))
+      for measure, condition in (("Test, not yet complete", "active"), ("Test, the completing one of a loop", "polled"),
+                                 ("Test, complete since long", "complete"))),
     Target("helper CPU with nothing active, 5 s", HOST, "idle", lambda row: row["measure"] == "helper-cpu",
            field("ratio", 100), 0.1, " %"),
     Target("kernel slowed by an idle engine", HOST, "idle",
@@ -112,11 +116,14 @@ def judge(folder, target, mpi):
     return {
         "measure": target.measure, "where": target.where, "mpi": mpi,
         "target": (">= " if target.at_least else "<= ") + target.text(target.limit),
-        "value": value, "text": target.text(value), "met": target.met(value), "worst_at": point,
+        "value": value, "text": target.text(value), "met": all(target.met(v[0]) for v in points.values()),
+        "worst_at": point,
+        "disturbed": any(v[0] > target.possible for v in points.values()),
         "least": least, "most": most, "launches": count,
         "mpi_value": worst(theirs, target.at_least)[1][0] if theirs else None,
         "mpi_text": target.text(worst(theirs, target.at_least)[1][0]) if theirs else "-",
-        "points": {p: {"median": v[0], "least": v[1], "most": v[2], "met": target.met(v[0])} for p, v in points.items()},
+        "points": {p: {"median": v[0], "least": v[1], "most": v[2], "met": target.met(v[0])}
+                   for p, v in points.items()},
     }
 
 
@@ -126,11 +133,13 @@ def print_table(results, detail):
     for r in results:
         print(f"{r['measure']:<44} {r['where']:<22} {r['mpi']:<8} {r['target']:>9} {r['text']:>9} "
               f"{'yes' if r['met'] else 'NO':<4} {r['mpi_text']:>9}  {r['worst_at']} "
-              f"({r['launches']}, {r['least']:.3g} to {r['most']:.3g})")
+              f"({r['launches']}, {r['least']:.3g} to {r['most']:.3g})"
+              + (" DISTURBED: values above the physical limit" if r["disturbed"] else ""))
         if detail:
             for point, v in sorted(r["points"].items()):
-                print(f"    {'' if v['met'] else 'NO ':>3}{v['median']:.3g} ({v['least']:.3g} to {v['most']:.3g}) {point}")
-    print("MPI: the same of the library's own call (nonblocking for overlap, persistent elsewhere), its worst point too")
+                print(f"    {'' if v['met'] else 'NO':<3} {v['median']:.3g} ({v['least']:.3g} to {v['most']:.3g}) "
+                      f"{point}")
+    print("MPI: the library's own call, nonblocking for overlap and persistent elsewhere, at its worst point")
 
 
 def main():

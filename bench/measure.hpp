@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How everything here is timed. The ways to be compared take turns, in an order shuffled anew each time, so that a
-// disturbance of the machine, or by the one before, meets all of them; every timed region begins after a barrier; an iteration lasts as long as on its slowest
-// rank; what is reported are order statistics over the iterations.
+// disturbance of the machine, or by the one before, meets all of them; every timed region begins after a barrier; an
+// iteration lasts as long as on its slowest rank; what is reported are order statistics over the iterations.
 #pragma once
 
 #include <mpi.h>

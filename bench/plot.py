@@ -4,8 +4,8 @@
 
     bench/plot.py [--output PREFIX] [--title TEXT] FILE...
 
-Writes PREFIX-overlap.png (efficiency over message size) and PREFIX-latency.png (Start+Wait over the blocking call), each
-where the files hold such results. One panel per MPI library, collective and kernel; where files repeat a point, the
+Writes PREFIX-overlap.png (efficiency over message size) and PREFIX-latency.png (Start+Wait over the blocking call),
+each where the files hold such results. One panel per MPI library, collective and kernel; where files repeat a point, the
 median is drawn, with the range.
 """
 import argparse
@@ -17,6 +17,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib import ticker
 
 # One colour and marker per implementation, the same in all pictures.
 STYLES = {
@@ -74,11 +75,13 @@ def draw(rows, value, ylabel, reference, output, title, log):
         axis.axhline(reference, color="black", linewidth=0.8, linestyle=":")
         axis.set_xscale("log", base=2)
         axis.set_xticks(sizes, [size_text(size) for size in sizes], rotation=45, ha="right", fontsize=8)
-        axis.minorticks_off()
         if log:
             axis.set_yscale("log")
+            axis.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+            axis.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
         else:
             axis.set_ylim(bottom=0)
+        axis.minorticks_off()
         axis.set_title(", ".join(str(part) for part in panel if part), fontsize=10)
         axis.grid(alpha=0.3)
     for axis in axes[:, 0]:

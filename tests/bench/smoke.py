@@ -72,7 +72,7 @@ def overlap(driver):
                         mpi_ways + EXECUTORS)
     for row in rows:
         efficiency = max(row["compute_us"], row["pure_us"]) / row["overall_us"]
-        expect(math.isclose(row["efficiency"], efficiency, rel_tol=1e-9), f"efficiency is not what it is defined as: {row}")
+        expect(math.isclose(row["efficiency"], efficiency, rel_tol=1e-9), f"not what efficiency is: {row}")
 
 
 def latency(driver):
@@ -83,14 +83,16 @@ def latency(driver):
                        "--executors", "inline", "--set", "access=mapped")
     expect_combinations(rows, ["collective", "bytes", "executor"], ["alltoallv"], [4096],
                         ["inline", "mpi-blocking", "mpi-persistent"])
-    expect(all(row["settings"] == ["access=mapped"] and row["buffers"] == "mapped" for row in rows), "settings not recorded")
+    for row in rows:
+        expect(row["settings"] == ["access=mapped"] and row["buffers"] == "mapped", f"settings not recorded in {row}")
     rows = driver.rows("latency", *TINY, "--bytes", "8", "--executors", "none", "--thread-level", "single")
     expect({row["algorithm"] for row in rows} == {"mpi"}, "with no executor only the MPI library is measured")
 
 
 def call_cost(driver):
     rows = driver.rows("call-cost", *TINY, "--gap-ms", "2")
-    calls = {("start", "awake"), ("start", "back-to-back"), ("start", "asleep"), ("test", "active"), ("test", "complete")}
+    calls = {("start", "awake"), ("start", "back-to-back"), ("start", "asleep"), ("test", "active"), ("test", "polled"),
+             ("test", "complete")}
     for executor in EXECUTORS + ["mpi-persistent"]:
         found = {(row["call"], row["condition"]) for row in rows if row["executor"] == executor}
         expected = calls | {("wait", "done")} if executor == "engine" else calls
@@ -127,7 +129,8 @@ def refusals(driver):
 
 def main():
     name, *where = sys.argv[1:]
-    {"overlap": overlap, "latency": latency, "call-cost": call_cost, "idle": idle, "refusals": refusals}[name](Driver(*where))
+    tests = {"overlap": overlap, "latency": latency, "call-cost": call_cost, "idle": idle, "refusals": refusals}
+    tests[name](Driver(*where))
 
 
 if __name__ == "__main__":

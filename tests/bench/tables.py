@@ -38,8 +38,8 @@ def main():
         # Three launches: one outlier each way, which the median must leave out; and a second size, which is worse.
         for launch, efficiency in enumerate((0.95, 0.2, 0.99), start=1):
             write(f"{folder}/overlap.mpich.{launch}.json",
-                  [overlap_row(efficiency, 1 << 20), overlap_row(0.93, 4 << 20), overlap_row(0.5, 1 << 20, "mpi-nonblocking"),
-                   overlap_row(0.80, 64 << 10), overlap_row(0.99, 256 << 10)])
+                  [overlap_row(efficiency, 1 << 20), overlap_row(0.93, 4 << 20),
+                   overlap_row(0.5, 1 << 20, "mpi-nonblocking"), overlap_row(0.80, 64 << 10), overlap_row(0.99, 256 << 10)])
             write(f"{folder}/latency.mpich.{launch}.json", [latency_row(1.10, 64 << 10), latency_row(2.5, 8)])
         done = run(f"{bench}/issue-targets.py", folder, "--detail")
         expect(done.returncode == 0, done.stderr)
@@ -51,15 +51,20 @@ def main():
         expect(not small["met"] and small["value"] == 0.80 and "65536" in small["worst_at"], small)
         expect(results["Start+Wait / blocking, >= 64 KiB"]["met"], "1.10 is within 1.15")
         expect(not results["Start+Wait / blocking, 8 B and 4 KiB"]["met"], "2.5 is not within 2.0")
-        expect("not measured: Test, active and complete, openmpi" in done.stdout, done.stdout)
+        for launch in range(1, 4):
+            write(f"{folder}/overlap.openmpi.{launch}.json", [{**overlap_row(1.5, 1 << 20), "mpi": "openmpi"}])
+        disturbed = run(f"{bench}/issue-targets.py", folder)
+        expect("DISTURBED" in disturbed.stdout, "an efficiency of 1.5 is no success")
+        expect("not measured: Test, not yet complete, openmpi" in done.stdout, done.stdout)
 
-        done = run(f"{bench}/plot.py", "--output", f"{folder}/picture", *(f"{folder}/{name}" for name in os.listdir(folder)
-                                                                         if name.endswith(".1.json")))
+        results = [f"{folder}/{name}" for name in os.listdir(folder) if name.endswith(".1.json")]
+        done = run(f"{bench}/plot.py", "--output", f"{folder}/picture", *results)
         expect(done.returncode == 0, done.stderr)
         for kind in ("overlap", "latency"):
             with open(f"{folder}/picture-{kind}.png", "rb") as picture:
                 expect(picture.read(4) == b"\x89PNG", f"no picture of {kind}")
-        expect(run(f"{bench}/plot.py", "--output", f"{folder}/none", "/dev/null").returncode != 0, "a picture of nothing")
+        done = run(f"{bench}/plot.py", "--output", f"{folder}/none", "/dev/null")
+        expect(done.returncode != 0, "a picture of nothing")
 
 
 if __name__ == "__main__":
