@@ -46,7 +46,8 @@ public:
   [[nodiscard]] Object* find(Handle handle) {
     const auto value = reinterpret_cast<std::uint64_t>(handle);
     Slot* s = slot(value & index_mask);
-    if (s == nullptr || s->generation.load(std::memory_order_acquire) != value >> index_bits || (value >> index_bits) % 2 == 0) {
+    if (s == nullptr || s->generation.load(std::memory_order_acquire) != value >> index_bits ||
+        (value >> index_bits) % 2 == 0) {
       return nullptr;
     }
     return &s->object;

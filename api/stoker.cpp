@@ -21,13 +21,14 @@ using stoker::engine::Engine;
 using stoker::engine::Error;
 using stoker::engine::Request;
 
-static_assert(STOKER_SUCCESS == static_cast<int>(Code::success) && STOKER_ERR_ARGUMENT == static_cast<int>(Code::argument) &&
-              STOKER_ERR_REQUEST == static_cast<int>(Code::request) && STOKER_ERR_STATE == static_cast<int>(Code::state) &&
-              STOKER_ERR_UNSUPPORTED == static_cast<int>(Code::unsupported) &&
-              STOKER_ERR_MISMATCH == static_cast<int>(Code::mismatch) &&
-              STOKER_ERR_RESOURCE == static_cast<int>(Code::resource) && STOKER_ERR_SETTING == static_cast<int>(Code::setting) &&
-              STOKER_ERR_THREAD_LEVEL == static_cast<int>(Code::thread_level) && STOKER_ERR_MPI == static_cast<int>(Code::mpi) &&
-              STOKER_ERR_ACCESS == static_cast<int>(Code::access) && STOKER_ERR_PEER_LOST == static_cast<int>(Code::peer_lost));
+static_assert(
+    STOKER_SUCCESS == static_cast<int>(Code::success) && STOKER_ERR_ARGUMENT == static_cast<int>(Code::argument) &&
+    STOKER_ERR_REQUEST == static_cast<int>(Code::request) && STOKER_ERR_STATE == static_cast<int>(Code::state) &&
+    STOKER_ERR_UNSUPPORTED == static_cast<int>(Code::unsupported) &&
+    STOKER_ERR_MISMATCH == static_cast<int>(Code::mismatch) &&
+    STOKER_ERR_RESOURCE == static_cast<int>(Code::resource) && STOKER_ERR_SETTING == static_cast<int>(Code::setting) &&
+    STOKER_ERR_THREAD_LEVEL == static_cast<int>(Code::thread_level) && STOKER_ERR_MPI == static_cast<int>(Code::mpi) &&
+    STOKER_ERR_ACCESS == static_cast<int>(Code::access) && STOKER_ERR_PEER_LOST == static_cast<int>(Code::peer_lost));
 
 namespace {
 
@@ -98,8 +99,9 @@ void check_mpi_usable() {
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
   if (initialized == 0 || finalized != 0) {
-    throw Error(Code::state, initialized == 0 ? "MPI is not initialised; expected MPI_Init_thread before any stoker call"
-                                              : "MPI is finalized; no stoker call is possible any more");
+    throw Error(Code::state, initialized == 0
+                                 ? "MPI is not initialised; expected MPI_Init_thread before any stoker call"
+                                 : "MPI is finalized; no stoker call is possible any more");
   }
 }
 
@@ -204,19 +206,32 @@ extern "C" {
 
 const char* stoker_error_string(int code) {
   switch (code) {
-  case STOKER_SUCCESS: return "success";
-  case STOKER_ERR_ARGUMENT: return "invalid argument";
-  case STOKER_ERR_REQUEST: return "not a live handle";
-  case STOKER_ERR_STATE: return "not allowed in this state";
-  case STOKER_ERR_UNSUPPORTED: return "not supported";
-  case STOKER_ERR_MISMATCH: return "ranks disagree";
-  case STOKER_ERR_RESOURCE: return "resource exhausted";
-  case STOKER_ERR_SETTING: return "bad setting";
-  case STOKER_ERR_THREAD_LEVEL: return "MPI_THREAD_MULTIPLE is missing";
-  case STOKER_ERR_MPI: return "an MPI call failed";
-  case STOKER_ERR_ACCESS: return "memory of a rank cannot be reached";
-  case STOKER_ERR_PEER_LOST: return "a process is gone";
-  default: return "unknown error code";
+  case STOKER_SUCCESS:
+    return "success";
+  case STOKER_ERR_ARGUMENT:
+    return "invalid argument";
+  case STOKER_ERR_REQUEST:
+    return "not a live handle";
+  case STOKER_ERR_STATE:
+    return "not allowed in this state";
+  case STOKER_ERR_UNSUPPORTED:
+    return "not supported";
+  case STOKER_ERR_MISMATCH:
+    return "ranks disagree";
+  case STOKER_ERR_RESOURCE:
+    return "resource exhausted";
+  case STOKER_ERR_SETTING:
+    return "bad setting";
+  case STOKER_ERR_THREAD_LEVEL:
+    return "MPI_THREAD_MULTIPLE is missing";
+  case STOKER_ERR_MPI:
+    return "an MPI call failed";
+  case STOKER_ERR_ACCESS:
+    return "memory of a rank cannot be reached";
+  case STOKER_ERR_PEER_LOST:
+    return "a process is gone";
+  default:
+    return "unknown error code";
   }
 }
 
@@ -275,13 +290,15 @@ int stoker_dealloc(void* memory) {
 }
 
 int stoker_alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-                         MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, stoker_engine engine, stoker_request* request) {
-  return stoker_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, engine, request);
+                         MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, stoker_engine engine,
+                         stoker_request* request) {
+  return stoker_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, engine,
+                                request);
 }
 
 int stoker_alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-                           MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, stoker_engine engine,
-                           stoker_request* request) {
+                           MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                           stoker_engine engine, stoker_request* request) {
   return guarded([&] {
     check_comm(comm);
     const std::size_t ranks = size_of(comm);
@@ -300,8 +317,8 @@ int stoker_alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
 }
 
 int stoker_alltoallv_init(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
-                          void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
-                          MPI_Info info, stoker_engine engine, stoker_request* request) {
+                          void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype,
+                          MPI_Comm comm, MPI_Info info, stoker_engine engine, stoker_request* request) {
   return guarded([&] {
     check_comm(comm);
     const std::size_t ranks = size_of(comm);
@@ -317,13 +334,14 @@ int stoker_alltoallv_init(const void* sendbuf, const int sendcounts[], const int
   });
 }
 
-int stoker_alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype,
-                            void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype,
-                            MPI_Comm comm, MPI_Info info, stoker_engine engine, stoker_request* request) {
+int stoker_alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                            MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
+                            const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                            stoker_engine engine, stoker_request* request) {
   return guarded([&] {
     check_comm(comm);
-    init({stoker::algos::Collective::alltoallv, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,
-          comm, info},
+    init({stoker::algos::Collective::alltoallv, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+          recvtype, comm, info},
          engine, request);
   });
 }

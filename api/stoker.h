@@ -54,8 +54,8 @@ enum {
 };
 
 /** Opaque handles. A handle keeps its value from creation to release; it is checked at every use. */
-typedef struct stoker_engine_s *stoker_engine;
-typedef struct stoker_request_s *stoker_request;
+typedef struct stoker_engine_s* stoker_engine;
+typedef struct stoker_request_s* stoker_request;
 #define STOKER_ENGINE_NULL ((stoker_engine)0)
 #define STOKER_REQUEST_NULL ((stoker_request)0)
 
@@ -64,14 +64,14 @@ typedef struct stoker_request_s *stoker_request;
  * Precedence: settings passed here, then environment, then the TOML file named by STOKER_SETTINGS_FILE, then the default.
  */
 typedef struct stoker_setting {
-  const char *key;   /**< e.g. "executor" */
-  const char *value; /**< e.g. "inline" */
+  const char* key;   /**< e.g. "executor" */
+  const char* value; /**< e.g. "inline" */
 } stoker_setting;
 
 /** Short text for an error code. Static storage. */
-const char *stoker_error_string(int code);
+const char* stoker_error_string(int code);
 /** The message of this thread's last failed call. Valid until this thread's next stoker call; never NULL. */
-const char *stoker_error_message(void);
+const char* stoker_error_message(void);
 
 /**
  * Creates an engine. Collective over `comm`, an intracommunicator; MPI must be initialised. `settings` (may be NULL when
@@ -79,14 +79,14 @@ const char *stoker_error_message(void);
  * Without MPI_THREAD_MULTIPLE the engine runs requests inline and says so in one line, or fails with
  * STOKER_ERR_THREAD_LEVEL where executor=engine was demanded.
  */
-int stoker_engine_create(MPI_Comm comm, const stoker_setting *settings, size_t count, stoker_engine *engine);
+int stoker_engine_create(MPI_Comm comm, const stoker_setting* settings, size_t count, stoker_engine* engine);
 
 /**
  * Destroys an engine and sets *engine to STOKER_ENGINE_NULL. Collective over the engine's communicator. Requests that are
  * still active are completed first. Requests and memory that outlive the engine may still be freed, in any order; any
  * other use of them answers STOKER_ERR_REQUEST. An engine that is left over is destroyed inside MPI_Finalize.
  */
-int stoker_engine_destroy(stoker_engine *engine);
+int stoker_engine_destroy(stoker_engine* engine);
 
 /**
  * pause: the helpers of this rank's domain stop working and cost nothing, until resume. Started requests still complete: a
@@ -100,8 +100,8 @@ int stoker_resume(stoker_engine engine);
  * `bytes` of it, aligned to a page, placed on this rank's NUMA node. Local. To be given back with stoker_dealloc before or after
  * the engine is destroyed. STOKER_ERR_RESOURCE when shared memory is exhausted.
  */
-int stoker_alloc(stoker_engine engine, size_t bytes, void **memory);
-int stoker_dealloc(void *memory);
+int stoker_alloc(stoker_engine engine, size_t bytes, void** memory);
+int stoker_dealloc(void* memory);
 
 /**
  * Persistent all-to-all, the semantics of MPI_Alltoall_init (MPI-4.1 section 6.13.5). Collective over `comm`, whose ranks
@@ -111,25 +111,25 @@ int stoker_dealloc(void *memory);
  * `info` (may be MPI_INFO_NULL) may hold "stoker_algorithm" and "stoker_executor".
  * STOKER_ERR_MISMATCH when what a rank sends is not what its peer expects.
  */
-int stoker_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+int stoker_alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
                          MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, stoker_engine engine,
-                         stoker_request *request);
-int stoker_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                         stoker_request* request);
+int stoker_alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                            MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                           stoker_engine engine, stoker_request *request);
+                           stoker_engine engine, stoker_request* request);
 
 /**
  * Persistent all-to-all with counts, the semantics of MPI_Alltoallv_init. The four arrays hold comm size entries; counts in
  * elements, displacements in extents of the datatype; they are copied. With MPI_IN_PLACE, sendcounts, sdispls and sendtype
  * are ignored and recvcounts describe both directions.
  */
-int stoker_alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
-                          void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype,
-                          MPI_Comm comm, MPI_Info info, stoker_engine engine, stoker_request *request);
-int stoker_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
-                            MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[],
+int stoker_alltoallv_init(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
+                          void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype,
+                          MPI_Comm comm, MPI_Info info, stoker_engine engine, stoker_request* request);
+int stoker_alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                            MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
                             const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                            stoker_engine engine, stoker_request *request);
+                            stoker_engine engine, stoker_request* request);
 
 /**
  * Starts an inactive request: local, no MPI call in the engine executor, no lock, no allocation. Requests may be started in
@@ -144,54 +144,54 @@ int stoker_startall(int count, const stoker_request requests[]);
  * testall: *flag is 1 when all are complete, else none is changed. testany: *index is the completed one, or
  * MPI_UNDEFINED; *flag is 1 with MPI_UNDEFINED when none is active.
  */
-int stoker_test(stoker_request request, int *flag);
-int stoker_testall(int count, const stoker_request requests[], int *flag);
-int stoker_testany(int count, const stoker_request requests[], int *index, int *flag);
+int stoker_test(stoker_request request, int* flag);
+int stoker_testall(int count, const stoker_request requests[], int* flag);
+int stoker_testany(int count, const stoker_request requests[], int* index, int* flag);
 
 /** Waits. The caller's time is used to make progress (assist) before it sleeps; MPI is kept progressing too. */
 int stoker_wait(stoker_request request);
 int stoker_waitall(int count, const stoker_request requests[]);
-int stoker_waitany(int count, const stoker_request requests[], int *index);
+int stoker_waitany(int count, const stoker_request requests[], int* index);
 
 /** Frees an inactive request and sets *request to STOKER_REQUEST_NULL. Local. STOKER_ERR_STATE when it is active. */
-int stoker_request_free(stoker_request *request);
+int stoker_request_free(stoker_request* request);
 
 /** What one request did since init. Times in seconds, sums over epochs. `size` is set by the caller to sizeof(it). */
 typedef struct stoker_statistics {
   size_t size;
-  uint64_t starts;          /**< epochs started */
-  double init_seconds;      /**< time in *_init */
-  double exchange_seconds;  /**< from Start to completion by whoever executed it */
-  double exposed_seconds;   /**< time the caller spent inside start, test and wait */
-  double hidden_seconds;    /**< exchange time that passed outside stoker calls: overlapped with computation */
-  uint64_t bytes_wire;      /**< bytes this rank sent to other nodes, per epoch */
-  uint64_t bytes_node;      /**< bytes this rank sent within its node, per epoch */
-  const char *algorithm;    /**< registry name; static storage */
-  const char *executor;     /**< "engine" or "inline"; static storage */
-  const char *send_access;  /**< how others reach the send buffer: "own", "mapped", "cma" or "staged"; static storage */
-  const char *recv_access;  /**< the same for the receive buffer */
+  uint64_t starts;         /**< epochs started */
+  double init_seconds;     /**< time in *_init */
+  double exchange_seconds; /**< from Start to completion by whoever executed it */
+  double exposed_seconds;  /**< time the caller spent inside start, test and wait */
+  double hidden_seconds;   /**< exchange time that passed outside stoker calls: overlapped with computation */
+  uint64_t bytes_wire;     /**< bytes this rank sent to other nodes, per epoch */
+  uint64_t bytes_node;     /**< bytes this rank sent within its node, per epoch */
+  const char* algorithm;   /**< registry name; static storage */
+  const char* executor;    /**< "engine" or "inline"; static storage */
+  const char* send_access; /**< how others reach the send buffer: "own", "mapped", "cma" or "staged"; static storage */
+  const char* recv_access; /**< the same for the receive buffer */
 } stoker_statistics;
-int stoker_request_statistics(stoker_request request, stoker_statistics *statistics);
+int stoker_request_statistics(stoker_request request, stoker_statistics* statistics);
 
 /** A facts sheet of the engine as seen from this rank. `size` is set by the caller. */
 typedef struct stoker_engine_facts {
   size_t size;
-  int ranks, nodes, domains;      /**< of the engine's communicator */
-  int node, domain;               /**< of this rank */
-  int carrier;                    /**< rank whose process hosts this domain's helper */
-  int helpers;                    /**< 1 when this rank's domain has a running helper, else 0 */
-  int helper_core;                /**< OS index of the core that the helper is bound to, read back; -1 when unbound */
-  int helper_reserved;            /**< 1 when no rank of this job is bound to that core */
-  double helper_cpu_seconds;      /**< CPU time that the helper has used so far, when this rank is the carrier; else 0 */
+  int ranks, nodes, domains; /**< of the engine's communicator */
+  int node, domain;          /**< of this rank */
+  int carrier;               /**< rank whose process hosts this domain's helper */
+  int helpers;               /**< 1 when this rank's domain has a running helper, else 0 */
+  int helper_core;           /**< OS index of the core that the helper is bound to, read back; -1 when unbound */
+  int helper_reserved;       /**< 1 when no rank of this job is bound to that core */
+  double helper_cpu_seconds; /**< CPU time that the helper has used so far, when this rank is the carrier; else 0 */
 } stoker_engine_facts;
-int stoker_engine_get_facts(stoker_engine engine, stoker_engine_facts *facts);
+int stoker_engine_get_facts(stoker_engine engine, stoker_engine_facts* facts);
 
 /**
  * Marks a region of the caller's time ("fft", "compute") in the engine's trace (setting trace=FILE: Chrome trace JSON of
  * all ranks and helpers, written by rank 0 when the engine is destroyed). `name` must have static storage. Cheap, and a no-op
  * without a trace.
  */
-int stoker_trace_begin(stoker_engine engine, const char *name);
+int stoker_trace_begin(stoker_engine engine, const char* name);
 int stoker_trace_end(stoker_engine engine);
 
 #ifdef __cplusplus

@@ -299,7 +299,8 @@ private:
                                            std::to_string(displs.size()));
     }
     for (std::size_t i = 0; i < ranks; ++i) {
-      if (counts[i] > 0 && (displs[i] < 0 || static_cast<std::size_t>(displs[i]) + static_cast<std::size_t>(counts[i]) > elements)) {
+      if (counts[i] > 0 &&
+          (displs[i] < 0 || static_cast<std::size_t>(displs[i]) + static_cast<std::size_t>(counts[i]) > elements)) {
         throw Error(STOKER_ERR_ARGUMENT, std::string(name) + ": block " + std::to_string(i) + " reaches beyond the " +
                                              std::to_string(elements) + " elements of the span");
       }

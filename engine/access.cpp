@@ -65,7 +65,8 @@ public:
     }
     pid_ = pid;
     local_[count_] = {here, bytes};
-    remote_[count_] = {reinterpret_cast<void*>(there), bytes}; // NOLINT(performance-no-int-to-ptr): another process's address
+    remote_[count_] = {reinterpret_cast<void*>(there),
+                       bytes}; // NOLINT(performance-no-int-to-ptr): another process's address
     ++count_;
     return 0;
   }

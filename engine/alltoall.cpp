@@ -69,7 +69,8 @@ void check_blocks_apart(const UserBuffer& buffer, const char* displs_name) {
 
 void check_address(const UserBuffer& buffer, const char* name) {
   if (buffer.address() == nullptr && buffer.bytes() > 0) {
-    throw Error(Code::argument, std::string(name) + " is null; expected room for " + std::to_string(buffer.bytes()) + " bytes");
+    throw Error(Code::argument,
+                std::string(name) + " is null; expected room for " + std::to_string(buffer.bytes()) + " bytes");
   }
 }
 
@@ -140,8 +141,9 @@ struct Readers {
 
 Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& readers, const char* name) {
   const NodeMemory& memory = *engine.memory();
-  const bool in_arena = buffer.bytes() > 0 && engine.memory()->arena().contains(buffer.address() + buffer.lower(),
-                                                       static_cast<std::uint64_t>(buffer.upper() - buffer.lower()));
+  const bool in_arena = buffer.bytes() > 0 &&
+                        engine.memory()->arena().contains(buffer.address() + buffer.lower(),
+                                                          static_cast<std::uint64_t>(buffer.upper() - buffer.lower()));
   if (buffer.bytes() > 0 && !buffer.type().contiguous()) {
     return Path::staged; // it has to be packed anyway
   }
@@ -188,7 +190,8 @@ void check_sizes(const CommContext& context, const Sizes& announced, const UserB
   }
 }
 
-algos::BlockSizes known_sizes(const CommContext& context, algos::Knowledge knowledge, const Sizes& row, const Sizes& column) {
+algos::BlockSizes known_sizes(const CommContext& context, algos::Knowledge knowledge, const Sizes& row,
+                              const Sizes& column) {
   auto sizes = algos::BlockSizes::table(context.ranks());
   if (knowledge == algos::Knowledge::own) {
     sizes.set_row(context.rank(), row);
@@ -220,7 +223,8 @@ Sizes program_offsets(const UserBuffer& buffer, bool staged) {
   Sizes offsets(buffer.blocks().size());
   for (std::size_t r = 0; r < offsets.size(); ++r) {
     // Relative to the lowest byte in use: displacements may be negative, offsets may not.
-    offsets[r] = buffer.block_bytes(r) == 0 ? 0 : static_cast<std::uint64_t>(buffer.blocks()[r].displacement - buffer.lower());
+    offsets[r] =
+        buffer.block_bytes(r) == 0 ? 0 : static_cast<std::uint64_t>(buffer.blocks()[r].displacement - buffer.lower());
   }
   return offsets;
 }
@@ -248,7 +252,8 @@ Neighbourhood neighbourhood(const Engine& engine, const CommContext& context, Ex
   Neighbourhood hood;
   hood.rank = context.rank();
   for (const int rank : context.engine_ranks()) {
-    hood.arena_of.push_back(engine.layout().same_node(rank, engine.rank()) ? static_cast<int>(engine.arena_of(rank)) : -1);
+    hood.arena_of.push_back(engine.layout().same_node(rank, engine.rank()) ? static_cast<int>(engine.arena_of(rank))
+                                                                           : -1);
   }
   hood.endpoint = executor == Executor::engine ? engine.carrier() : engine.rank();
   hood.endpoint_arena = engine.arena_of(hood.endpoint);
@@ -280,7 +285,8 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, co
   agree(comm, by_rank(attempt([&] {
           plan.in_place = arguments.sendbuf == MPI_IN_PLACE;
           Datatype recvtype(arguments.recvtype, "recvtype");
-          auto recv_blocks = blocks_of(context.ranks(), arguments.recvcounts, arguments.rdispls, recvtype, "recvcounts", "rdispls");
+          auto recv_blocks =
+              blocks_of(context.ranks(), arguments.recvcounts, arguments.rdispls, recvtype, "recvcounts", "rdispls");
           plan.recv = UserBuffer(arguments.recvbuf, std::move(recvtype), std::move(recv_blocks));
           check_address(plan.recv, "recvbuf");
           check_blocks_apart(plan.recv, "rdispls");
@@ -289,8 +295,10 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, co
           }
           if (!plan.in_place) {
             Datatype sendtype(arguments.sendtype, "sendtype");
-            auto send_blocks = blocks_of(context.ranks(), arguments.sendcounts, arguments.sdispls, sendtype, "sendcounts", "sdispls");
-            plan.send = UserBuffer(const_cast<void*>(arguments.sendbuf), std::move(sendtype), std::move(send_blocks)); // only read
+            auto send_blocks =
+                blocks_of(context.ranks(), arguments.sendcounts, arguments.sdispls, sendtype, "sendcounts", "sdispls");
+            plan.send = UserBuffer(const_cast<void*>(arguments.sendbuf), std::move(sendtype),
+                                   std::move(send_blocks)); // only read
             check_address(plan.send, "sendbuf");
             check_buffers_apart(plan.send, plan.recv);
           }
@@ -301,7 +309,8 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, co
           std::uint64_t longest_in_node = 0;
           for (std::size_t r = 0; r < ranks; ++r) {
             row[r] = plan.in_place ? plan.recv.block_bytes(r) : plan.send.block_bytes(r);
-            if (static_cast<int>(r) != context.rank() && context.layout().same_node(static_cast<int>(r), context.rank())) {
+            if (static_cast<int>(r) != context.rank() &&
+                context.layout().same_node(static_cast<int>(r), context.rank())) {
               longest_in_node = std::max(longest_in_node, row[r]);
             }
           }
@@ -326,12 +335,15 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, co
   check_mpi(MPI_Bcast(&first, sizeof first, MPI_BYTE, 0, comm), "MPI_Bcast");
   agree(comm, by_rank(attempt([&] {
           if (mine.in_place != first.in_place) {
-            throw Error(Code::mismatch, std::string("sendbuf is ") + (plan.in_place ? "MPI_IN_PLACE here, but not" : "a buffer here, but MPI_IN_PLACE") +
-                                            " on rank 0; expected the same on all ranks");
+            throw Error(Code::mismatch,
+                        std::string("sendbuf is ") +
+                            (plan.in_place ? "MPI_IN_PLACE here, but not" : "a buffer here, but MPI_IN_PLACE") +
+                            " on rank 0; expected the same on all ranks");
           }
           if (mine.algorithm != first.algorithm) {
             const auto name = [](int index) {
-              return index < 0 ? std::string("auto") : std::string(algos::registry()[static_cast<std::size_t>(index)].name);
+              return index < 0 ? std::string("auto")
+                               : std::string(algos::registry()[static_cast<std::size_t>(index)].name);
             };
             throw Error(Code::mismatch, "info key stoker_algorithm is " + name(mine.algorithm) + " here and " +
                                             name(first.algorithm) + " on rank 0; expected the same on all ranks");
@@ -385,7 +397,8 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, co
   try {
     agree(comm, failure);
     // 4. Tell the peers where things are. What place() wrote happens before MPI delivers this.
-    check_mpi(MPI_Alltoall(pairs.data(), sizeof(PairInfo), MPI_BYTE, peers.data(), sizeof(PairInfo), MPI_BYTE, comm), "MPI_Alltoall");
+    check_mpi(MPI_Alltoall(pairs.data(), sizeof(PairInfo), MPI_BYTE, peers.data(), sizeof(PairInfo), MPI_BYTE, comm),
+              "MPI_Alltoall");
     Block& block = *reinterpret_cast<Block*>(memory.base(memory.self()) + plan.block);
     agree(comm, attempt([&] { link(block, memory, hood, pairs, peers); }));
   } catch (...) {

@@ -29,6 +29,7 @@ struct AlltoallArguments {
 };
 
 // Collective over arguments.comm. Throws Error on every rank.
-[[nodiscard]] std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, const AlltoallArguments& arguments);
+[[nodiscard]] std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine,
+                                                     const AlltoallArguments& arguments);
 
 } // namespace stoker::engine

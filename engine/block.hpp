@@ -62,33 +62,33 @@ enum class Op : std::uint8_t {
 
 struct LoweredStep {
   Op op = Op::copy;
-  bool eager = false;              // node: the payload travels in the channel's slot
-  std::int32_t peer = -1;          // rank in the request's communicator
+  bool eager = false;     // node: the payload travels in the channel's slot
+  std::int32_t peer = -1; // rank in the request's communicator
   algos::Range source;
   algos::Range target;
   algos::Range successors;
   std::uint32_t predecessors = 0;
-  std::uint32_t next = 0;          // 1 + the next step of the same direction with the same peer; 0: last
+  std::uint32_t next = 0; // 1 + the next step of the same direction with the same peer; 0: last
   std::uint64_t bytes = 0;
   // node: where the two words of the channel are. The slots of even and odd epochs lie slot_bytes apart.
-  SharedRef ready;                 // in the receiver's block: word, then the payload if eager
-  SharedRef taken;                 // in the sender's block
-  std::uint64_t slot_bytes = 0;    // 0: not eager, one word for all epochs
-  SharedRef peer_block;            // recv: whose buffers to read
-  algos::Range peer_source;        // recv: the sender's slices, in its block
+  SharedRef ready;              // in the receiver's block: word, then the payload if eager
+  SharedRef taken;              // in the sender's block
+  std::uint64_t slot_bytes = 0; // 0: not eager, one word for all epochs
+  SharedRef peer_block;         // recv: whose buffers to read
+  algos::Range peer_source;     // recv: the sender's slices, in its block
   // wire
-  std::int32_t endpoint = -1;      // rank in the engine's network communicator
+  std::int32_t endpoint = -1; // rank in the engine's network communicator
   std::int32_t tag = -1;
-  std::uint64_t bounce = 0;        // offset in the rank's arena; 0: MPI reads or writes the buffer itself
+  std::uint64_t bounce = 0; // offset in the rank's arena; 0: MPI reads or writes the buffer itself
 };
 
 // Work lists of the running epoch. A step is in at most one of the lists.
 struct EpochState {
   std::uint32_t steps_left = 0;
-  std::uint32_t ready_count = 0;     // steps to run here, in any process
-  std::uint32_t waiting_count = 0;   // node steps whose channel was not ready when last looked at
-  std::uint32_t wire_count = 0;      // wire steps to be posted by the process that owns the endpoint
-  std::uint32_t in_flight = 0;       // wire steps posted
+  std::uint32_t ready_count = 0;   // steps to run here, in any process
+  std::uint32_t waiting_count = 0; // node steps whose channel was not ready when last looked at
+  std::uint32_t wire_count = 0;    // wire steps to be posted by the process that owns the endpoint
+  std::uint32_t in_flight = 0;     // wire steps posted
 };
 
 struct Block {
@@ -96,38 +96,38 @@ struct Block {
 
   // Written at init, constant afterwards.
   std::uint64_t magic = magic_value;
-  std::uint64_t id = 0;          // unique per rank, so that a reused offset is not mistaken for the old request
+  std::uint64_t id = 0; // unique per rank, so that a reused offset is not mistaken for the old request
   std::uint64_t bytes = 0;
-  std::int32_t rank = 0;         // in the request's communicator
+  std::int32_t rank = 0; // in the request's communicator
   std::int32_t ranks = 0;
-  std::uint32_t arena = 0;       // of the rank itself
+  std::uint32_t arena = 0; // of the rank itself
   std::uint32_t steps = 0;
   std::uint32_t has_wire = 0;
   std::uint32_t has_dependencies = 0;
-  std::uint32_t timed = 0;       // whether completed_at is wanted
-  std::uint32_t exclusive = 0;   // inline: only the rank executes it, so ownership and wake-ups are left out
-  BufferDescriptor buffers[3];   // indexed by algos::Buffer
+  std::uint32_t timed = 0;     // whether completed_at is wanted
+  std::uint32_t exclusive = 0; // inline: only the rank executes it, so ownership and wake-ups are left out
+  BufferDescriptor buffers[3]; // indexed by algos::Buffer
   // Offsets from the block's begin.
-  std::uint64_t steps_at = 0;       // LoweredStep[steps]
-  std::uint64_t slices_at = 0;      // algos::Slice[]
-  std::uint64_t successors_at = 0;  // algos::StepId[]
-  std::uint64_t first_send_at = 0;  // uint32[ranks]: 1 + first send step to that rank; 0: none
-  std::uint64_t first_recv_at = 0;  // uint32[ranks]
-  std::uint64_t roots_at = 0;       // uint32[]: steps without predecessors, node and copy steps first
+  std::uint64_t steps_at = 0;      // LoweredStep[steps]
+  std::uint64_t slices_at = 0;     // algos::Slice[]
+  std::uint64_t successors_at = 0; // algos::StepId[]
+  std::uint64_t first_send_at = 0; // uint32[ranks]: 1 + first send step to that rank; 0: none
+  std::uint64_t first_recv_at = 0; // uint32[ranks]
+  std::uint64_t roots_at = 0;      // uint32[]: steps without predecessors, node and copy steps first
   std::uint32_t local_roots = 0;
   std::uint32_t wire_roots = 0;
-  std::uint64_t remaining_at = 0;   // uint32[steps]
-  std::uint64_t ready_at = 0;       // uint32[steps]: stack
-  std::uint64_t waiting_at = 0;     // uint32[steps]
-  std::uint64_t wire_at = 0;        // uint32[steps]
-  std::uint64_t posted_at = 0;      // uint8[steps]: 1 while a wire step is in flight
-  std::uint64_t taken_at = 0;       // TakenWord[]: one per message sent within the node
+  std::uint64_t remaining_at = 0; // uint32[steps]
+  std::uint64_t ready_at = 0;     // uint32[steps]: stack
+  std::uint64_t waiting_at = 0;   // uint32[steps]
+  std::uint64_t wire_at = 0;      // uint32[steps]
+  std::uint64_t posted_at = 0;    // uint8[steps]: 1 while a wire step is in flight
+  std::uint64_t taken_at = 0;     // TakenWord[]: one per message sent within the node
   std::uint32_t taken_count = 0;
 
   alignas(cache_line) std::atomic<std::uint64_t> started{0};
   alignas(cache_line) CompletionWord completed;
-  std::atomic<std::int32_t> error{0};      // first error of the epoch; ordered by `completed`
-  std::uint64_t completed_at = 0;          // ns, CLOCK_MONOTONIC
+  std::atomic<std::int32_t> error{0}; // first error of the epoch; ordered by `completed`
+  std::uint64_t completed_at = 0;     // ns, CLOCK_MONOTONIC
   char error_text[256] = {};
   alignas(cache_line) std::atomic<std::uint64_t> retired{0};
   alignas(cache_line) Ownership ownership;

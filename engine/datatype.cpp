@@ -13,10 +13,12 @@ namespace {
 // MPI_Pack and MPI_Unpack count in int: larger blocks go in parts, each part's packed bytes being an int too.
 template <class Call>
 void in_parts(const Datatype& type, const UserBlock& block, Call call) {
-  const std::int64_t most = type.size() == 0 ? INT_MAX : std::max<std::int64_t>(1, INT_MAX / static_cast<std::int64_t>(type.size()));
+  const std::int64_t most =
+      type.size() == 0 ? INT_MAX : std::max<std::int64_t>(1, INT_MAX / static_cast<std::int64_t>(type.size()));
   for (std::int64_t done = 0; done < block.count; done += most) {
     const auto count = static_cast<int>(std::min(most, block.count - done));
-    call(block.displacement + (done * type.extent()), count, static_cast<int>(static_cast<std::uint64_t>(count) * type.size()));
+    call(block.displacement + (done * type.extent()), count,
+         static_cast<int>(static_cast<std::uint64_t>(count) * type.size()));
   }
 }
 
@@ -72,7 +74,8 @@ UserBuffer::UserBuffer(void* address, Datatype type, std::vector<UserBlock> bloc
     // A negative extent puts later elements before earlier ones.
     const std::int64_t last = (block.count - 1) * type_.extent();
     const std::int64_t low = block.displacement + type_.true_lower() + std::min<std::int64_t>(0, last);
-    const std::int64_t high = block.displacement + type_.true_lower() + std::max<std::int64_t>(0, last) + type_.true_extent();
+    const std::int64_t high =
+        block.displacement + type_.true_lower() + std::max<std::int64_t>(0, last) + type_.true_extent();
     lower_ = first ? low : std::min(lower_, low);
     upper_ = first ? high : std::max(upper_, high);
     first = false;
@@ -119,7 +122,8 @@ void UserBuffer::unpack(const std::byte* staging, MPI_Comm comm) const {
     }
     in_parts(type_, blocks_[r], [&](std::int64_t displacement, int count, int bytes) {
       int position = 0;
-      check_mpi(MPI_Unpack(staging, bytes, &position, address_ + displacement, count, type_.handle(), comm), "MPI_Unpack");
+      check_mpi(MPI_Unpack(staging, bytes, &position, address_ + displacement, count, type_.handle(), comm),
+                "MPI_Unpack");
       staging += bytes;
     });
   }

@@ -62,7 +62,8 @@ void register_engine(Engine& engine) {
   if (!engines.watching_finalize) {
     // MPI-4.1 section 11.2.4: attributes of MPI_COMM_SELF go first in MPI_Finalize, while MPI still works.
     int keyval = MPI_KEYVAL_INVALID;
-    check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, destroy_left_over, &keyval, nullptr), "MPI_Comm_create_keyval");
+    check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, destroy_left_over, &keyval, nullptr),
+              "MPI_Comm_create_keyval");
     check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr), "MPI_Comm_set_attr");
     engines.watching_finalize = true;
   }
@@ -75,7 +76,8 @@ std::uint64_t physical_memory() {
 std::shared_ptr<spdlog::logger> make_log(LogLevel level) {
   auto log = std::make_shared<spdlog::logger>("stoker", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   log->set_pattern("[%n] %l: %v");
-  static constexpr std::array levels{spdlog::level::err, spdlog::level::warn, spdlog::level::info, spdlog::level::debug};
+  static constexpr std::array levels{spdlog::level::err, spdlog::level::warn, spdlog::level::info,
+                                     spdlog::level::debug};
   log->set_level(levels[static_cast<std::size_t>(level)]);
   return log;
 }
@@ -105,8 +107,8 @@ void check_equal_settings(MPI_Comm comm, const std::vector<EffectiveSetting>& mi
             std::string value;
             std::getline(lines, value);
             if (value != setting.value) {
-              throw Error(Code::mismatch, "rank " + std::to_string(rank) + ": setting " + std::string(setting.key) + " is " +
-                                              setting.value + " here and " + value +
+              throw Error(Code::mismatch, "rank " + std::to_string(rank) + ": setting " + std::string(setting.key) +
+                                              " is " + setting.value + " here and " + value +
                                               " on rank 0; expected equal settings on all ranks");
             }
           }
@@ -134,7 +136,9 @@ int forget_context(MPI_Comm comm, int /*keyval*/, void* value, void* extra) {
 Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
   control_ = duplicate(comm);
   MPI_Comm_rank(control_, &rank_);
-  const auto by_rank = [this](const Error& e) { return Error(e.code(), "rank " + std::to_string(rank_) + ": " + e.what()); };
+  const auto by_rank = [this](const Error& e) {
+    return Error(e.code(), "rank " + std::to_string(rank_) + ": " + e.what());
+  };
   std::optional<Error> failure = attempt([&] {
     settings_ = load_settings(settings);
     effective_settings_ = engine::effective_settings(settings);
@@ -154,8 +158,10 @@ Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
   check_mpi(MPI_Allreduce(&provided, &lowest, 1, MPI_INT, MPI_MIN, control_), "MPI_Allreduce");
   has_helpers_ = settings_.executor != ExecutorChoice::inline_ && lowest >= MPI_THREAD_MULTIPLE;
   if (lowest < MPI_THREAD_MULTIPLE && settings_.executor == ExecutorChoice::engine) {
-    throw Error(Code::thread_level, "rank " + std::to_string(rank_) + ": executor=engine needs MPI_THREAD_MULTIPLE on all "
-                                    "ranks, but MPI provides less; initialise MPI with MPI_Init_thread, or use executor=auto");
+    throw Error(Code::thread_level,
+                "rank " + std::to_string(rank_) +
+                    ": executor=engine needs MPI_THREAD_MULTIPLE on all "
+                    "ranks, but MPI provides less; initialise MPI with MPI_Init_thread, or use executor=auto");
   }
   if (lowest < MPI_THREAD_MULTIPLE && settings_.executor == ExecutorChoice::automatic && rank_ == 0) {
     log_->warn("MPI does not provide MPI_THREAD_MULTIPLE: no helpers, requests are executed inline");
@@ -165,12 +171,12 @@ Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
   failure = attempt([&] { machine_ = std::make_unique<topology::Machine>(settings_.machine); });
   agree(control_, failure ? std::optional(Error(Code::setting, by_rank(*failure).what())) : std::nullopt);
   try {
-    discovery_.emplace(topology::discover(control_, *machine_,
-                                          {.machine = settings_.machine,
-                                           .ranks_per_node = settings_.ranks_per_node,
-                                           .domains = settings_.domains == DomainChoice::node ? topology::DomainKind::node
-                                                                                              : topology::DomainKind::numa,
-                                           .threads_per_domain = settings_.threads_per_domain}));
+    discovery_.emplace(topology::discover(
+        control_, *machine_,
+        {.machine = settings_.machine,
+         .ranks_per_node = settings_.ranks_per_node,
+         .domains = settings_.domains == DomainChoice::node ? topology::DomainKind::node : topology::DomainKind::numa,
+         .threads_per_domain = settings_.threads_per_domain}));
   } catch (const topology::TopologyError& error) {
     throw Error(Code::setting, error.what());
   }
@@ -205,7 +211,8 @@ Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
     mine = {.running = 1, .core = cpus.size() == 1 ? cpus.first().value : -1, .reserved = helper_reserved_ ? 1 : 0};
   }
   helper_facts_.resize(static_cast<std::size_t>(layout().ranks()));
-  check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, helper_facts_.data(), sizeof mine, MPI_BYTE, control_), "MPI_Allgather");
+  check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, helper_facts_.data(), sizeof mine, MPI_BYTE, control_),
+            "MPI_Allgather");
   register_engine(*this);
 }
 
@@ -220,13 +227,15 @@ void Engine::create_node(const OwnedComm& node) {
       numa = os ? os->value : -1;
     }
   }
-  memory_ = std::make_shared<NodeMemory>(node, settings_.arena_bytes != 0 ? settings_.arena_bytes : physical_memory(), numa);
+  memory_ =
+      std::make_shared<NodeMemory>(node, settings_.arena_bytes != 0 ? settings_.arena_bytes : physical_memory(), numa);
   if (!memory_->attach_works() && settings_.access == AccessChoice::cma) {
     const auto& errors = memory_->attach_errors();
     const auto refused = std::ranges::find_if(errors, [](int e) { return e != 0; });
-    throw Error(Code::access, "rank " + std::to_string(rank_) + ": access=cma, but cross-memory attach is refused" +
-                                  (refused != errors.end() ? std::string(": ") + std::strerror(*refused) : " on this node") +
-                                  "; expected permission to trace the ranks of the node (see stoker doctor), or access=auto");
+    throw Error(Code::access,
+                "rank " + std::to_string(rank_) + ": access=cma, but cross-memory attach is refused" +
+                    (refused != errors.end() ? std::string(": ") + std::strerror(*refused) : " on this node") +
+                    "; expected permission to trace the ranks of the node (see stoker doctor), or access=auto");
   }
 }
 
@@ -262,7 +271,8 @@ void Engine::start_helper() {
     if (settings_.best_effort || settings_.reserve == "auto" || settings_.reserve == "none") {
       log_->info("rank {}: helper not bound as wished: {}", rank_, problem);
     } else {
-      throw Error(Code::resource, "reserve=" + settings_.reserve + ": " + problem + "; set best_effort=1 to go on without");
+      throw Error(Code::resource,
+                  "reserve=" + settings_.reserve + ": " + problem + "; set best_effort=1 to go on without");
     }
   }
   log_->info("rank {}: helper of domain {}: {}", rank_, layout().domain_of(rank_), helper_explanation_);

@@ -48,8 +48,8 @@ private:
 
 // What every rank knows of every rank's helper.
 struct HelperFacts {
-  int running = 0;  // this rank hosts one
-  int core = -1;    // OS index, read back; -1: not bound to a single core
+  int running = 0; // this rank hosts one
+  int core = -1;   // OS index, read back; -1: not bound to a single core
   int reserved = 0;
 };
 

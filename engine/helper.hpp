@@ -69,7 +69,7 @@ private:
   std::vector<std::uint32_t> members_;
   HelperOptions options_;
   TraceLane* trace_;
-  RankRoot& root_; // of the carrier
+  RankRoot& root_;   // of the carrier
   std::mutex mutex_; // guards progress_ and tasks_
   Progress progress_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::unique_ptr<Task>> tasks_; // by arena and offset

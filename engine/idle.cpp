@@ -12,7 +12,7 @@ namespace stoker::engine {
 namespace {
 
 // Shortest nap worth a system call, and the first one.
-constexpr std::uint64_t first_nap_ns = 5'000;
+constexpr std::uint64_t first_nap_ns = 20'000;
 // What the kernel takes as the shortest slice.
 constexpr std::uint64_t short_slice_ns = 100'000;
 
@@ -68,7 +68,7 @@ Action IdlePolicy::next(bool progressed, std::uint64_t now_ns, std::uint64_t age
   if (quiet_ns < limits_.yield_ns || limits_.nap_max_ns == 0) {
     return {Action::Kind::yield, 0};
   }
-  return {Action::Kind::nap, std::clamp(age_ns / 16, limits_.nap_min_ns, limits_.nap_max_ns)};
+  return {Action::Kind::nap, std::clamp(age_ns / 4, limits_.nap_min_ns, limits_.nap_max_ns)};
 }
 
 bool set_short_slice() {

@@ -13,12 +13,13 @@ namespace stoker::engine {
 
 // Durations since the last progress at which the next stage begins, and the lengths of naps.
 struct IdleLimits {
-  std::uint64_t poll_ns = 0;    // until then: poll again at once
-  std::uint64_t pause_ns = 0;   // until then: relax the core between polls
-  std::uint64_t yield_ns = 0;   // until then: let others run; equal to pause_ns: never
-  // Then naps of a sixteenth of the time that the youngest active epoch has been running, within these bounds: the end of
-  // an exchange is noticed late by a few percent of its length at most, and a long one is not polled more often than it
-  // can move. Sockets hold what arrives meanwhile.
+  std::uint64_t poll_ns = 0;  // until then: poll again at once
+  std::uint64_t pause_ns = 0; // until then: relax the core between polls
+  std::uint64_t yield_ns = 0; // until then: let others run; equal to pause_ns: never
+  // Then naps of a quarter of the time that the youngest active epoch has been running, within these bounds. Each nap's
+  // end costs the computing rank about 10 us of its core, so a fixed short nap takes a large part of a long exchange;
+  // sockets hold what arrives meanwhile, and the end of an exchange is noticed late by an eighth of its length at worst on
+  // average.
   std::uint64_t nap_min_ns = 0;
   std::uint64_t nap_max_ns = 0;
 

@@ -46,19 +46,23 @@ bool needs_bounce(const algos::Program& program, const algos::Step& step, const 
   if (!is_contiguous(slices)) {
     return true;
   }
-  return !endpoint_is_self && !slices.empty() &&
-         buffers[static_cast<std::size_t>(slices[0].buffer)].path == Path::cma;
+  return !endpoint_is_self && !slices.empty() && buffers[static_cast<std::size_t>(slices[0].buffer)].path == Path::cma;
 }
 
 // Steps that are ready at Start, the ones to run first last, since the ready list is a stack: messages go out before
 // anything is copied or waited for. Then the wire steps, receives first.
 int root_order(Op op) {
   switch (op) {
-  case Op::recv_node: return 0;
-  case Op::copy: return 1;
-  case Op::send_node: return 2;
-  case Op::recv_wire: return 3;
-  case Op::send_wire: return 4;
+  case Op::recv_node:
+    return 0;
+  case Op::copy:
+    return 1;
+  case Op::send_node:
+    return 2;
+  case Op::recv_wire:
+    return 3;
+  case Op::send_wire:
+    return 4;
   }
   return 0;
 }
@@ -121,7 +125,8 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Nei
   shape.successors_at = room.take(program.successors.size() * sizeof(algos::StepId));
   shape.first_send_at = room.take(ranks * sizeof(std::uint32_t));
   shape.first_recv_at = room.take(ranks * sizeof(std::uint32_t));
-  for (std::uint64_t* list : {&shape.roots_at, &shape.remaining_at, &shape.ready_at, &shape.waiting_at, &shape.wire_at}) {
+  for (std::uint64_t* list :
+       {&shape.roots_at, &shape.remaining_at, &shape.ready_at, &shape.waiting_at, &shape.wire_at}) {
     *list = room.take(steps * sizeof(std::uint32_t));
   }
   shape.posted_at = room.take(steps);
@@ -170,8 +175,9 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Nei
     const std::uint32_t first = next_tag.fetch_add(static_cast<std::uint32_t>(messages), std::memory_order_relaxed);
     if (first > static_cast<std::uint32_t>(hood.highest_tag) - static_cast<std::uint32_t>(messages)) {
       memory.arena().deallocate(offset);
-      throw Error(Code::resource, "rank " + std::to_string(program.rank) + ": MPI's " + std::to_string(hood.highest_tag) +
-                                      " message tags are used up by the requests initialised so far; create a new engine");
+      throw Error(Code::resource,
+                  "rank " + std::to_string(program.rank) + ": MPI's " + std::to_string(hood.highest_tag) +
+                      " message tags are used up by the requests initialised so far; create a new engine");
     }
     auto tag = static_cast<int>(first);
     for (std::size_t r = 0; r < ranks; ++r) {

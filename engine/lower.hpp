@@ -34,11 +34,11 @@ struct PlacementOptions {
 
 // What a rank tells each other rank of the communicator about the messages between them.
 struct PairInfo {
-  std::uint64_t block = 0;        // offset in the sender of this info's arena
-  std::uint64_t send_digest = 0;  // of the sizes of the messages that it will send to the receiver of this info
-  std::uint64_t recv_digest = 0;  // of those that it expects from there
+  std::uint64_t block = 0;       // offset in the sender of this info's arena
+  std::uint64_t send_digest = 0; // of the sizes of the messages that it will send to the receiver of this info
+  std::uint64_t recv_digest = 0; // of those that it expects from there
   std::int32_t endpoint = 0;
-  std::int32_t first_tag = 0;     // of the messages from the receiver of this info to its sender
+  std::int32_t first_tag = 0; // of the messages from the receiver of this info to its sender
 };
 
 // Writes the block and returns its offset in the arena; fills `pairs`, one for each rank. Throws Error(resource) when the

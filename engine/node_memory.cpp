@@ -61,8 +61,7 @@ NodeMemory::NodeMemory(MPI_Comm node, std::uint64_t bytes, int numa) {
       } else {
         others_.push_back(MappedArena::attach(all[i].arena, layout_stamp));
         bases_.push_back(others_.back().base());
-        attach_errors_[i] =
-            probe_cross_memory_attach(all[i].arena.pid, all[i].probe_address, all[i].probe_value);
+        attach_errors_[i] = probe_cross_memory_attach(all[i].arena.pid, all[i].probe_address, all[i].probe_value);
       }
       roots_.push_back(reinterpret_cast<RankRoot*>(bases_[i] + all[i].root));
     }

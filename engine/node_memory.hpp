@@ -19,11 +19,11 @@ namespace stoker::engine {
 
 // First allocation of every arena.
 struct RankRoot {
-  SubmissionRing ring;               // this rank submits, its domain's helper drains
-  Doorbell completion;               // this rank sleeps on it in Wait
-  Doorbell helper;                   // the helper hosted by this rank sleeps on it; unused where there is none
-  alignas(cache_line) std::atomic<std::uint32_t> paused{0};  // of the helper hosted by this rank
-  std::atomic<std::uint32_t> waiting{0};                     // ranks of the domain that need the helper although paused
+  SubmissionRing ring; // this rank submits, its domain's helper drains
+  Doorbell completion; // this rank sleeps on it in Wait
+  Doorbell helper;     // the helper hosted by this rank sleeps on it; unused where there is none
+  alignas(cache_line) std::atomic<std::uint32_t> paused{0}; // of the helper hosted by this rank
+  std::atomic<std::uint32_t> waiting{0};                    // ranks of the domain that need the helper although paused
   alignas(cache_line) std::atomic<std::uint32_t> next_tag{1}; // of the endpoint that this process is
 };
 

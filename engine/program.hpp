@@ -16,7 +16,7 @@ namespace stoker::engine {
 // What this process needs to run one step.
 struct StepView {
   const LoweredStep* step = nullptr;
-  std::span<const algos::Slice> source;        // own slices; of the sender for recv_node
+  std::span<const algos::Slice> source; // own slices; of the sender for recv_node
   std::span<const algos::Slice> target;
   std::byte* ready = nullptr;                  // node: the channel's slots in the receiver's block
   std::atomic<std::uint64_t>* taken = nullptr; // node

@@ -26,8 +26,8 @@ struct WireEvent {
 struct Task {
   explicit Task(Block* block, const NodeMemory& memory) : program(block, memory), id(block->id) {}
   Program program;
-  std::uint64_t id;          // of the block when the task was made
-  std::uint64_t latest = 0;  // newest epoch adopted
+  std::uint64_t id;         // of the block when the task was made
+  std::uint64_t latest = 0; // newest epoch adopted
   bool listed = false;
   std::vector<WireEvent> events;
 };

@@ -38,7 +38,8 @@ bool is_gone(pid_t pid) {
   std::string line;
   std::getline(stat, line);
   const std::size_t name_end = line.rfind(')'); // the name may hold anything
-  return name_end != std::string::npos && name_end + 2 < line.size() && (line[name_end + 2] == 'Z' || line[name_end + 2] == 'X');
+  return name_end != std::string::npos && name_end + 2 < line.size() &&
+         (line[name_end + 2] == 'Z' || line[name_end + 2] == 'X');
 }
 
 } // namespace

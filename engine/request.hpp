@@ -49,9 +49,9 @@ public:
   ~Request();
 
   // All throw Error(request) once the engine is destroyed.
-  void start();  // Error(state) when active
-  bool test();   // true: complete, now inactive. Throws the epoch's error, once.
-  bool peek();   // like test, but leaves the request complete rather than inactive: for testall
+  void start(); // Error(state) when active
+  bool test();  // true: complete, now inactive. Throws the epoch's error, once.
+  bool peek();  // like test, but leaves the request complete rather than inactive: for testall
   void wait();
   // Waits until one of the active requests is complete and returns its index; -1 when none is active. Null entries count as
   // inactive.
@@ -70,13 +70,13 @@ private:
   void submit();
   void call_helper(); // if it would not come by itself: Start let it sleep, or it is paused
   [[nodiscard]] bool reached() const { return block_->completed.reached(epoch_); }
-  bool make_progress();      // one attempt with this thread's own means; returns whether anything moved
-  bool assist();             // node steps of this request
+  bool make_progress(); // one attempt with this thread's own means; returns whether anything moved
+  bool assist();        // node steps of this request
   // Until one of them is complete.
   static void wait_for_one(std::span<Request* const> active);
   void look_around(std::uint64_t waited_ns); // in a long wait: peers that are gone, ranks that have not started
   [[nodiscard]] std::string describe_stall() const;
-  void plead();              // the helper must work although it is paused
+  void plead(); // the helper must work although it is paused
   void finish();
   [[nodiscard]] std::uint64_t clock() const;
   void check_engine() const;
@@ -85,9 +85,9 @@ private:
   RequestPlan plan_;
   std::shared_ptr<NodeMemory> memory_;
   Block* block_;
-  Task task_;            // this process's view
-  Helper* helper_;       // in this process: this rank is the carrier
-  RankRoot* carrier_;    // root of the domain's carrier; null for the inline executor
+  Task task_;         // this process's view
+  Helper* helper_;    // in this process: this rank is the carrier
+  RankRoot* carrier_; // root of the domain's carrier; null for the inline executor
   State state_ = State::inactive;
   bool timed_;
   bool pleading_ = false;

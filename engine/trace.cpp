@@ -46,16 +46,24 @@ void Trace::write(MPI_Comm comm) const {
   MPI_Comm_rank(comm, &self);
   MPI_Comm_size(comm, &ranks);
   json events = json::array();
-  events.push_back({{"name", "process_name"}, {"ph", "M"}, {"pid", self}, {"args", {{"name", "rank " + std::to_string(self)}}}});
+  events.push_back(
+      {{"name", "process_name"}, {"ph", "M"}, {"pid", self}, {"args", {{"name", "rank " + std::to_string(self)}}}});
   for (const TraceLane* lane : {&rank, &helper, &requests}) {
     static constexpr const char* names[] = {"rank", "helper", "requests"};
     if (!lane->events().empty()) {
-      events.push_back({{"name", "thread_name"}, {"ph", "M"}, {"pid", self}, {"tid", lane->thread()},
+      events.push_back({{"name", "thread_name"},
+                        {"ph", "M"},
+                        {"pid", self},
+                        {"tid", lane->thread()},
                         {"args", {{"name", names[lane->thread()]}}}});
     }
     for (const TraceLane::Event& e : lane->events()) {
-      events.push_back({{"name", e.name}, {"ph", "X"}, {"pid", self}, {"tid", lane->thread()},
-                        {"ts", 1e-3 * static_cast<double>(e.begin)}, {"dur", 1e-3 * static_cast<double>(e.end - e.begin)}});
+      events.push_back({{"name", e.name},
+                        {"ph", "X"},
+                        {"pid", self},
+                        {"tid", lane->thread()},
+                        {"ts", 1e-3 * static_cast<double>(e.begin)},
+                        {"dur", 1e-3 * static_cast<double>(e.end - e.begin)}});
     }
   }
   const std::string text = events.dump();

@@ -50,9 +50,9 @@ TEST_F(IdleTest, StagesFollowTheTimeWithoutProgress) {
                   {t0 + 199, false, {Kind::pause, 0}},
                   {t0 + 200, false, {Kind::yield, 0}},
                   {t0 + 299, false, {Kind::yield, 0}},
-                  {t0 + 300, false, {Kind::nap, 10}, 100}, // never shorter than the least
-                  {t0 + 310, false, {Kind::nap, 20}, 320}, // a sixteenth of the age
-                  {t0 + 330, false, {Kind::nap, 35}, 560},
+                  {t0 + 300, false, {Kind::nap, 10}, 30}, // never shorter than the least
+                  {t0 + 310, false, {Kind::nap, 20}, 80}, // a quarter of the age
+                  {t0 + 330, false, {Kind::nap, 35}, 140},
                   {t0 + 365, false, {Kind::nap, 35}, 5600}, // never longer than the most
                   // Progress begins anew.
                   {t0 + 400, true, {Kind::poll, 0}, 5600},
@@ -76,14 +76,14 @@ TEST_F(IdleTest, ReservedCoreSpinsLongerThanASharedOne) {
                  {4'999, false, {Kind::poll, 0}},
                  {5'000, false, {Kind::pause, 0}},
                  {20'000, false, {Kind::yield, 0}},
-                 {40'000, false, {Kind::nap, 5'000}},
-                 {160'000, false, {Kind::nap, 10'000}, 160'000},
+                 {40'000, false, {Kind::nap, 20'000}},
+                 {160'000, false, {Kind::nap, 40'000}, 160'000},
                  {900'000, false, {Kind::nap, 50'000}, 900'000}});
   run(shared, {{0, true, {Kind::poll, 0}},
                {1, false, {Kind::pause, 0}},
                {2'499, false, {Kind::pause, 0}},
-               {2'500, false, {Kind::nap, 5'000}},
-               {8'000, false, {Kind::nap, 5'000}, 8'000}});
+               {2'500, false, {Kind::nap, 20'000}},
+               {8'000, false, {Kind::nap, 20'000}, 8'000}});
   // A nap is never longer than the setting, also where that is shorter than the first nap.
   run(IdleLimits::shared(0, 3),
       {{0, true, {Kind::poll, 0}}, {1, false, {Kind::nap, 3'000}}, {2, false, {Kind::nap, 3'000}}});
