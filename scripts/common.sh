@@ -32,15 +32,18 @@ our_sources() {
 
 # Ids of the processes that have VARIABLE=VALUE in their environment, this shell excepted. A mark in the environment finds
 # what a job leaves behind even when launchers put their processes into sessions of their own.
+# Reading it can block for as long as the kernel is busy with a process, hence the limit, and the youngest first.
 processes_marked() { # VARIABLE=VALUE
   local environ pid
-  { grep -lzxF "$1" /proc/[0-9]*/environ 2>/dev/null || true; } | while read -r environ; do
-    pid=${environ#/proc/}
-    pid=${pid%/environ}
-    if [[ $pid != "$$" && $pid != "$BASHPID" && -d /proc/$pid ]]; then
-      echo "$pid"
-    fi
-  done
+  printf '%s\n' /proc/[0-9]*/environ | sort -rV |
+    { xargs timeout --signal=KILL 5 grep -lzxF --line-buffered "$1" 2>/dev/null || true; } |
+    while read -r environ; do
+      pid=${environ#/proc/}
+      pid=${pid%/environ}
+      if [[ $pid != "$$" && $pid != "$BASHPID" && -d /proc/$pid ]]; then
+        echo "$pid"
+      fi
+    done
 }
 
 kill_marked() { # VARIABLE=VALUE
