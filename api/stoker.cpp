@@ -32,8 +32,8 @@ static_assert(
 
 namespace {
 
-stoker::api::HandleTable<std::shared_ptr<Engine>, stoker_engine> engines;
-stoker::api::HandleTable<std::unique_ptr<Request>, stoker_request> requests;
+stoker::api::HandleTable<std::shared_ptr<Engine>, stoker_engine> engine_table;
+stoker::api::HandleTable<std::unique_ptr<Request>, stoker_request> request_table;
 
 thread_local std::string last_message;
 
@@ -78,7 +78,7 @@ void check_pointer(const void* pointer, const char* name) {
 }
 
 const std::shared_ptr<Engine>& live(stoker_engine handle) {
-  const auto* found = engines.find(handle);
+  const auto* found = engine_table.find(handle);
   if (found == nullptr || (*found)->destroyed()) {
     throw Error(Code::request, "engine is not a live engine: null, destroyed or never created");
   }
@@ -86,7 +86,7 @@ const std::shared_ptr<Engine>& live(stoker_engine handle) {
 }
 
 Request& live(stoker_request handle) {
-  const auto* found = requests.find(handle);
+  const auto* found = request_table.find(handle);
   if (found == nullptr) {
     throw Error(Code::request, "request is not a live request: freed, foreign or never initialised");
   }
@@ -136,7 +136,7 @@ const T* data_or_null(const std::vector<T>& values, const void* original) {
 int init(const AlltoallArguments& arguments, stoker_engine engine, stoker_request* request) {
   check_pointer(request, "request");
   *request = STOKER_REQUEST_NULL;
-  const stoker_request handle = requests.insert(stoker::engine::make_alltoall(live(engine), arguments));
+  const stoker_request handle = request_table.insert(stoker::engine::make_alltoall(live(engine), arguments));
   if (handle == nullptr) {
     throw Error(Code::resource, "more than 16 million requests");
   }
@@ -251,7 +251,7 @@ int stoker_engine_create(MPI_Comm comm, const stoker_setting* settings, size_t c
       check_pointer(settings[i].value, "settings[].value");
       list.emplace_back(settings[i].key, settings[i].value);
     }
-    *engine = engines.insert(std::make_shared<Engine>(comm, list));
+    *engine = engine_table.insert(std::make_shared<Engine>(comm, list));
   });
 }
 
@@ -259,7 +259,7 @@ int stoker_engine_destroy(stoker_engine* engine) {
   return guarded([&] {
     check_pointer(engine, "engine");
     const std::shared_ptr<Engine> object = live(*engine);
-    (void)engines.remove(*engine);
+    (void)engine_table.remove(*engine);
     *engine = STOKER_ENGINE_NULL;
     object->destroy();
   });
@@ -350,9 +350,9 @@ int stoker_start(stoker_request request) {
   return guarded([&] { live(request).start(); });
 }
 
-int stoker_startall(int count, const stoker_request handles[]) {
+int stoker_startall(int count, const stoker_request requests[]) {
   return guarded([&] {
-    const std::vector<Request*> list = listed(count, handles);
+    const std::vector<Request*> list = listed(count, requests);
     for (std::size_t i = 0; i < list.size(); ++i) {
       if (list[i] == nullptr) {
         throw Error(Code::request, "requests[" + std::to_string(i) + "] is null; expected an inactive request");
@@ -369,11 +369,11 @@ int stoker_test(stoker_request request, int* flag) {
   });
 }
 
-int stoker_testall(int count, const stoker_request handles[], int* flag) {
+int stoker_testall(int count, const stoker_request requests[], int* flag) {
   return guarded([&] {
     check_pointer(flag, "flag");
     *flag = 0;
-    const std::vector<Request*> list = listed(count, handles);
+    const std::vector<Request*> list = listed(count, requests);
     // Every one is looked at, also behind one that is not complete: inline requests make progress in it.
     std::size_t complete = 0;
     for (Request* request : list) {
@@ -386,12 +386,12 @@ int stoker_testall(int count, const stoker_request handles[], int* flag) {
   });
 }
 
-int stoker_testany(int count, const stoker_request handles[], int* index, int* flag) {
+int stoker_testany(int count, const stoker_request requests[], int* index, int* flag) {
   return guarded([&] {
     check_pointer(index, "index");
     check_pointer(flag, "flag");
     *index = MPI_UNDEFINED;
-    const std::vector<Request*> list = listed(count, handles);
+    const std::vector<Request*> list = listed(count, requests);
     const int found = find_complete(list);
     *flag = found == -1 ? 0 : 1;
     if (found >= 0) {
@@ -409,15 +409,15 @@ int stoker_wait(stoker_request request) {
   });
 }
 
-int stoker_waitall(int count, const stoker_request handles[]) {
-  return guarded([&] { complete_all(listed(count, handles)); });
+int stoker_waitall(int count, const stoker_request requests[]) {
+  return guarded([&] { complete_all(listed(count, requests)); });
 }
 
-int stoker_waitany(int count, const stoker_request handles[], int* index) {
+int stoker_waitany(int count, const stoker_request requests[], int* index) {
   return guarded([&] {
     check_pointer(index, "index");
     *index = MPI_UNDEFINED;
-    const std::vector<Request*> list = listed(count, handles);
+    const std::vector<Request*> list = listed(count, requests);
     const int found = Request::wait_any(list);
     if (found >= 0) {
       *index = found;
@@ -433,7 +433,7 @@ int stoker_request_free(stoker_request* request) {
     if (object.active() && !object.engine_destroyed()) {
       throw Error(Code::state, "request is active; expected an inactive one: complete it with test or wait first");
     }
-    const std::unique_ptr<Request> owned = requests.remove(*request);
+    const std::unique_ptr<Request> owned = request_table.remove(*request);
     *request = STOKER_REQUEST_NULL;
   });
 }
