@@ -20,7 +20,8 @@ std::string name_of(Collective collective);
 
 class Exchange {
 public:
-  // Each rank sends `bytes` to each. The buffers are mapped memory of `mapped_from`, ordinary heap memory where it is null.
+  // Each rank sends `bytes` to each. The buffers are mapped memory of `mapped_from`, ordinary heap memory where it is
+  // null.
   Exchange(MPI_Comm comm, Collective collective, std::uint64_t bytes, Engine* mapped_from);
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;

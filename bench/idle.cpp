@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// idle: what an engine costs that has nothing to do. First the CPU time of its helpers over some seconds in which the ranks
-// sleep, as the engine accounts for it and as the kernel does for the whole process. Then the slow-down of computations: no
-// engine, an idle one, a paused one in turns, the first being the baseline of the other two of the same round.
+// idle: what an engine costs that has nothing to do. First the CPU time of its helpers over some seconds in which the
+// ranks sleep, as the engine accounts for it and as the kernel does for the whole process. Then the slow-down of
+// computations: no engine, an idle one, a paused one in turns, the first being the baseline of the other two of the
+// same round.
 #include "bench/benchmark.hpp"
 #include "bench/kernels.hpp"
 #include "bench/operation.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// latency: Start and Wait back to back, nothing to overlap with, against the blocking call: what using stoker costs where
-// it cannot help. MPI's own persistent call beside it where the library has one.
+// latency: Start and Wait back to back, nothing to overlap with, against the blocking call: what using stoker costs
+// where it cannot help. MPI's own persistent call beside it where the library has one.
 #include "bench/benchmark.hpp"
 #include "bench/points.hpp"
 

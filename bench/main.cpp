@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// stoker-bench BENCHMARK [options]: one driver for all benchmarks. Started by the MPI launcher, with the same arguments on
-// every rank.
+// stoker-bench BENCHMARK [options]: one driver for all benchmarks. Started by the MPI launcher, with the same arguments
+// on every rank.
 #include "bench/benchmark.hpp"
 
 #include <CLI/CLI.hpp>

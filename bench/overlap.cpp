@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // overlap: a step of an iterative solver: start an exchange, compute for as long as the MPI library's own blocking
-// exchange takes, wait. efficiency = max(compute alone, MPI's blocking exchange alone) / step: 1.0 is the physical limit,
-// and a slow exchange cannot improve it. The computation is one uninterrupted call, unless --test-us asks for MPI_Test in
-// between (mpi-nonblocking-test, the application's own remedy).
+// exchange takes, wait. efficiency = max(compute alone, MPI's blocking exchange alone) / step: 1.0 is the physical
+// limit, and a slow exchange cannot improve it. The computation is one uninterrupted call, unless --test-us asks for
+// MPI_Test in between (mpi-nonblocking-test, the application's own remedy).
 #include "bench/benchmark.hpp"
 #include "bench/kernels.hpp"
 #include "bench/points.hpp"

@@ -5,8 +5,8 @@
     bench/plot.py [--output PREFIX] [--title TEXT] FILE...
 
 Writes PREFIX-overlap.png (efficiency over message size) and PREFIX-latency.png (Start+Wait over the blocking call),
-each where the files hold such results. One panel per MPI library, collective and kernel; where files repeat a point, the
-median is drawn, with the range.
+each where the files hold such results. One panel per MPI library, collective and kernel; where files repeat a point,
+the median is drawn, with the range.
 """
 import argparse
 import collections

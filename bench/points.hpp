@@ -38,8 +38,8 @@ public:
   Operation* add(std::unique_ptr<Operation> operation);
   // One per executor asked for.
   std::vector<Operation*> add_stoker();
-  // `body` with helpers running exactly when `operation` needs them (never when it is null), and, if asked for, with its
-  // data checked after every timed region.
+  // `body` with helpers running exactly when `operation` needs them (never when it is null), and, if asked for, with
+  // its data checked after every timed region.
   [[nodiscard]] Variant variant(Operation* operation, std::function<void()> body);
   [[nodiscard]] HelperSwitch& helpers() { return helpers_; }
 
@@ -52,8 +52,8 @@ private:
   int epoch_ = 0;
 };
 
-// Creates the engine that the options ask for (none where they ask for no executor), begins a table of these columns and
-// calls `visit` for every point.
+// Creates the engine that the options ask for (none where they ask for no executor), begins a table of these columns
+// and calls `visit` for every point.
 void for_each_point(Session& session, const PointOptions& options, std::vector<std::string> columns,
                     const std::function<void(Point&)>& visit);
 

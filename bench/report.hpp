@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Results as a table for people and as one JSON object a line for programs. Rank 0 writes; the others' calls do nothing.
+// Results as a table for people and as one JSON object a line for programs. Rank 0 writes; the others' calls do
+// nothing.
 #pragma once
 
 #include "bench/measure.hpp"

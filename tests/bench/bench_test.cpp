@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the benchmarks' figures rest on: order statistics, the slowest rank, work that scales, and checks that notice wrong
-// data. Every rank runs every test.
+// What the benchmarks' figures rest on: order statistics, the slowest rank, work that scales, and checks that notice
+// wrong data. Every rank runs every test.
 #include "bench/exchange.hpp"
 #include "bench/kernels.hpp"
 #include "bench/measure.hpp"

@@ -39,7 +39,8 @@ def main():
         for launch, efficiency in enumerate((0.95, 0.2, 0.99), start=1):
             write(f"{folder}/overlap.mpich.{launch}.json",
                   [overlap_row(efficiency, 1 << 20), overlap_row(0.93, 4 << 20),
-                   overlap_row(0.5, 1 << 20, "mpi-nonblocking"), overlap_row(0.80, 64 << 10), overlap_row(0.99, 256 << 10)])
+                   overlap_row(0.5, 1 << 20, "mpi-nonblocking"), overlap_row(0.80, 64 << 10),
+                   overlap_row(0.99, 256 << 10)])
             write(f"{folder}/latency.mpich.{launch}.json", [latency_row(1.10, 64 << 10), latency_row(2.5, 8)])
         done = run(f"{bench}/issue-targets.py", folder, "--detail")
         expect(done.returncode == 0, done.stderr)
