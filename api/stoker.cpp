@@ -10,6 +10,7 @@
 #include "engine/request.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -32,10 +33,12 @@ static_assert(
 
 namespace {
 
-stoker::api::HandleTable<std::shared_ptr<Engine>, stoker_engine> engine_table;
-stoker::api::HandleTable<std::unique_ptr<Request>, stoker_request> request_table;
+// Never destroyed: an application may give back handles in destructors of its own global objects.
+auto& engine_table = *new stoker::api::HandleTable<std::shared_ptr<Engine>, stoker_engine>;
+auto& request_table = *new stoker::api::HandleTable<std::unique_ptr<Request>, stoker_request>;
 
-thread_local std::string last_message;
+// Needs no destructor, for the same reason.
+thread_local std::array<char, 1024> last_message{};
 
 // For messages of calls that fail before a communicator is known.
 std::string this_rank() {
@@ -52,7 +55,10 @@ std::string this_rank() {
 }
 
 int fail(Code code, const std::string& message) {
-  last_message = message.starts_with("rank ") ? message : this_rank() + message;
+  const std::string text = message.starts_with("rank ") ? message : this_rank() + message;
+  const std::size_t length = std::min(text.size(), last_message.size() - 1);
+  std::copy_n(text.begin(), length, last_message.begin());
+  last_message[length] = '\0';
   return static_cast<int>(code);
 }
 
@@ -235,7 +241,7 @@ const char* stoker_error_string(int code) {
   }
 }
 
-const char* stoker_error_message(void) { return last_message.c_str(); }
+const char* stoker_error_message(void) { return last_message.data(); }
 
 int stoker_engine_create(MPI_Comm comm, const stoker_setting* settings, size_t count, stoker_engine* engine) {
   return guarded([&] {

@@ -274,6 +274,10 @@ MappedArena MappedArena::attach(const ArenaDescriptor& descriptor, std::uint64_t
                               "PID namespace (run the ranks of a node in one container)",
                               path));
     }
+    if (error == EMFILE || error == ENFILE || error == ENOMEM) {
+      throw Error(Code::resource, fmt::format("shared memory: {} cannot be opened: {}; raise the limit (ulimit -n, -v)",
+                                              path, std::strerror(error)));
+    }
     throw Error(Code::access,
                 fmt::format("shared memory: {} cannot be opened: {}; the ranks of a node must belong to one "
                             "user and be dumpable (/proc must be mounted)",

@@ -28,7 +28,8 @@ struct Allocations {
   std::mutex mutex;
   std::map<void*, Entry> entries;
 };
-Allocations allocations;
+// Neither this nor `engines` is ever destroyed: destructors of the application's global objects may still come.
+Allocations& allocations = *new Allocations;
 
 // Engines of this process, so that those left over end inside MPI_Finalize.
 struct Engines {
@@ -36,7 +37,7 @@ struct Engines {
   std::list<Engine*> alive;
   bool watching_finalize = false;
 };
-Engines engines;
+Engines& engines = *new Engines;
 
 int destroy_left_over(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) {
   for (;;) {
