@@ -74,6 +74,7 @@ std::string name_of(Types types) {
   case Types::negative: return "negative";
   case Types::ints_to_strided: return "ints_to_strided";
   case Types::strided_to_ints: return "strided_to_ints";
+  case Types::swapped_to_ints: return "swapped_to_ints";
   case Types::ints_to_columns: return "ints_to_columns";
   }
   return "?";
@@ -167,6 +168,19 @@ Transfer::Type Transfer::make_type(Types types, bool sending, std::int64_t colum
     break;
   case Types::strided_to_ints:
     sending ? strided() : predefined(MPI_INT, 4);
+    break;
+  case Types::swapped_to_ints:
+    if (sending) {
+      const int lengths[] = {1, 1};
+      const int places[] = {1, 0};
+      MPI_Type_indexed(2, lengths, places, MPI_INT, &type.handle);
+      type.derived = true;
+      append(type.bytes, 4, 4);
+      append(type.bytes, 0, 4);
+      type.extent = 8;
+    } else {
+      predefined(MPI_INT, 4);
+    }
     break;
   case Types::ints_to_columns:
     if (sending) {

@@ -5,6 +5,7 @@
 //   exchange_loop [--epochs N] [--block BYTES] [--folder DIR] [KEY=VALUE...]
 //
 // Without --epochs it runs until a file DIR/stop appears. A rank that has run 20 epochs writes its process id to DIR/R.
+// An error goes to DIR/error.R, too: a launcher may lose the last words of a job that breaks.
 // Exit: 0 all right, 1 wrong data, 2 an error on creation or init (on every rank), 3 an error later.
 #include "api/stoker.h"
 
@@ -20,11 +21,17 @@
 namespace {
 
 int rank = 0;
+std::filesystem::path folder;
 
 bool good(int code) {
   if (code != STOKER_SUCCESS) {
-    std::fprintf(stderr, "rank %d: code %d, %s: %s\n", rank, code, stoker_error_string(code), stoker_error_message());
+    const std::string line = "rank " + std::to_string(rank) + ": code " + std::to_string(code) + ", " +
+                             stoker_error_string(code) + ": " + stoker_error_message() + "\n";
+    std::fputs(line.c_str(), stderr);
     std::fflush(stderr);
+    if (!folder.empty()) {
+      std::ofstream(folder / ("error." + std::to_string(rank))) << line;
+    }
   }
   return code == STOKER_SUCCESS;
 }
@@ -32,7 +39,6 @@ bool good(int code) {
 struct Options {
   long epochs = -1;
   int elements = 1024; // per block
-  std::filesystem::path folder;
   std::vector<stoker_setting> settings;
 };
 
@@ -45,7 +51,7 @@ Options parse(int argc, char** argv) {
     } else if (argument == "--block" && i + 1 < argc) {
       options.elements = std::atoi(argv[++i]) / 4;
     } else if (argument == "--folder" && i + 1 < argc) {
-      options.folder = argv[++i];
+      folder = argv[++i];
     } else if (char* equals = const_cast<char*>(std::char_traits<char>::find(argv[i], argument.size(), '=')); equals) {
       *equals = '\0';
       options.settings.push_back({argv[i], equals + 1});
@@ -79,7 +85,7 @@ int run(const Options& options, stoker_engine engine, int ranks) {
   }
   long epoch = 0;
   for (bool more = true; more; ++epoch) {
-    const bool go_on = options.epochs >= 0 ? epoch + 1 < options.epochs : !std::filesystem::exists(options.folder / "stop");
+    const bool go_on = options.epochs >= 0 ? epoch + 1 < options.epochs : !std::filesystem::exists(folder / "stop");
     for (std::size_t i = 0; i < send.size(); ++i) {
       const int position = static_cast<int>(i % block);
       send[i] = position == 0 ? (go_on ? 1 : 0) : value(rank, static_cast<int>(i / block), epoch, position);
@@ -98,10 +104,10 @@ int run(const Options& options, stoker_engine engine, int ranks) {
         MPI_Abort(MPI_COMM_WORLD, 1);
       }
     }
-    if (epoch == 20 && !options.folder.empty()) {
-      const auto temporary = options.folder / (".pid" + std::to_string(rank));
+    if (epoch == 20 && !folder.empty()) {
+      const auto temporary = folder / (".pid" + std::to_string(rank));
       std::ofstream(temporary) << getpid();
-      std::filesystem::rename(temporary, options.folder / std::to_string(rank));
+      std::filesystem::rename(temporary, folder / std::to_string(rank));
     }
   }
   stoker_statistics statistics{};
