@@ -89,7 +89,7 @@ private:
     }
     if (test_us_ > 0) {
       const auto slices = static_cast<std::uint64_t>(std::max(1.0, exchange_us / test_us_));
-      names.push_back("mpi-nonblocking-test");
+      names.emplace_back("mpi-nonblocking-test");
       operations.push_back(nonblocking);
       variants.push_back(point.variant(
           nonblocking, [&kernel, nonblocking, units, slices] { run_in_slices(*nonblocking, kernel, units, slices); }));
