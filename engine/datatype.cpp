@@ -22,6 +22,34 @@ void in_parts(const Datatype& type, const UserBlock& block, Call call) {
   }
 }
 
+// Whether the elements of a type without gaps also lie in the order in which they are sent. A struct may list its second
+// member first; nothing but packing an element tells that for every way to build a type.
+bool in_order(MPI_Datatype type, std::uint64_t size) {
+  int integers = 0;
+  int addresses = 0;
+  int types = 0;
+  int combiner = 0;
+  check_mpi(MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner), "MPI_Type_get_envelope");
+  if (combiner == MPI_COMBINER_NAMED) {
+    return true;
+  }
+  constexpr std::uint64_t most = 1U << 20U;
+  if (size > most) {
+    return false; // it is packed then, which is right for every type
+  }
+  std::vector<std::byte> element(size);
+  std::uint64_t random = 1;
+  for (std::byte& b : element) {
+    random = (random * 6364136223846793005U) + 1442695040888963407U;
+    b = static_cast<std::byte>(random >> 56U);
+  }
+  std::vector<std::byte> packed(size);
+  int position = 0;
+  check_mpi(MPI_Pack(element.data(), 1, type, packed.data(), static_cast<int>(size), &position, MPI_COMM_SELF),
+            "MPI_Pack");
+  return packed == element;
+}
+
 } // namespace
 
 Datatype::Datatype(MPI_Datatype type, const std::string& what) {
@@ -42,7 +70,7 @@ Datatype::Datatype(MPI_Datatype type, const std::string& what) {
   extent_ = extent;
   true_lower_ = true_lower;
   true_extent_ = true_extent;
-  contiguous_ = lower == 0 && true_lower == 0 && size == extent && size == true_extent;
+  contiguous_ = lower == 0 && true_lower == 0 && size == extent && size == true_extent && in_order(type_, size_);
 }
 
 Datatype& Datatype::operator=(Datatype&& other) noexcept {
