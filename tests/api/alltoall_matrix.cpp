@@ -19,7 +19,7 @@ namespace {
 struct EngineConfig {
   const char* name;
   Settings settings;
-  bool heap;   // buffers from malloc are legal
+  bool heap; // buffers from malloc are legal
 };
 
 const std::vector<EngineConfig>& engine_configs() {
@@ -89,9 +89,14 @@ enum Dimension { engine_d, pattern_d, size_d, types_d, comm_d, algorithm_d, memo
 using Row = std::array<std::size_t, dimensions>;
 
 Row random_row(Random& random) {
-  const std::array<std::size_t, dimensions> bounds = {
-      engine_configs().size(), std::size(patterns), sizes.size(), std::size(type_pairs),
-      comm_kinds,              algorithms.size(),   3,            modes};
+  const std::array<std::size_t, dimensions> bounds = {engine_configs().size(),
+                                                      std::size(patterns),
+                                                      sizes.size(),
+                                                      std::size(type_pairs),
+                                                      comm_kinds,
+                                                      algorithms.size(),
+                                                      3,
+                                                      modes};
   Row row{};
   for (std::size_t d = 0; d < dimensions; ++d) {
     row[d] = random.below(bounds[d]);
@@ -193,8 +198,8 @@ TEST_P(AlltoallMatrix, EveryByteIsRightInEveryEpoch) {
     spec.id = static_cast<int>(i) * 100 + color;
     note("init of " + describe(spec));
     CommOwner temporary(kind == CommKind::freed_after_init ? duplicate(comm) : MPI_COMM_NULL);
-    auto transfer = std::make_unique<Transfer>(spec, engine.get(),
-                                               temporary.get() != MPI_COMM_NULL ? temporary.get() : comm);
+    auto transfer =
+        std::make_unique<Transfer>(spec, engine.get(), temporary.get() != MPI_COMM_NULL ? temporary.get() : comm);
     EXPECT_TRUE(transfer->code() == STOKER_SUCCESS)
         << describe(spec) << ": " << stoker_error_string(transfer->code()) << ": " << transfer->message();
     if (transfer->code() == STOKER_SUCCESS) {

@@ -10,24 +10,24 @@
 
 static int failed = 0;
 
-static void check(int code, const char *what) {
+static void check(int code, const char* what) {
   if (code != STOKER_SUCCESS) {
     fprintf(stderr, "%s: %s: %s\n", what, stoker_error_string(code), stoker_error_message());
     failed = 1;
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int provided, rank, ranks, epoch, peer, i, any_failed;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 
   size_t size = (size_t)ranks * BLOCK;
-  int *send = malloc(size * sizeof *send);
-  int *recv[2] = {malloc(size * sizeof *recv[0]), malloc(size * sizeof *recv[1])};
-  int *counts = malloc((size_t)ranks * sizeof *counts);
-  int *displs = malloc((size_t)ranks * sizeof *displs);
+  int* send = malloc(size * sizeof *send);
+  int* recv[2] = {malloc(size * sizeof *recv[0]), malloc(size * sizeof *recv[1])};
+  int* counts = malloc((size_t)ranks * sizeof *counts);
+  int* displs = malloc((size_t)ranks * sizeof *displs);
   for (peer = 0; peer < ranks; ++peer) {
     counts[peer] = BLOCK;
     displs[peer] = peer * BLOCK;

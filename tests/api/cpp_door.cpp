@@ -21,8 +21,10 @@ namespace {
 static_assert(!std::is_copy_constructible_v<stoker::Engine> && !std::is_copy_assignable_v<stoker::Engine>);
 static_assert(!std::is_copy_constructible_v<stoker::Request> && !std::is_copy_assignable_v<stoker::Request>);
 static_assert(!std::is_copy_constructible_v<stoker::MappedArray<int>>);
-static_assert(std::is_nothrow_move_constructible_v<stoker::Engine> && std::is_nothrow_move_assignable_v<stoker::Engine>);
-static_assert(std::is_nothrow_move_constructible_v<stoker::Request> && std::is_nothrow_move_assignable_v<stoker::Request>);
+static_assert(std::is_nothrow_move_constructible_v<stoker::Engine> &&
+              std::is_nothrow_move_assignable_v<stoker::Engine>);
+static_assert(std::is_nothrow_move_constructible_v<stoker::Request> &&
+              std::is_nothrow_move_assignable_v<stoker::Request>);
 static_assert(std::is_nothrow_move_constructible_v<stoker::MappedArray<int>>);
 static_assert(std::derived_from<stoker::Error, std::runtime_error>);
 
@@ -51,7 +53,8 @@ template <class T>
 bool is_right(std::span<T> recv, int epoch) {
   const std::size_t block = recv.size() / static_cast<std::size_t>(world_size());
   for (std::size_t i = 0; i < recv.size(); ++i) {
-    if (recv[i] != static_cast<T>(value(static_cast<int>(i / block), world_rank(), epoch) + static_cast<int>(i % block))) {
+    if (recv[i] !=
+        static_cast<T>(value(static_cast<int>(i / block), world_rank(), epoch) + static_cast<int>(i % block))) {
       return false;
     }
   }
@@ -138,9 +141,8 @@ TEST(CppDoor, BadSpansThrowBeforeAnythingIsSent) {
   stoker::Engine engine(MPI_COMM_WORLD);
   std::vector<int> wrong(ranks() * 4 + 1), right(ranks() * 4);
   if (world_size() > 1) {
-    const auto [code, text] = thrown_by([&] {
-      (void)engine.alltoall_init(std::span<const int>(wrong), std::span<int>(right), MPI_COMM_WORLD);
-    });
+    const auto [code, text] = thrown_by(
+        [&] { (void)engine.alltoall_init(std::span<const int>(wrong), std::span<int>(right), MPI_COMM_WORLD); });
     EXPECT_EQ(code, STOKER_ERR_ARGUMENT);
     EXPECT_NE(text.find("send"), std::string::npos) << text;
   }
@@ -263,8 +265,8 @@ TEST(CppDoor, MappedArraysOutliveTheirEngine) {
     send = engine.allocate<double>(ranks() * 100);
     recv = engine.allocate<double>(ranks() * 100);
     EXPECT_EQ(send.size(), ranks() * 100);
-    stoker::Request request =
-        engine.alltoall_init(std::span<const double>(send.begin(), send.end()), std::span<double>(recv), MPI_COMM_WORLD);
+    stoker::Request request = engine.alltoall_init(std::span<const double>(send.begin(), send.end()),
+                                                   std::span<double>(recv), MPI_COMM_WORLD);
     for (int epoch = 0; epoch < 3; ++epoch) {
       fill(std::span<double>(send), epoch);
       request.start();

@@ -168,9 +168,9 @@ TEST(Engines, DestroyedHandleIsRefused) {
     EXPECT_NE(stoker_engine_destroy(&handle), STOKER_SUCCESS);
     int value = 0, result = 0;
     stoker_request request = STOKER_REQUEST_NULL;
-    EXPECT_TRUE(refused(stoker_alltoall_init(&value, 1, MPI_INT, &result, 1, MPI_INT, MPI_COMM_SELF, MPI_INFO_NULL,
-                                             handle, &request),
-                        STOKER_ERR_REQUEST, {"engine"}));
+    EXPECT_TRUE(refused(
+        stoker_alltoall_init(&value, 1, MPI_INT, &result, 1, MPI_INT, MPI_COMM_SELF, MPI_INFO_NULL, handle, &request),
+        STOKER_ERR_REQUEST, {"engine"}));
   }
 }
 
@@ -202,8 +202,8 @@ TEST(Engines, CreateAndDestroyLeakNothing) {
 
 TEST(Engines, Facts) {
   for (const int per_node : {1, 2, 3}) {
-    const EngineOwner engine(MPI_COMM_WORLD,
-                             {{"executor", "engine"}, {"ranks_per_node", std::to_string(per_node)}, {"domains", "node"}});
+    const EngineOwner engine(
+        MPI_COMM_WORLD, {{"executor", "engine"}, {"ranks_per_node", std::to_string(per_node)}, {"domains", "node"}});
     stoker_engine_facts facts{};
     facts.size = sizeof facts;
     ASSERT_TRUE(ok(stoker_engine_get_facts(engine.get(), &facts)));

@@ -78,8 +78,8 @@ protected:
     MPI_Comm comm;
   };
   int alltoallv(const std::function<void(ArgumentsV&)>& spoil) {
-    ArgumentsV a{send_.data(), counts_.data(), displs_.data(), MPI_INT,       recv_.data(),
-                 counts_.data(), displs_.data(), MPI_INT,      MPI_COMM_WORLD};
+    ArgumentsV a{send_.data(),   counts_.data(), displs_.data(), MPI_INT,       recv_.data(),
+                 counts_.data(), displs_.data(), MPI_INT,        MPI_COMM_WORLD};
     spoil(a);
     stoker_request request = STOKER_REQUEST_NULL;
     const int code = stoker_alltoallv_init(a.send, a.send_counts, a.send_displs, a.send_type, a.recv, a.recv_counts,
@@ -307,7 +307,8 @@ TEST_F(Errors, CommunicatorBeyondTheEngine) {
   }
   const CommOwner half(split(MPI_COMM_WORLD, world_rank() % 2, world_rank()));
   const EngineOwner small(half.get());
-  EXPECT_TRUE(refused(alltoall([&](Arguments& a) { a.engine = small.get(); }), STOKER_ERR_ARGUMENT, {"comm", "engine"}));
+  EXPECT_TRUE(
+      refused(alltoall([&](Arguments& a) { a.engine = small.get(); }), STOKER_ERR_ARGUMENT, {"comm", "engine"}));
 }
 
 TEST_F(Errors, NullOutputs) {

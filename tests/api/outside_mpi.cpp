@@ -21,8 +21,9 @@ int main(int argc, char** argv) {
   int send = 1, recv = 0;
   expect_code(create_engine(MPI_COMM_WORLD, {}, &engine), STOKER_SUCCESS, "create");
   expect_code(stoker_alloc(engine, 5000, &memory), STOKER_SUCCESS, "alloc");
-  expect_code(stoker_alltoall_init(&send, 1, MPI_INT, &recv, 1, MPI_INT, MPI_COMM_SELF, MPI_INFO_NULL, engine, &request),
-              STOKER_SUCCESS, "init");
+  expect_code(
+      stoker_alltoall_init(&send, 1, MPI_INT, &recv, 1, MPI_INT, MPI_COMM_SELF, MPI_INFO_NULL, engine, &request),
+      STOKER_SUCCESS, "init");
   expect_code(stoker_engine_destroy(&engine), STOKER_SUCCESS, "destroy");
   MPI_Finalize();
 

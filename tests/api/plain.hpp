@@ -34,8 +34,9 @@ inline void expect_exchange_works(stoker_engine engine, MPI_Comm comm) {
   MPI_Comm_size(comm, &ranks);
   std::vector<int> send(static_cast<std::size_t>(ranks)), recv(static_cast<std::size_t>(ranks));
   stoker_request request = STOKER_REQUEST_NULL;
-  expect_code(stoker_alltoall_init(send.data(), 1, MPI_INT, recv.data(), 1, MPI_INT, comm, MPI_INFO_NULL, engine, &request),
-              STOKER_SUCCESS, "stoker_alltoall_init");
+  expect_code(
+      stoker_alltoall_init(send.data(), 1, MPI_INT, recv.data(), 1, MPI_INT, comm, MPI_INFO_NULL, engine, &request),
+      STOKER_SUCCESS, "stoker_alltoall_init");
   for (int epoch = 0; epoch < 3 && request != STOKER_REQUEST_NULL; ++epoch) {
     for (std::size_t i = 0; i < send.size(); ++i) {
       send[i] = rank * 100 + static_cast<int>(i) + 10000 * epoch;

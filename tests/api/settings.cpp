@@ -207,7 +207,8 @@ TEST(Settings, InfoKeys) {
 }
 
 TEST(Settings, CoresThatDoNotExist) {
-  EXPECT_TRUE(creation_refused({{"executor", "engine"}, {"reserve", "list:999"}}, STOKER_ERR_RESOURCE, {"999", "core"}));
+  EXPECT_TRUE(
+      creation_refused({{"executor", "engine"}, {"reserve", "list:999"}}, STOKER_ERR_RESOURCE, {"999", "core"}));
   const EngineOwner engine(MPI_COMM_WORLD, {{"executor", "engine"}, {"reserve", "list:999"}, {"best_effort", "1"}});
   ASSERT_NE(engine.get(), STOKER_ENGINE_NULL);
   stoker_engine_facts facts{};

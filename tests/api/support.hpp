@@ -29,8 +29,9 @@ inline ::testing::AssertionResult ok(int code) {
 inline ::testing::AssertionResult refused(int code, int expected, const std::vector<std::string>& words = {}) {
   const std::string message = stoker_error_message();
   if (code != expected) {
-    return ::testing::AssertionFailure() << "expected " << stoker_error_string(expected) << " (" << expected << "), got "
-                                         << stoker_error_string(code) << " (" << code << "), message: " << message;
+    return ::testing::AssertionFailure() << "expected " << stoker_error_string(expected) << " (" << expected
+                                         << "), got " << stoker_error_string(code) << " (" << code
+                                         << "), message: " << message;
   }
   for (const auto& word : words) {
     if (message.find(word) == std::string::npos) {

@@ -66,7 +66,8 @@ int main(int argc, char** argv) {
   }
 
   stoker_engine engine = STOKER_ENGINE_NULL;
-  expect_code(create_engine(MPI_COMM_WORLD, {{"executor", "engine"}}, &engine), STOKER_ERR_THREAD_LEVEL, "executor=engine");
+  expect_code(create_engine(MPI_COMM_WORLD, {{"executor", "engine"}}, &engine), STOKER_ERR_THREAD_LEVEL,
+              "executor=engine");
   expect(std::strstr(stoker_error_message(), "MPI_THREAD_MULTIPLE") != nullptr, "the message names the level");
   expect(engine == STOKER_ENGINE_NULL, "no engine");
 

@@ -39,8 +39,7 @@ std::string run(Transfer& transfer, int epochs) {
 
 TEST_P(Threads, TwoThreadsWithRequestsOfTheirOwn) {
   const EngineOwner engine(MPI_COMM_WORLD, {{"executor", GetParam()}});
-  const CommOwner comms[] = {CommOwner(duplicate(MPI_COMM_WORLD)),
-                             CommOwner(split(MPI_COMM_WORLD, 0, -world_rank()))};
+  const CommOwner comms[] = {CommOwner(duplicate(MPI_COMM_WORLD)), CommOwner(split(MPI_COMM_WORLD, 0, -world_rank()))};
   const auto first = make(1, engine.get(), comms[0].get(), 3000);
   const auto second = make(2, engine.get(), comms[1].get(), 70000);
   std::string defects[2];

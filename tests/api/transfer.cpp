@@ -51,40 +51,62 @@ MPI_Datatype resized(MPI_Datatype old, MPI_Aint lower, MPI_Aint extent) {
 
 std::string name_of(Pattern pattern) {
   switch (pattern) {
-  case Pattern::alltoall: return "alltoall";
-  case Pattern::uniform: return "uniform";
-  case Pattern::zeros: return "zeros";
-  case Pattern::all_to_one: return "all_to_one";
-  case Pattern::one_to_all: return "one_to_all";
-  case Pattern::random: return "random";
-  case Pattern::diagonal: return "diagonal";
+  case Pattern::alltoall:
+    return "alltoall";
+  case Pattern::uniform:
+    return "uniform";
+  case Pattern::zeros:
+    return "zeros";
+  case Pattern::all_to_one:
+    return "all_to_one";
+  case Pattern::one_to_all:
+    return "one_to_all";
+  case Pattern::random:
+    return "random";
+  case Pattern::diagonal:
+    return "diagonal";
   }
   return "?";
 }
 
 std::string name_of(Types types) {
   switch (types) {
-  case Types::bytes: return "bytes";
-  case Types::ints: return "ints";
-  case Types::doubles: return "doubles";
-  case Types::contiguous: return "contiguous";
-  case Types::strided: return "strided";
-  case Types::holes: return "holes";
-  case Types::shifted: return "shifted";
-  case Types::negative: return "negative";
-  case Types::ints_to_strided: return "ints_to_strided";
-  case Types::strided_to_ints: return "strided_to_ints";
-  case Types::swapped_to_ints: return "swapped_to_ints";
-  case Types::ints_to_columns: return "ints_to_columns";
+  case Types::bytes:
+    return "bytes";
+  case Types::ints:
+    return "ints";
+  case Types::doubles:
+    return "doubles";
+  case Types::contiguous:
+    return "contiguous";
+  case Types::strided:
+    return "strided";
+  case Types::holes:
+    return "holes";
+  case Types::shifted:
+    return "shifted";
+  case Types::negative:
+    return "negative";
+  case Types::ints_to_strided:
+    return "ints_to_strided";
+  case Types::strided_to_ints:
+    return "strided_to_ints";
+  case Types::swapped_to_ints:
+    return "swapped_to_ints";
+  case Types::ints_to_columns:
+    return "ints_to_columns";
   }
   return "?";
 }
 
 std::string name_of(Memory memory) {
   switch (memory) {
-  case Memory::heap: return "heap";
-  case Memory::mapped: return "mapped";
-  case Memory::mapped_recv: return "mapped_recv";
+  case Memory::heap:
+    return "heap";
+  case Memory::mapped:
+    return "mapped";
+  case Memory::mapped_recv:
+    return "mapped_recv";
   }
   return "?";
 }
@@ -119,16 +141,24 @@ Transfer::Type Transfer::make_type(Types types, bool sending, std::int64_t colum
     type.extent = 40;
   };
   switch (types) {
-  case Types::bytes: predefined(MPI_BYTE, 1); break;
-  case Types::ints: predefined(MPI_INT, 4); break;
-  case Types::doubles: predefined(MPI_DOUBLE, 8); break;
+  case Types::bytes:
+    predefined(MPI_BYTE, 1);
+    break;
+  case Types::ints:
+    predefined(MPI_INT, 4);
+    break;
+  case Types::doubles:
+    predefined(MPI_DOUBLE, 8);
+    break;
   case Types::contiguous:
     MPI_Type_contiguous(3, MPI_INT, &type.handle);
     type.derived = true;
     type.bytes = consecutive(0, 12);
     type.extent = 12;
     break;
-  case Types::strided: strided(); break;
+  case Types::strided:
+    strided();
+    break;
   case Types::holes: {
     const int lengths[] = {1, 2, 1};
     const MPI_Aint places[] = {0, 8, 24};
@@ -206,12 +236,18 @@ std::uint64_t Transfer::units(int source, int destination) const {
   const int root = spec_.id % ranks_;
   switch (spec_.pattern) {
   case Pattern::alltoall:
-  case Pattern::uniform: return nominal_units_;
-  case Pattern::zeros: return 0;
-  case Pattern::all_to_one: return destination == root ? nominal_units_ : 0;
-  case Pattern::one_to_all: return source == root ? nominal_units_ : 0;
-  case Pattern::diagonal: return source == destination ? nominal_units_ : 0;
-  case Pattern::random: break;
+  case Pattern::uniform:
+    return nominal_units_;
+  case Pattern::zeros:
+    return 0;
+  case Pattern::all_to_one:
+    return destination == root ? nominal_units_ : 0;
+  case Pattern::one_to_all:
+    return source == root ? nominal_units_ : 0;
+  case Pattern::diagonal:
+    return source == destination ? nominal_units_ : 0;
+  case Pattern::random:
+    break;
   }
   const auto low = static_cast<std::uint64_t>(spec_.in_place ? std::min(source, destination) : source);
   const auto high = static_cast<std::uint64_t>(spec_.in_place ? std::max(source, destination) : destination);
@@ -228,8 +264,7 @@ void Transfer::lay_out(End& end, bool sending, std::size_t unit_bytes) {
     const bool plain = spec_.pattern == Pattern::alltoall;
     const int peer = plain ? i : ranks_ - 1 - i;
     auto& block = end.blocks[static_cast<std::size_t>(peer)];
-    block.count = elements_per_unit *
-                  static_cast<std::int64_t>(sending ? units(rank_, peer) : units(peer, rank_));
+    block.count = elements_per_unit * static_cast<std::int64_t>(sending ? units(rank_, peer) : units(peer, rank_));
     block.displ = next;
     next += block.count + (plain ? 0 : 1);
   }
@@ -258,8 +293,8 @@ Transfer::Transfer(const TransferSpec& spec, stoker_engine engine, MPI_Comm comm
   MPI_Comm_rank(comm, &rank_);
   MPI_Comm_size(comm, &ranks_);
   // Columns are as many as the whole matrix is wide, which depends on the count: one unit is one column of 4 ints.
-  const auto columns = static_cast<std::int64_t>(ranks_) *
-                       static_cast<std::int64_t>(std::max<std::uint64_t>(1, spec.block_bytes / 16));
+  const auto columns =
+      static_cast<std::int64_t>(ranks_) * static_cast<std::int64_t>(std::max<std::uint64_t>(1, spec.block_bytes / 16));
   send_.type = make_type(spec.types, true, columns);
   recv_.type = make_type(spec.types, false, columns);
   const std::size_t unit_bytes = std::lcm(send_.type.bytes.size(), recv_.type.bytes.size());

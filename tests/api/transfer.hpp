@@ -25,20 +25,20 @@ enum class Types {
   bytes,
   ints,
   doubles,
-  contiguous,          // 3 ints
-  strided,             // vector: 3 blocks of 2 ints, 2 ints apart
-  holes,               // struct of char, 2 ints, double, with padding
-  shifted,             // data begin 8 bytes behind the element's start, extent beyond its end
-  negative,            // data begin before the address that the caller passes
-  ints_to_strided,     // int -> vector
-  strided_to_ints,     // vector -> int
-  swapped_to_ints,     // two ints without a gap, the second one first -> int
-  ints_to_columns,     // int -> columns of a row-major matrix (elements interleave); alltoall only
+  contiguous,      // 3 ints
+  strided,         // vector: 3 blocks of 2 ints, 2 ints apart
+  holes,           // struct of char, 2 ints, double, with padding
+  shifted,         // data begin 8 bytes behind the element's start, extent beyond its end
+  negative,        // data begin before the address that the caller passes
+  ints_to_strided, // int -> vector
+  strided_to_ints, // vector -> int
+  swapped_to_ints, // two ints without a gap, the second one first -> int
+  ints_to_columns, // int -> columns of a row-major matrix (elements interleave); alltoall only
 };
-inline constexpr Types type_pairs[] = {Types::bytes,    Types::ints,    Types::doubles,  Types::contiguous,
-                                       Types::strided,  Types::holes,   Types::shifted,  Types::negative,
-                                       Types::ints_to_strided, Types::strided_to_ints, Types::swapped_to_ints,
-                                       Types::ints_to_columns};
+inline constexpr Types type_pairs[] = {
+    Types::bytes,           Types::ints,           Types::doubles,  Types::contiguous,      Types::strided,
+    Types::holes,           Types::shifted,        Types::negative, Types::ints_to_strided, Types::strided_to_ints,
+    Types::swapped_to_ints, Types::ints_to_columns};
 [[nodiscard]] std::string name_of(Types types);
 
 enum class Memory { heap, mapped, mapped_recv };

@@ -91,9 +91,8 @@ bool is_last() { return world_rank() == world_size() - 1; }
 TEST(Limits, OneRankShortOfAddressSpace) {
   for (const rlim_t room : {rlim_t{16} << 20, rlim_t{64} << 20}) {
     note("address space " + std::to_string(room));
-    create_under([&] {
-      return is_last() ? std::make_unique<Limit>(RLIMIT_AS, address_space_in_use() + room) : nullptr;
-    });
+    create_under(
+        [&] { return is_last() ? std::make_unique<Limit>(RLIMIT_AS, address_space_in_use() + room) : nullptr; });
   }
 }
 
@@ -104,9 +103,8 @@ TEST(Limits, EveryRankShortOfAddressSpace) {
 TEST(Limits, OneRankShortOfDescriptors) {
   for (const rlim_t room : {rlim_t{0}, rlim_t{1}, rlim_t{3}}) {
     note("descriptors " + std::to_string(room));
-    create_under([&] {
-      return is_last() ? std::make_unique<Limit>(RLIMIT_NOFILE, descriptors_in_use() + room) : nullptr;
-    });
+    create_under(
+        [&] { return is_last() ? std::make_unique<Limit>(RLIMIT_NOFILE, descriptors_in_use() + room) : nullptr; });
   }
 }
 
