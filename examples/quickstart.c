@@ -33,7 +33,8 @@ int main(int argc, char** argv) {
 
   for (int step = 1; step <= 3; ++step) {
     for (int i = 0; i < ranks * count; ++i) {
-      send[i] = step * (1000 * rank + i / count); /* from whom, to whom */
+      const int to = i / count;
+      send[i] = step * (1000 * rank + to); /* from whom, to whom */
     }
     check(stoker_start(request));
     double sum = 0; /* compute: the exchange proceeds meanwhile */
@@ -42,7 +43,8 @@ int main(int argc, char** argv) {
     }
     check(stoker_wait(request));
     for (int i = 0; i < ranks * count; ++i) {
-      wrong += recv[i] != step * (1000 * (i / count) + rank);
+      const int from = i / count;
+      wrong += recv[i] != step * (1000 * from + rank);
     }
     wrong += !(sum > 1.644 && sum < 1.645); /* pi^2 / 6 */
   }

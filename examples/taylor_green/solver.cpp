@@ -100,7 +100,7 @@ void Solver::backward(const Field& velocity, const std::function<void(int)>& on_
       const Transpose& t = backward_[component];
       exchange_.wait(t.chunks[static_cast<std::size_t>(c)]);
       if (c + ahead < grid_.chunks) {
-        exchange_.start(t.chunks[static_cast<std::size_t>(c + ahead)]);
+        exchange_.start(t.chunks[static_cast<std::size_t>(c) + static_cast<std::size_t>(ahead)]);
       }
       exchange_.begin("plane transforms");
       for (int plane = range.begin; plane < range.end; ++plane) {

@@ -125,9 +125,9 @@ protected:
   std::vector<int> send_, recv_, counts_, displs_;
 
 private:
-  static EngineOwner* engine_;
+  static EngineOwner* engine_; // NOLINT(readability-identifier-naming)
 };
-EngineOwner* Errors::engine_ = nullptr;
+EngineOwner* Errors::engine_ = nullptr; // NOLINT(readability-identifier-naming): a member
 
 TEST_F(Errors, NullBuffers) {
   alltoall_wrong({"sendbuf"}, [](Arguments& a) { a.send = nullptr; });
