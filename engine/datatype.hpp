@@ -12,7 +12,8 @@
 
 namespace stoker::engine {
 
-// A reference of our own to a committed datatype: the caller may free his.
+// What is needed of a committed datatype after the caller has freed his: a reference of our own only where elements must
+// be packed.
 class Datatype {
 public:
   Datatype() = default;
@@ -22,6 +23,7 @@ public:
   Datatype& operator=(Datatype&& other) noexcept;
   ~Datatype();
 
+  // MPI_DATATYPE_NULL if contiguous().
   [[nodiscard]] MPI_Datatype handle() const { return type_; }
   [[nodiscard]] std::int64_t extent() const { return extent_; }
   [[nodiscard]] std::int64_t true_lower() const { return true_lower_; }
