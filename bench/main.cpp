@@ -7,12 +7,14 @@
 #include <fmt/core.h>
 #include <mpi.h>
 
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <map>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -117,6 +119,8 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     fmt::print(stderr, "stoker-bench: rank {}: {}\n", rank, error.what());
     std::fflush(stdout);
+    // MPICH's launcher drops what it has not forwarded yet when a rank aborts.
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
   MPI_Finalize();

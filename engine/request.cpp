@@ -332,6 +332,7 @@ std::string Request::describe_stall() const {
   }
   std::set<int> not_started;
   std::set<int> silent;
+  std::set<int> carriers; // engine ranks whose helpers do the peers' part
   for (std::uint32_t i = 0; i < block_->state.waiting_count; ++i) {
     const LoweredStep& step = *task_.program.step(task_.program.waiting()[i]).step;
     const bool recv = step.op == Op::recv_node;
@@ -343,9 +344,12 @@ std::string Request::describe_stall() const {
   }
   for (std::uint32_t i = 0; i < block_->steps; ++i) {
     if (task_.program.posted()[i] != 0) {
-      silent.insert(task_.program.step(i).step->peer);
+      const LoweredStep& step = *task_.program.step(i).step;
+      silent.insert(step.peer);
+      carriers.insert(step.endpoint);
     }
   }
+  const bool not_sent = block_->state.wire_count > 0;
   if (!exclusive) {
     block_->ownership.release();
   }
@@ -357,11 +361,16 @@ std::string Request::describe_stall() const {
     return text;
   };
   std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
   if (!not_started.empty()) {
-    text += "not started by " + list(not_started);
+    add("not started by " + list(not_started));
   }
   if (!silent.empty()) {
-    text += std::string(text.empty() ? "" : "; ") + "messages with " + list(silent) + " are outstanding";
+    add("messages with " + list(silent) + " are outstanding" +
+        (carriers.empty() ? "" : ", carried by engine " + list(carriers)));
+  }
+  if (not_sent) {
+    add("the helper of engine rank " + std::to_string(engine_->carrier()) + " has not taken its messages");
   }
   return text.empty() ? "waiting for steps that depend on others" : text;
 }
