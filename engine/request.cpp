@@ -18,11 +18,6 @@
 namespace stoker::engine {
 namespace {
 
-// Wait that follows Start so closely that there is nothing to hide the exchange behind.
-constexpr std::uint64_t prompt_ns = 5'000;
-// So many of them in a row before Start leaves the helper asleep.
-constexpr int prompt_waits_to_defer = 4;
-
 void poke_mpi(MPI_Comm comm) {
   // The peers of this rank's own messages may be waiting for its MPI library to make progress.
   int flag = 0;
@@ -49,7 +44,7 @@ Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
       block_(reinterpret_cast<Block*>(memory_->base(memory_->self()) + plan_.block)), task_(block_, *memory_),
       helper_(plan_.executor == Executor::engine ? engine_->helper() : nullptr),
       carrier_(plan_.executor == Executor::engine ? &memory_->root(engine_->arena_of(engine_->carrier())) : nullptr),
-      timed_(block_->timed != 0) {
+      timed_(block_->timed != 0), wake_policy_(engine_->settings().wake == WakeChoice::always) {
   engine_->enlist(*this);
 }
 
@@ -98,12 +93,12 @@ void Request::start() {
   if (carrier_ == nullptr) {
     engine_->start_inline(task_, epoch_);
   } else {
-    submit();
+    submit(wake_policy_.start(started_ns_));
   }
   exposed_ns_ += clock() - started_ns_;
 }
 
-void Request::submit() {
+void Request::submit(bool wake) {
   const Submission submission{plan_.block, epoch_};
   {
     const std::lock_guard lock(engine_->submission_mutex());
@@ -120,8 +115,8 @@ void Request::submit() {
       }
     }
   }
-  // In blocking use this thread will do the work itself in a moment, so waking the helper costs and gains nothing.
-  ring_deferred_ = prompt_waits_ >= prompt_waits_to_defer && (helper_ != nullptr || block_->has_wire == 0);
+  // Only what this thread can do by itself may be left to its Wait.
+  ring_deferred_ = !wake && (helper_ != nullptr || block_->has_wire == 0);
   if (!ring_deferred_) {
     carrier_->helper.ring();
   }
@@ -130,7 +125,6 @@ void Request::submit() {
 void Request::call_helper() {
   if (ring_deferred_) {
     ring_deferred_ = false;
-    prompt_waits_ = 0;
     carrier_->helper.ring();
   }
   if (carrier_->paused.load(std::memory_order_relaxed) != 0) {
@@ -156,6 +150,9 @@ bool Request::peek() {
   if (carrier_ == nullptr) {
     engine_->inline_round();
   } else {
+    if (ring_deferred_) {
+      wake_policy_.tested();
+    }
     call_helper();
   }
   return reached();
@@ -171,11 +168,7 @@ void Request::wait() {
   }
   if (!reached()) {
     const std::uint64_t begin = clock();
-    if (carrier_ != nullptr && begin - started_ns_ < prompt_ns + exposed_ns_) {
-      prompt_waits_ = std::min(prompt_waits_ + 1, prompt_waits_to_defer);
-    } else {
-      prompt_waits_ = 0;
-    }
+    wake_policy_.waited(begin - started_ns_ - exposed_ns_);
     Request* const self = this;
     if (helper_ != nullptr) {
       const Helper::Assist in_its_place(*helper_);
@@ -285,6 +278,7 @@ void Request::wait_for_one(std::span<Request* const> active) {
     poke_mpi(engine.network());
     if (can_sleep) {
       for (Request* request : active) {
+        request->wake_policy_.slept();
         request->call_helper();
       }
       const std::chrono::nanoseconds limit(now - quiet_since < long_sleep_after_ns ? 50'000 : 1'000'000);
@@ -385,6 +379,7 @@ void Request::finish() {
   const std::uint64_t begin = clock();
   if (timed_) {
     const std::uint64_t exchange = block_->completed_at - std::min(started_ns_, block_->completed_at);
+    wake_policy_.completed(exchange);
     statistics_.exchange_seconds += 1e-9 * static_cast<double>(exchange);
     statistics_.hidden_seconds += 1e-9 * static_cast<double>(exchange - std::min(exchange, exposed_ns_));
     if (Trace* trace = engine_->trace()) {

@@ -7,6 +7,7 @@
 #include "engine/datatype.hpp"
 #include "engine/engine.hpp"
 #include "engine/progress.hpp"
+#include "engine/wake_policy.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -67,7 +68,7 @@ public:
 private:
   enum class State : std::uint8_t { inactive, active, broken };
 
-  void submit();
+  void submit(bool wake);
   void call_helper(); // if it would not come by itself: Start let it sleep, or it is paused
   [[nodiscard]] bool reached() const { return block_->completed.reached(epoch_); }
   bool make_progress(); // one attempt with this thread's own means; returns whether anything moved
@@ -92,7 +93,7 @@ private:
   bool timed_;
   bool pleading_ = false;
   bool ring_deferred_ = false;
-  int prompt_waits_ = 0; // epochs in a row in which Wait followed Start at once
+  WakePolicy wake_policy_;
   std::uint64_t epoch_ = 0;
   std::uint64_t started_ns_ = 0;
   std::uint64_t exposed_ns_ = 0; // of this epoch

@@ -46,6 +46,11 @@ const Names<DomainChoice>& names_of() {
   return names;
 }
 template <>
+const Names<WakeChoice>& names_of() {
+  static const Names<WakeChoice> names{{"auto", WakeChoice::automatic}, {"always", WakeChoice::always}};
+  return names;
+}
+template <>
 const Names<LogLevel>& names_of() {
   static const Names<LogLevel> names{
       {"error", LogLevel::error}, {"warn", LogLevel::warn}, {"info", LogLevel::info}, {"debug", LogLevel::debug}};
@@ -238,6 +243,10 @@ const std::vector<SettingRow>& setting_table() {
           "nap_us", microseconds, "longest nap of a helper between two polls while a request is active; 0: never nap"),
       row<&S::wait_spin_us, parse_at_least<0>>("wait_spin_us", microseconds,
                                                "how long a rank spins in wait before it sleeps"),
+      row<&S::wake, parse_name<WakeChoice>>("wake", accepted_names<WakeChoice>(),
+                                            "whether start wakes a sleeping helper; auto leaves a request's work to "
+                                            "wait where wait follows at once, or where "
+                                            "short exchanges were measured to be faster that way"),
       row<&S::stall_seconds, parse_at_least<0>>(
           "stall_seconds", "seconds, a whole number, 0 or more",
           "after waiting this long for a request a rank names those that it waits for in a warning; 0: never"),

@@ -15,6 +15,7 @@ namespace stoker::engine {
 enum class ExecutorChoice { automatic, engine, inline_ };
 enum class AccessChoice { automatic, own, mapped, cma, staged };
 enum class DomainChoice { numa, node };
+enum class WakeChoice { automatic, always };
 enum class LogLevel { error, warn, info, debug };
 
 // The initialisers are the defaults. What each member means is said once, in setting_table.cpp.
@@ -36,6 +37,7 @@ struct Settings {
   int spin_us = 20;
   int nap_us = 300;
   int wait_spin_us = 50;
+  WakeChoice wake = WakeChoice::automatic;
   int stall_seconds = 60;
   std::string trace;
   LogLevel log = LogLevel::warn;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Wake policy: see the header.
+#include "engine/wake_policy.hpp"
+
+#include <algorithm>
+
+namespace stoker::engine {
+
+std::uint64_t WakePolicy::Times::median() const {
+  auto sorted = times_;
+  std::nth_element(sorted.begin(), sorted.begin() + trial / 2, sorted.end());
+  return sorted[trial / 2];
+}
+
+bool WakePolicy::start(std::uint64_t now_ns) {
+  if (always_) {
+    return true;
+  }
+  if (last_start_ns_ != 0) {
+    (trying_ ? tried_ : usual_).add(now_ns - last_start_ns_);
+  }
+  last_start_ns_ = now_ns;
+  ++epoch_;
+  if (trying_ && tried_.full()) {
+    end_trial();
+  }
+  if (epoch_ == next_trial_) {
+    interval_ = std::min(4 * interval_, longest_interval);
+    next_trial_ += interval_; // counted in epochs alone, so that all ranks try at the same time
+    // The other way than usual. One that is used with Test needs the helper.
+    trying_ = usual_.full() && !tested_ && (!wakes_ || exchange_ns_ < longest_tried_ns);
+    tried_.clear();
+  }
+  return (wakes_ != trying_ || tested_) && prompt_waits_ < prompt_waits;
+}
+
+void WakePolicy::waited(std::uint64_t after_start_ns) {
+  prompt_waits_ = after_start_ns < prompt_ns ? std::min(prompt_waits_ + 1, prompt_waits) : 0;
+}
+
+void WakePolicy::completed(std::uint64_t exchange_ns) {
+  if (wakes_ != trying_) {
+    exchange_ns_ = exchange_ns;
+  }
+}
+
+void WakePolicy::end_trial() {
+  trying_ = false;
+  // A tie, as far as can be told, stays with what it was.
+  if (tried_.median() < usual_.median() - (usual_.median() / 32)) {
+    wakes_ = !wakes_;
+    std::swap(usual_, tried_);
+  }
+}
+
+} // namespace stoker::engine

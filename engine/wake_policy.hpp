@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whether Start wakes the helper, or leaves a request's steps to the rank's own Wait. A wake, and the helper's naps while
+// the exchange runs, cost processor time; that is a loss where there is nothing to hide, because Wait follows at once, or
+// because the exchange is nearly all processor time. The first is seen directly. The second shows only in the time from
+// Start to Start, so both ways are tried now and then, at the same epochs on all ranks.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace stoker::engine {
+
+// One per request. Pure: the caller brings the time.
+class WakePolicy {
+public:
+  // always: Start wakes the helper whatever it costs.
+  explicit WakePolicy(bool always = false) : always_(always) {}
+
+  // Start of the next epoch: whether to wake the helper now.
+  [[nodiscard]] bool start(std::uint64_t now_ns);
+  // Wait found the epoch incomplete, so long after Start had returned.
+  void waited(std::uint64_t after_start_ns);
+  // A wait that had nothing to do itself woke the helper after all.
+  void slept() { prompt_waits_ = 0; }
+  // Test found the epoch incomplete and the helper asleep: somebody expects progress without Wait.
+  void tested() { tested_ = true; }
+  // The epoch took so long from Start to completion.
+  void completed(std::uint64_t exchange_ns);
+
+  // Wait that follows Start so closely that there is nothing to hide the exchange behind, and so many of them in a row
+  // before Start leaves the helper asleep.
+  static constexpr std::uint64_t prompt_ns = 5'000;
+  static constexpr int prompt_waits = 4;
+  // Epochs of one trial, epochs before the first one, and from one to the next: longer each time, up to a limit.
+  static constexpr std::size_t trial = 8;
+  static constexpr std::uint64_t first_trial = 16;
+  static constexpr std::uint64_t longest_interval = 8192;
+  // Longer exchanges are worth the helper's cost, which is some 10 us for each nap; a trial would cost more than it finds.
+  static constexpr std::uint64_t longest_tried_ns = 1'000'000;
+
+private:
+  // Times from Start to Start, the latest `trial` ones.
+  class Times {
+  public:
+    void add(std::uint64_t ns) { times_[count_++ % trial] = ns; }
+    void clear() { count_ = 0; }
+    [[nodiscard]] bool full() const { return count_ >= trial; }
+    [[nodiscard]] std::uint64_t median() const;
+
+  private:
+    std::array<std::uint64_t, trial> times_{};
+    std::size_t count_ = 0;
+  };
+
+  void end_trial();
+
+  bool always_;
+  bool wakes_ = true; // outside trials
+  bool trying_ = false;
+  bool tested_ = false;
+  int prompt_waits_ = 0;
+  std::uint64_t epoch_ = 0;
+  std::uint64_t next_trial_ = first_trial;
+  std::uint64_t interval_ = first_trial;
+  std::uint64_t last_start_ns_ = 0;
+  std::uint64_t exchange_ns_ = 0; // of the latest epoch that the helper drove
+  Times usual_;
+  Times tried_;
+};
+
+} // namespace stoker::engine

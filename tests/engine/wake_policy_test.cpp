@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The wake policy against applications made by hand.
+#include "engine/wake_policy.hpp"
+
+#include <gtest/gtest.h>
+
+namespace stoker::engine {
+namespace {
+
+// An application whose step takes so long with the helper woken, and so long without.
+struct Application {
+  std::uint64_t woken_ns;
+  std::uint64_t left_ns;
+  std::uint64_t exchange_ns = 300'000;
+  std::uint64_t wait_after_ns = 500'000;
+
+  // How many of the next `epochs` epochs woke the helper.
+  int run(WakePolicy& policy, int epochs) {
+    int wakes = 0;
+    for (int i = 0; i < epochs; ++i) {
+      const bool woken = policy.start(now_ns);
+      wakes += woken ? 1 : 0;
+      policy.waited(wait_after_ns);
+      policy.completed(exchange_ns);
+      now_ns += woken ? woken_ns : left_ns;
+    }
+    return wakes;
+  }
+  std::uint64_t now_ns = 1;
+};
+
+constexpr int trial = static_cast<int>(WakePolicy::trial);
+
+TEST(WakePolicy, WakesWhereThatIsFaster) {
+  WakePolicy policy;
+  Application gains{.woken_ns = 600'000, .left_ns = 900'000};
+  EXPECT_EQ(gains.run(policy, 2000), 2000 - (4 * trial)); // trials at 16, 80, 336 and 1360
+}
+
+TEST(WakePolicy, LeavesItAsleepWhereThatIsFaster) {
+  WakePolicy policy;
+  Application loses{.woken_ns = 740'000, .left_ns = 610'000};
+  EXPECT_EQ(loses.run(policy, 16), 15);
+  EXPECT_EQ(loses.run(policy, 60), 0);
+  EXPECT_EQ(loses.run(policy, 300), 2 * trial); // wakes are tried again, at 80 and 336
+}
+
+TEST(WakePolicy, ATieChangesNothing) {
+  WakePolicy policy;
+  Application even{.woken_ns = 600'000, .left_ns = 590'000};
+  EXPECT_EQ(even.run(policy, 75), 75 - trial);
+}
+
+TEST(WakePolicy, ComesBackWhenTheApplicationChanges) {
+  WakePolicy policy;
+  Application application{.woken_ns = 740'000, .left_ns = 610'000};
+  application.run(policy, 60);
+  application.woken_ns = 610'000;
+  application.left_ns = 900'000;
+  application.run(policy, 40); // the trial at 80
+  EXPECT_EQ(application.run(policy, 100), 100);
+}
+
+TEST(WakePolicy, LongExchangesAreNotTried) {
+  WakePolicy policy;
+  Application slow{.woken_ns = 9'000'000, .left_ns = 8'000'000, .exchange_ns = 5'000'000};
+  EXPECT_EQ(slow.run(policy, 1000), 1000);
+}
+
+TEST(WakePolicy, ATestMeansThatTheHelperIsNeeded) {
+  WakePolicy policy;
+  Application loses{.woken_ns = 740'000, .left_ns = 610'000};
+  loses.run(policy, 60);
+  policy.tested();
+  EXPECT_EQ(loses.run(policy, 1000), 1000);
+}
+
+TEST(WakePolicy, BlockingUseLeavesItAsleepAtOnce) {
+  WakePolicy policy;
+  Application blocking{.woken_ns = 100'000, .left_ns = 100'000, .exchange_ns = 100'000, .wait_after_ns = 200};
+  EXPECT_EQ(blocking.run(policy, 100), WakePolicy::prompt_waits);
+  blocking.wait_after_ns = 50'000;
+  EXPECT_EQ(blocking.run(policy, 2), 1); // known one epoch later
+}
+
+TEST(WakePolicy, AlwaysMeansAlways) {
+  WakePolicy policy(true);
+  Application loses{.woken_ns = 740'000, .left_ns = 610'000, .exchange_ns = 100'000, .wait_after_ns = 200};
+  EXPECT_EQ(loses.run(policy, 1000), 1000);
+}
+
+} // namespace
+} // namespace stoker::engine
