@@ -93,7 +93,7 @@ void Request::start() {
   if (carrier_ == nullptr) {
     engine_->start_inline(task_, epoch_);
   } else {
-    submit(wake_policy_.start(started_ns_));
+    submit(wake_policy_.start());
   }
   exposed_ns_ += clock() - started_ns_;
 }
@@ -379,7 +379,7 @@ void Request::finish() {
   const std::uint64_t begin = clock();
   if (timed_) {
     const std::uint64_t exchange = block_->completed_at - std::min(started_ns_, block_->completed_at);
-    wake_policy_.completed(exchange);
+    wake_policy_.finished(begin - started_ns_, exchange);
     statistics_.exchange_seconds += 1e-9 * static_cast<double>(exchange);
     statistics_.hidden_seconds += 1e-9 * static_cast<double>(exchange - std::min(exchange, exposed_ns_));
     if (Trace* trace = engine_->trace()) {

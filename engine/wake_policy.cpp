@@ -12,14 +12,10 @@ std::uint64_t WakePolicy::Times::median() const {
   return sorted[trial / 2];
 }
 
-bool WakePolicy::start(std::uint64_t now_ns) {
+bool WakePolicy::start() {
   if (always_) {
     return true;
   }
-  if (last_start_ns_ != 0) {
-    (trying_ ? tried_ : usual_).add(now_ns - last_start_ns_);
-  }
-  last_start_ns_ = now_ns;
   ++epoch_;
   if (trying_ && tried_.full()) {
     end_trial();
@@ -38,7 +34,8 @@ void WakePolicy::waited(std::uint64_t after_start_ns) {
   prompt_waits_ = after_start_ns < prompt_ns ? std::min(prompt_waits_ + 1, prompt_waits) : 0;
 }
 
-void WakePolicy::completed(std::uint64_t exchange_ns) {
+void WakePolicy::finished(std::uint64_t step_ns, std::uint64_t exchange_ns) {
+  (trying_ ? tried_ : usual_).add(step_ns);
   if (wakes_ != trying_) {
     exchange_ns_ = exchange_ns;
   }

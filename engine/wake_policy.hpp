@@ -2,7 +2,7 @@
 // Whether Start wakes the helper, or leaves a request's steps to the rank's own Wait. A wake, and the helper's naps while
 // the exchange runs, cost processor time; that is a loss where there is nothing to hide, because Wait follows at once, or
 // because the exchange is nearly all processor time. The first is seen directly. The second shows only in the time from
-// Start to Start, so both ways are tried now and then, at the same epochs on all ranks.
+// Start to the end of Wait, so both ways are tried now and then, at the same epochs on all ranks.
 #pragma once
 
 #include <array>
@@ -11,22 +11,22 @@
 
 namespace stoker::engine {
 
-// One per request. Pure: the caller brings the time.
+// One per request. Pure: the caller brings the times.
 class WakePolicy {
 public:
   // always: Start wakes the helper whatever it costs.
   explicit WakePolicy(bool always = false) : always_(always) {}
 
   // Start of the next epoch: whether to wake the helper now.
-  [[nodiscard]] bool start(std::uint64_t now_ns);
+  [[nodiscard]] bool start();
   // Wait found the epoch incomplete, so long after Start had returned.
   void waited(std::uint64_t after_start_ns);
   // A wait that had nothing to do itself woke the helper after all.
   void slept() { prompt_waits_ = 0; }
   // Test found the epoch incomplete and the helper asleep: somebody expects progress without Wait.
   void tested() { tested_ = true; }
-  // The epoch took so long from Start to completion.
-  void completed(std::uint64_t exchange_ns);
+  // Wait is done: so long after Start began; the exchange itself took so long.
+  void finished(std::uint64_t step_ns, std::uint64_t exchange_ns);
 
   // Wait that follows Start so closely that there is nothing to hide the exchange behind, and so many of them in a row
   // before Start leaves the helper asleep.
@@ -40,7 +40,7 @@ public:
   static constexpr std::uint64_t longest_tried_ns = 1'000'000;
 
 private:
-  // Times from Start to Start, the latest `trial` ones.
+  // The latest `trial` steps.
   class Times {
   public:
     void add(std::uint64_t ns) { times_[count_++ % trial] = ns; }
@@ -63,7 +63,6 @@ private:
   std::uint64_t epoch_ = 0;
   std::uint64_t next_trial_ = first_trial;
   std::uint64_t interval_ = first_trial;
-  std::uint64_t last_start_ns_ = 0;
   std::uint64_t exchange_ns_ = 0; // of the latest epoch that the helper drove
   Times usual_;
   Times tried_;

@@ -18,15 +18,13 @@ struct Application {
   int run(WakePolicy& policy, int epochs) {
     int wakes = 0;
     for (int i = 0; i < epochs; ++i) {
-      const bool woken = policy.start(now_ns);
+      const bool woken = policy.start();
       wakes += woken ? 1 : 0;
       policy.waited(wait_after_ns);
-      policy.completed(exchange_ns);
-      now_ns += woken ? woken_ns : left_ns;
+      policy.finished(woken ? woken_ns : left_ns, exchange_ns);
     }
     return wakes;
   }
-  std::uint64_t now_ns = 1;
 };
 
 constexpr int trial = static_cast<int>(WakePolicy::trial);
