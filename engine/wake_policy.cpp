@@ -23,15 +23,24 @@ bool WakePolicy::start() {
   if (epoch_ == next_trial_) {
     interval_ = std::min(4 * interval_, longest_interval);
     next_trial_ += interval_; // counted in epochs alone, so that all ranks try at the same time
-    // The other way than usual. One that is used with Test needs the helper.
-    trying_ = usual_.full() && !tested_ && (!wakes_ || exchange_ns_ < longest_tried_ns);
+    // The other way than usual.
+    trying_ = usual_.full() && (!wakes_ || exchange_ns_ < longest_tried_ns);
     tried_.clear();
   }
-  return (wakes_ != trying_ || tested_) && prompt_waits_ < prompt_waits;
+  return wakes_ != trying_ && prompt_waits_ < prompt_waits;
 }
 
 void WakePolicy::waited(std::uint64_t after_start_ns) {
   prompt_waits_ = after_start_ns < prompt_ns ? std::min(prompt_waits_ + 1, prompt_waits) : 0;
+}
+
+void WakePolicy::tested() {
+  prompt_waits_ = 0;
+  if (trying_ == wakes_) {
+    trying_ = false;
+    wakes_ = true;
+    usual_.clear();
+  }
 }
 
 void WakePolicy::finished(std::uint64_t step_ns, std::uint64_t exchange_ns) {

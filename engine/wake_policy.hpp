@@ -24,7 +24,7 @@ public:
   // A wait that had nothing to do itself woke the helper after all.
   void slept() { prompt_waits_ = 0; }
   // Test found the epoch incomplete and the helper asleep: somebody expects progress without Wait.
-  void tested() { tested_ = true; }
+  void tested();
   // Wait is done: so long after Start began; the exchange itself took so long.
   void finished(std::uint64_t step_ns, std::uint64_t exchange_ns);
 
@@ -58,7 +58,6 @@ private:
   bool always_;
   bool wakes_ = true; // outside trials
   bool trying_ = false;
-  bool tested_ = false;
   int prompt_waits_ = 0;
   std::uint64_t epoch_ = 0;
   std::uint64_t next_trial_ = first_trial;
