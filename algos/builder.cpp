@@ -12,7 +12,16 @@ namespace {
 
 constexpr std::uint64_t scratch_alignment = 64;
 
-// Makes `block` a part of `last` if the two together are again one slice: contiguous, or one more of evenly spaced blocks.
+std::uint64_t total_bytes(std::span<const Slice> slices) {
+  std::uint64_t bytes = 0;
+  for (const Slice& slice : slices) {
+    bytes += slice.bytes();
+  }
+  return bytes;
+}
+
+} // namespace
+
 bool join(Slice& last, const Slice& block) {
   if (last.buffer != block.buffer || block.count != 1) {
     return false;
@@ -35,16 +44,6 @@ bool join(Slice& last, const Slice& block) {
   }
   return false;
 }
-
-std::uint64_t total_bytes(std::span<const Slice> slices) {
-  std::uint64_t bytes = 0;
-  for (const Slice& slice : slices) {
-    bytes += slice.bytes();
-  }
-  return bytes;
-}
-
-} // namespace
 
 Builder::Builder(int rank, int ranks, std::uint64_t send_bytes, std::uint64_t recv_bytes) {
   if (ranks < 1 || rank < 0 || rank >= ranks) {

@@ -6,6 +6,10 @@
 
 namespace stoker::algos {
 
+// Makes `block` a part of `last` if the two together are again one slice: contiguous, or one more of evenly spaced blocks.
+// Returns whether it did.
+bool join(Slice& last, const Slice& block);
+
 class Builder {
 public:
   // The program of `rank` out of `ranks`, whose send and receive buffers reach `send_bytes` and `recv_bytes` far.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One row per algorithm. The functions are declared in algorithms.hpp and stand in the file of their name.
+// One row per algorithm.
 #include "algos/registry.hpp"
 
-#include "algos/algorithms.hpp"
+#include "algos/alltoall_aggregated.hpp"
+#include "algos/alltoall_flat.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,19 +12,182 @@ namespace stoker::algos {
 
 namespace {
 
+using topology::Layout;
+
 constexpr std::string_view kinkead = "Kinkead et al., Scaling All-to-all Operations Across Emerging Many-Core "
                                      "Supercomputers, 2025";
+constexpr std::string_view fan = "Fan et al., Configurable Algorithms for All-to-All Collectives, 2024";
+constexpr std::string_view namugwanya = "Namugwanya et al., Collective-optimized FFTs, 2023";
+constexpr std::string_view bruck = "Bruck et al., Efficient algorithms for all-to-all communications in multiport "
+                                   "message-passing systems, 1997";
 
-constexpr std::array algorithms = {
-    Algorithm{Collective::alltoall, "nonblocking", Knowledge::own, "every pair directly, all messages at once", kinkead,
-              compile_nonblocking},
-    Algorithm{Collective::alltoall, "hierarchical", Knowledge::node,
-              "one leader per node; one message between each two nodes", kinkead, compile_hierarchical},
-    Algorithm{Collective::alltoallv, "nonblocking", Knowledge::own, "every pair directly, all messages at once",
-              kinkead, compile_nonblocking},
-    Algorithm{Collective::alltoallv, "hierarchical", Knowledge::node,
-              "one leader per node; one message between each two nodes", kinkead, compile_hierarchical},
+// ---- parameters ----
+
+std::int32_t largest_node(const Layout& layout) {
+  std::size_t most = 1;
+  for (int node = 0; node < layout.nodes(); ++node) {
+    most = std::max(most, layout.node_ranks(node).size());
+  }
+  return static_cast<std::int32_t>(most);
+}
+std::int32_t square_root(std::int32_t n) {
+  return static_cast<std::int32_t>(balanced_radix(static_cast<std::size_t>(n)));
+}
+
+std::int32_t all_ranks(const Layout& layout) { return std::max(2, layout.ranks()); }
+std::int32_t all_ranks_but_one(const Layout& layout) { return std::max(1, layout.ranks() - 1); }
+std::int32_t all_of_a_node(const Layout& layout) { return largest_node(layout); }
+std::int32_t radix_of_a_node(const Layout& layout) { return std::max(2, largest_node(layout)); }
+std::int32_t all_nodes(const Layout& layout) { return std::max(2, layout.nodes()); }
+std::int32_t root_of_ranks(const Layout& layout) { return square_root(layout.ranks()); }
+std::int32_t root_of_node(const Layout& layout) { return square_root(largest_node(layout)); }
+// Four ranks to a leader or group did best at most sizes in the literature's measurements.
+std::int32_t four_ranks_each(const Layout& layout) { return std::max(1, largest_node(layout) / 4); }
+
+constexpr Parameter between{.name = "between", .summary = "exchange between nodes", .exchange = &Tuning::between};
+constexpr Parameter within{.name = "within", .summary = "exchange within a node", .exchange = &Tuning::within};
+constexpr Parameter leaders{.name = "leaders",
+                            .summary = "leaders per node, or domains",
+                            .number = &Tuning::leaders,
+                            .most = all_of_a_node,
+                            .preset = four_ranks_each,
+                            .domains = true};
+constexpr Parameter groups{.name = "groups",
+                           .summary = "groups per node, or domains",
+                           .number = &Tuning::groups,
+                           .most = all_of_a_node,
+                           .preset = four_ranks_each,
+                           .domains = true};
+
+constexpr std::array of_batched = {Parameter{.name = "batch",
+                                             .summary = "messages at a time",
+                                             .number = &Tuning::batch,
+                                             .most = all_ranks_but_one,
+                                             .preset = root_of_ranks}};
+constexpr std::array of_radix = {Parameter{
+    .name = "r", .summary = "radix", .number = &Tuning::radix, .least = 2, .most = all_ranks, .preset = root_of_ranks}};
+constexpr std::array of_radix2 = {Parameter{.name = "r1",
+                                            .summary = "radix within a node",
+                                            .number = &Tuning::radix_within,
+                                            .least = 2,
+                                            .most = radix_of_a_node,
+                                            .preset = root_of_node},
+                                  Parameter{.name = "r2",
+                                            .summary = "radix between nodes",
+                                            .number = &Tuning::radix_between,
+                                            .least = 2,
+                                            .most = all_nodes,
+                                            .preset = all_nodes}};
+constexpr std::array of_hierarchical = {between};
+constexpr std::array of_multileader = {leaders, between};
+constexpr std::array of_node_aware = {between, within};
+constexpr std::array of_locality_aware = {groups, between, within};
+constexpr std::array of_multileader_node_aware = {leaders, between, within};
+
+// ---- what each row compiles ----
+
+constexpr FlatExchange in_batches(std::int32_t batch) {
+  return {FlatExchange::Kind::direct, static_cast<std::uint32_t>(batch)};
+}
+constexpr FlatExchange of_that_radix(std::int32_t radix) {
+  return {FlatExchange::Kind::radix, static_cast<std::uint32_t>(radix)};
+}
+
+Program nonblocking(const Exchange& exchange, const Tuning&) { return compile_flat(exchange, {}); }
+Program pairwise(const Exchange& exchange, const Tuning&) { return compile_flat(exchange, in_batches(1)); }
+Program batched(const Exchange& exchange, const Tuning& t) { return compile_flat(exchange, in_batches(t.batch)); }
+Program rotating_bruck(const Exchange& exchange, const Tuning&) { return compile_bruck(exchange); }
+Program radix_2(const Exchange& exchange, const Tuning&) { return compile_flat(exchange, of_that_radix(2)); }
+Program radix(const Exchange& exchange, const Tuning& t) { return compile_flat(exchange, of_that_radix(t.radix)); }
+Program radix2(const Exchange& exchange, const Tuning& t) {
+  return compile_aggregated(exchange, {.groups = {Parts::each},
+                                       .regions = {1},
+                                       .within_first = true,
+                                       .between = of_that_radix(t.radix_between),
+                                       .within = of_that_radix(t.radix_within)});
+}
+Program hierarchical(const Exchange& exchange, const Tuning& t) {
+  return compile_aggregated(exchange, {.groups = {1}, .regions = {1}, .between = t.between, .within = {}});
+}
+Program multileader(const Exchange& exchange, const Tuning& t) {
+  return compile_aggregated(exchange,
+                            {.groups = {t.leaders}, .regions = {Parts::each}, .between = t.between, .within = {}});
+}
+Program node_aware(const Exchange& exchange, const Tuning& t) {
+  return compile_aggregated(exchange,
+                            {.groups = {Parts::each}, .regions = {1}, .between = t.between, .within = t.within});
+}
+Program locality_aware(const Exchange& exchange, const Tuning& t) {
+  return compile_aggregated(exchange,
+                            {.groups = {Parts::each}, .regions = {t.groups}, .between = t.between, .within = t.within});
+}
+Program multileader_node_aware(const Exchange& exchange, const Tuning& t) {
+  return compile_aggregated(exchange,
+                            {.groups = {t.leaders}, .regions = {1}, .between = t.between, .within = t.within});
+}
+
+// ---- the rows, for alltoall and alltoallv alike ----
+
+constexpr Algorithm family[] = {
+    {{}, "nonblocking", Knowledge::own, "every pair directly, all messages at once", kinkead, {}, nonblocking},
+    {{}, "pairwise", Knowledge::own, "every pair directly, one exchange after the other", kinkead, {}, pairwise},
+    {{}, "batched", Knowledge::own, "every pair directly, some messages at a time", namugwanya, of_batched, batched},
+    {{},
+     "bruck",
+     Knowledge::all,
+     "bundles in log2(P) rounds, with rotations before and after",
+     bruck,
+     {},
+     rotating_bruck},
+    {{}, "bruck-norotation", Knowledge::all, "bundles in log2(P) rounds, in place", fan, {}, radix_2},
+    {{}, "radix", Knowledge::all, "bundles in rounds of a tunable radix", fan, of_radix, radix},
+    {{}, "radix2", Knowledge::all, "tunable radix within each node, then between nodes", fan, of_radix2, radix2},
+    {{},
+     "hierarchical",
+     Knowledge::node,
+     "one leader per node; one message between each two nodes",
+     kinkead,
+     of_hierarchical,
+     hierarchical},
+    {{},
+     "multileader",
+     Knowledge::node,
+     "several leaders per node; one message between each two leaders",
+     kinkead,
+     of_multileader,
+     multileader},
+    {{},
+     "node-aware",
+     Knowledge::node,
+     "each rank exchanges for its node with one rank of each other, then within it",
+     kinkead,
+     of_node_aware,
+     node_aware},
+    {{},
+     "locality-aware",
+     Knowledge::node,
+     "node-aware with several groups per node in the place of nodes",
+     kinkead,
+     of_locality_aware,
+     locality_aware},
+    {{},
+     "multileader-node-aware",
+     Knowledge::node,
+     "several leaders per node, node-aware among themselves",
+     kinkead,
+     of_multileader_node_aware,
+     multileader_node_aware},
 };
+
+constexpr auto algorithms = [] {
+  constexpr std::size_t n = std::size(family);
+  std::array<Algorithm, 2 * n> rows{};
+  for (std::size_t i = 0; i < n; ++i) {
+    rows[i] = rows[n + i] = family[i];
+    rows[n + i].collective = Collective::alltoallv;
+  }
+  return rows;
+}();
 
 } // namespace
 

@@ -3,8 +3,10 @@
 #pragma once
 
 #include "algos/exchange.hpp"
+#include "algos/group_exchange.hpp"
 #include "algos/schedule.hpp"
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -13,24 +15,47 @@ namespace stoker::algos {
 enum class Collective : std::uint8_t { alltoall, alltoallv };
 [[nodiscard]] std::string_view name_of(Collective collective);
 
-// Whose block sizes an algorithm reads: those of its own rank, or those of every rank of its node.
-enum class Knowledge : std::uint8_t { own, node };
+// Values of an algorithm's parameters. Which of them an algorithm reads, its row says. 0 where nothing was asked for.
+struct Tuning {
+  std::int32_t batch = 0;         // messages at a time
+  std::int32_t radix = 0;         //
+  std::int32_t radix_within = 0;  //
+  std::int32_t radix_between = 0; //
+  std::int32_t leaders = 0;       // per node; Parts::domains: one for each NUMA domain
+  std::int32_t groups = 0;        // per node; likewise
+  FlatExchange between;           // nested exchanges: all at once where nothing was asked for
+  FlatExchange within;
+  bool operator==(const Tuning&) const = default;
+};
+
+// What can be said about an algorithm behind its name, as in "multileader:leaders=2,between=pairwise". Either a number or
+// a flat exchange.
+struct Parameter {
+  std::string_view name;
+  std::string_view summary;
+  std::int32_t Tuning::*number = nullptr;
+  std::int32_t least = 1;
+  std::int32_t (*most)(const topology::Layout&) = nullptr;
+  std::int32_t (*preset)(const topology::Layout&) = nullptr; // the value where none is given
+  bool domains = false;                                      // "domains" is a value, too
+  FlatExchange Tuning::*exchange = nullptr;
+};
+
+// Whose block sizes an algorithm reads: those of its own rank, of every rank of its node, or of all.
+enum class Knowledge : std::uint8_t { own, node, all };
 
 struct Algorithm {
   Collective collective;
-  std::string_view name; // what users write in an info key, the environment or a tuning file
-  Knowledge knowledge;
+  std::string_view name;    // what users write in an info key, the environment or a tuning file
+  Knowledge knowledge;      // nested exchanges between nodes that forward need all, whatever is said here
   std::string_view summary; // one line for help texts
   std::string_view source;  // where in the literature
-  Program (*compile)(const Exchange&);
+  std::span<const Parameter> parameters;
+  Program (*compile)(const Exchange&, const Tuning&);
 };
 
 [[nodiscard]] std::span<const Algorithm> registry();
 // nullptr when there is none.
 [[nodiscard]] const Algorithm* find(Collective collective, std::string_view name);
-
-// The default for this layout and block size, equal on all ranks: it reads nothing that differs between them.
-// `bytes` is the mean block size over the whole communicator.
-[[nodiscard]] const Algorithm& select(Collective collective, const topology::Layout& layout, std::uint64_t bytes);
 
 } // namespace stoker::algos

@@ -44,11 +44,10 @@ std::string selection_text() {
   return text;
 }
 
-const Algorithm& select(Collective collective, const topology::Layout& layout, std::uint64_t bytes) {
+Choice select(Collective collective, const topology::Layout& layout, std::uint64_t bytes) {
   for (const SelectionRule& rule : rules) {
-    const Algorithm* algorithm = find(collective, rule.algorithm);
-    if (algorithm != nullptr && applies(rule, layout, bytes)) {
-      return *algorithm;
+    if (applies(rule, layout, bytes)) {
+      return resolve(parse_choice(collective, rule.algorithm), layout);
     }
   }
   throw std::logic_error("no algorithm for " + std::string(name_of(collective)));

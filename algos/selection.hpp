@@ -3,7 +3,7 @@
 // every rank of the communicator and nothing else, so all ranks choose alike.
 #pragma once
 
-#include "algos/registry.hpp"
+#include "algos/choice.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -23,5 +23,9 @@ struct SelectionRule {
 [[nodiscard]] std::span<const SelectionRule> selection_rules();
 // The table for help texts, a line a rule.
 [[nodiscard]] std::string selection_text();
+
+// The default for this layout and block size, resolved; equal on all ranks: it reads nothing that differs between them.
+// `bytes` is the mean block size over the whole communicator.
+[[nodiscard]] Choice select(Collective collective, const topology::Layout& layout, std::uint64_t bytes);
 
 } // namespace stoker::algos

@@ -76,8 +76,9 @@ void WholeExchange::check() const {
   }
 }
 
-std::vector<Program> WholeExchange::compile(const Algorithm& algorithm) const {
-  const bool uniform = algorithm.collective == Collective::alltoall;
+std::vector<Program> WholeExchange::compile(const Choice& given) const {
+  const Choice choice = resolve(given, layout);
+  const bool uniform = choice.algorithm->collective == Collective::alltoall;
   const std::uint64_t bytes = sizes[0][0];
   const auto differs = [&](const auto& row) {
     return std::any_of(row.begin(), row.end(), [&](std::uint64_t size) { return size != bytes; });
@@ -94,23 +95,33 @@ std::vector<Program> WholeExchange::compile(const Algorithm& algorithm) const {
       known.set_row(member, sizes[member]);
       known.set_column(member, column(sizes, static_cast<std::size_t>(member)));
     };
-    if (algorithm.knowledge == Knowledge::own) {
+    switch (knowledge_of(choice)) {
+    case Knowledge::own:
       reveal(rank);
-    } else {
+      break;
+    case Knowledge::node: {
       const auto members = layout.node_ranks(layout.node_of(rank));
       std::for_each(members.begin(), members.end(), reveal);
+      break;
+    }
+    case Knowledge::all:
+      for (int member = 0; member < layout.ranks(); ++member) {
+        reveal(member);
+      }
+      break;
     }
     return known;
   };
   std::vector<Program> programs;
   for (int rank = 0; rank < layout.ranks(); ++rank) {
     const BlockSizes known = sizes_known_to(rank);
-    programs.push_back(algorithm.compile({.layout = layout,
-                                          .rank = rank,
-                                          .sizes = known,
-                                          .send_offsets = in_place ? std::vector<std::uint64_t>{} : send_offsets[rank],
-                                          .recv_offsets = recv_offsets[rank],
-                                          .in_place = in_place}));
+    const Exchange exchange{.layout = layout,
+                            .rank = rank,
+                            .sizes = known,
+                            .send_offsets = in_place ? std::vector<std::uint64_t>{} : send_offsets[rank],
+                            .recv_offsets = recv_offsets[rank],
+                            .in_place = in_place};
+    programs.push_back(algos::compile(choice, exchange));
   }
   return programs;
 }

@@ -3,7 +3,7 @@
 // schedules start from. A rank of a real exchange never has this; it has an Exchange.
 #pragma once
 
-#include "algos/registry.hpp"
+#include "algos/choice.hpp"
 #include "algos/verifier.hpp"
 
 #include <cstdint>
@@ -29,9 +29,9 @@ struct WholeExchange {
   // Throws std::invalid_argument when tables have the wrong shape, or sizes differ where they may not.
   void check() const;
 
-  // The program of each rank. A rank gets to see the sizes that the algorithm's row says it needs, and no others. An
+  // The program of each rank. A rank gets to see the sizes that the algorithm says it needs, and no others. An
   // algorithm for alltoall needs equal sizes.
-  [[nodiscard]] std::vector<Program> compile(const Algorithm& algorithm) const;
+  [[nodiscard]] std::vector<Program> compile(const Choice& choice) const;
   // What each rank's buffers hold before and must hold after the exchange.
   [[nodiscard]] std::vector<Contents> contents() const;
 };

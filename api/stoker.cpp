@@ -462,7 +462,7 @@ int stoker_request_statistics(stoker_request request, stoker_statistics* statist
                    .hidden_seconds = sums.hidden_seconds,
                    .bytes_wire = plan.bytes_wire,
                    .bytes_node = plan.bytes_node,
-                   .algorithm = plan.algorithm->name.data(),
+                   .algorithm = plan.choice_text.c_str(),
                    .executor = plan.executor == stoker::engine::Executor::engine ? "engine" : "inline",
                    .send_access = object.access_name(stoker::algos::Buffer::send),
                    .recv_access = object.access_name(stoker::algos::Buffer::recv)};

@@ -108,7 +108,7 @@ int stoker_dealloc(void* memory);
  * must all be ranks of the engine's communicator. sendbuf: comm size * sendcount elements; recvbuf: comm size * recvcount
  * elements; sendbuf may be MPI_IN_PLACE on all ranks, sendcount and sendtype are then ignored. The buffers belong to the
  * caller and must live until the request is freed. Datatypes are committed and may be freed right after the call.
- * `info` (may be MPI_INFO_NULL) may hold "stoker_algorithm" and "stoker_executor".
+ * `info` (may be MPI_INFO_NULL) may hold "stoker_algorithm" (as in "radix:r=4"; see `stoker info`) and "stoker_executor".
  * STOKER_ERR_MISMATCH when what a rank sends is not what its peer expects.
  */
 int stoker_alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
@@ -166,7 +166,7 @@ typedef struct stoker_statistics {
   double hidden_seconds;   /**< exchange time that passed outside stoker calls: overlapped with computation */
   uint64_t bytes_wire;     /**< bytes this rank sent to other nodes, per epoch */
   uint64_t bytes_node;     /**< bytes this rank sent within its node, per epoch */
-  const char* algorithm;   /**< registry name; static storage */
+  const char* algorithm;   /**< with its parameters, as "stoker_algorithm" takes it; until the request is freed */
   const char* executor;    /**< "engine" or "inline"; static storage */
   const char* send_access; /**< how others reach the send buffer: "own", "mapped", "cma" or "staged"; static storage */
   const char* recv_access; /**< the same for the receive buffer */

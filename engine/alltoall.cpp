@@ -2,6 +2,7 @@
 #include "engine/alltoall.hpp"
 
 #include "algos/exchange.hpp"
+#include "algos/selection.hpp"
 #include "engine/agreement.hpp"
 #include "engine/executor.hpp"
 #include "engine/lower.hpp"
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <numeric>
 #include <optional>
+#include <stdexcept>
 
 #include <unistd.h>
 
@@ -96,27 +98,23 @@ std::optional<std::string> info_value(MPI_Info info, const char* key) {
 
 // ---- choices ----
 
-// Info key, then the effective setting; nullptr: to be selected.
-const algos::Algorithm* requested_algorithm(const Engine& engine, algos::Collective collective, MPI_Info info) {
+// Info key, then the effective setting; without an algorithm: to be selected.
+algos::Choice requested_choice(const Engine& engine, algos::Collective collective, const topology::Layout& layout,
+                               MPI_Info info) {
   const std::string setting = collective == algos::Collective::alltoall ? engine.settings().alltoall_algorithm
                                                                         : engine.settings().alltoallv_algorithm;
   const std::optional<std::string> wish = info_value(info, "stoker_algorithm");
-  const std::string& name = wish ? *wish : setting;
-  if (name == "auto") {
-    return nullptr;
+  const std::string& text = wish ? *wish : setting;
+  if (text == "auto") {
+    return {};
   }
-  if (const algos::Algorithm* found = algos::find(collective, name)) {
-    return found;
+  try {
+    return algos::resolve(algos::parse_choice(collective, text), layout);
+  } catch (const std::invalid_argument& error) {
+    throw Error(Code::setting,
+                (wish ? "info key stoker_algorithm=" : std::string(algos::name_of(collective)) + "_algorithm=") + text +
+                    ": " + error.what());
   }
-  std::string known = "auto";
-  for (const algos::Algorithm& a : algos::registry()) {
-    if (a.collective == collective) {
-      known += ", " + std::string(a.name);
-    }
-  }
-  const std::string collective_name(algos::name_of(collective));
-  throw Error(Code::setting, (wish ? "info key stoker_algorithm=" : collective_name + "_algorithm=") + name +
-                                 ": there is no such algorithm for " + collective_name + "; expected one of " + known);
 }
 
 Executor chosen_executor(const Engine& engine, MPI_Info info) {
@@ -198,17 +196,30 @@ algos::BlockSizes known_sizes(const CommContext& context, algos::Knowledge knowl
     sizes.set_column(context.rank(), column);
     return sizes;
   }
-  const auto members = context.layout().node_ranks(context.layout().node_of(context.rank()));
+  // With the rows of all ranks the columns are known, too; of a node's ranks both are needed.
+  const bool all = knowledge == algos::Knowledge::all;
   Sizes mine = row;
-  mine.insert(mine.end(), column.begin(), column.end());
-  Sizes all(mine.size() * members.size());
+  if (!all) {
+    mine.insert(mine.end(), column.begin(), column.end());
+  }
+  std::vector<int> members(static_cast<std::size_t>(context.ranks()));
+  std::iota(members.begin(), members.end(), 0);
+  if (!all) {
+    const auto node = context.layout().node_ranks(context.layout().node_of(context.rank()));
+    members.assign(node.begin(), node.end());
+  }
+  Sizes gathered(mine.size() * members.size());
   const int bytes = static_cast<int>(mine.size() * sizeof(std::uint64_t));
-  check_mpi(MPI_Allgather(mine.data(), bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, context.node()), "MPI_Allgather");
+  check_mpi(MPI_Allgather(mine.data(), bytes, MPI_BYTE, gathered.data(), bytes, MPI_BYTE,
+                          all ? context.comm() : context.node()),
+            "MPI_Allgather");
   for (std::size_t i = 0; i < members.size(); ++i) {
-    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(i * mine.size());
+    const auto begin = gathered.begin() + static_cast<std::ptrdiff_t>(i * mine.size());
     const auto middle = begin + static_cast<std::ptrdiff_t>(row.size());
     sizes.set_row(members[i], Sizes(begin, middle));
-    sizes.set_column(members[i], Sizes(middle, begin + static_cast<std::ptrdiff_t>(mine.size())));
+    if (!all) {
+      sizes.set_column(members[i], Sizes(middle, begin + static_cast<std::ptrdiff_t>(mine.size())));
+    }
   }
   return sizes;
 }
@@ -302,7 +313,7 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, co
             check_address(plan.send, "sendbuf");
             check_buffers_apart(plan.send, plan.recv);
           }
-          plan.algorithm = requested_algorithm(*engine, arguments.collective, arguments.info);
+          plan.choice = requested_choice(*engine, arguments.collective, context.layout(), arguments.info);
           plan.executor = chosen_executor(*engine, arguments.info);
 
           row.resize(ranks);
@@ -315,11 +326,12 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, co
             }
           }
           send_readers.helper = recv_readers.helper = plan.executor == Executor::engine && engine->helper() == nullptr;
-          // A hierarchical member's message to its leader is longer than its blocks: whoever forwards has other ranks' data
-          // to fetch whatever their sizes.
-          const bool forwards = context.layout().nodes() > 1;
+          // Where blocks are bundled, messages are longer than blocks, and have to be fetched whatever the size of those.
+          const bool bundles =
+              context.layout().nodes() > 1 ||
+              (plan.choice.algorithm != nullptr && algos::knowledge_of(plan.choice) != algos::Knowledge::own);
           send_readers.peers = context.layout().node_ranks(context.layout().node_of(context.rank())).size() > 1 &&
-                               (longest_in_node > engine->settings().eager_bytes || (forwards && total(row) > 0));
+                               (longest_in_node > engine->settings().eager_bytes || (bundles && total(row) > 0));
           recv_path = chosen_path(*engine, plan.recv, recv_readers, "recvbuf");
           send_path = plan.in_place ? Path::own : chosen_path(*engine, plan.send, send_readers, "sendbuf");
         })));
@@ -328,9 +340,12 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, co
   struct Choices {
     int in_place;
     int algorithm; // row of the registry; -1: to be selected
+    algos::Tuning tuning;
   };
-  const Choices mine{plan.in_place ? 1 : 0,
-                     plan.algorithm == nullptr ? -1 : static_cast<int>(plan.algorithm - algos::registry().data())};
+  const Choices mine{
+      plan.in_place ? 1 : 0,
+      plan.choice.algorithm == nullptr ? -1 : static_cast<int>(plan.choice.algorithm - algos::registry().data()),
+      plan.choice.tuning};
   Choices first = mine;
   check_mpi(MPI_Bcast(&first, sizeof first, MPI_BYTE, 0, comm), "MPI_Bcast");
   agree(comm, by_rank(attempt([&] {
@@ -340,26 +355,28 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, co
                             (plan.in_place ? "MPI_IN_PLACE here, but not" : "a buffer here, but MPI_IN_PLACE") +
                             " on rank 0; expected the same on all ranks");
           }
-          if (mine.algorithm != first.algorithm) {
-            const auto name = [](int index) {
-              return index < 0 ? std::string("auto")
-                               : std::string(algos::registry()[static_cast<std::size_t>(index)].name);
+          if (mine.algorithm != first.algorithm || mine.tuning != first.tuning) {
+            const auto name = [](const Choices& choices) {
+              return choices.algorithm < 0
+                         ? std::string("auto")
+                         : algos::to_text(
+                               {&algos::registry()[static_cast<std::size_t>(choices.algorithm)], choices.tuning});
             };
-            throw Error(Code::mismatch, "info key stoker_algorithm is " + name(mine.algorithm) + " here and " +
-                                            name(first.algorithm) + " on rank 0; expected the same on all ranks");
+            throw Error(Code::mismatch, "info key stoker_algorithm is " + name(mine) + " here and " + name(first) +
+                                            " on rank 0; expected the same on all ranks");
           }
         })));
   Sizes announced(ranks);
   check_mpi(MPI_Alltoall(row.data(), 1, MPI_UINT64_T, announced.data(), 1, MPI_UINT64_T, comm), "MPI_Alltoall");
   agree(comm, attempt([&] { check_sizes(context, announced, plan.recv); }));
-  if (plan.algorithm == nullptr) {
+  if (plan.choice.algorithm == nullptr) {
     std::uint64_t sent = total(row);
     check_mpi(MPI_Allreduce(MPI_IN_PLACE, &sent, 1, MPI_UINT64_T, MPI_SUM, comm), "MPI_Allreduce");
-    plan.algorithm = &algos::select(arguments.collective, context.layout(), sent / (ranks * ranks));
+    plan.choice = algos::select(arguments.collective, context.layout(), sent / (ranks * ranks));
   }
 
   // 3. Compile and place.
-  const algos::BlockSizes sizes = known_sizes(context, plan.algorithm->knowledge, row, announced);
+  const algos::BlockSizes sizes = known_sizes(context, algos::knowledge_of(plan.choice), row, announced);
   const Neighbourhood hood = neighbourhood(*engine, context, plan.executor);
   std::vector<PairInfo> pairs(ranks);
   std::vector<PairInfo> peers(ranks);
@@ -379,7 +396,7 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, co
                                    .send_offsets = plan.in_place ? Sizes{} : program_offsets(plan.send, send_staged),
                                    .recv_offsets = program_offsets(plan.recv, recv_staged),
                                    .in_place = plan.in_place};
-    const algos::Program program = plan.algorithm->compile(exchange);
+    const algos::Program program = algos::compile(plan.choice, exchange);
     for (const algos::Step& step : program.steps) {
       if (step.kind == algos::StepKind::send) {
         (hood.arena_of[static_cast<std::size_t>(step.peer)] >= 0 ? plan.bytes_node : plan.bytes_wire) += step.bytes;
@@ -406,9 +423,10 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, co
     throw;
   }
 
+  plan.choice_text = algos::to_text(plan.choice);
   plan.init_seconds = 1e-9 * static_cast<double>(now_ns() - begin);
   engine->log().info("rank {}: {} init: algorithm {}, executor {}, {} bytes to send, {} ms", context.rank(),
-                     algos::name_of(arguments.collective), plan.algorithm->name,
+                     algos::name_of(arguments.collective), plan.choice_text,
                      plan.executor == Executor::engine ? "engine" : "inline", total(row), 1e3 * plan.init_seconds);
   return std::make_unique<Request>(engine, std::move(plan));
 }

@@ -315,7 +315,7 @@ void Request::look_around(std::uint64_t waited_ns) {
   if (limit != 0 && waited_ns > limit && !stall_reported_) {
     stall_reported_ = true;
     engine_->log().warn("rank {} has waited {} s for epoch {} of an {}: {}", block_->rank, waited_ns / 1'000'000'000U,
-                        epoch_, algos::name_of(plan_.algorithm->collective), describe_stall());
+                        epoch_, algos::name_of(plan_.choice.algorithm->collective), describe_stall());
   }
 }
 
@@ -384,7 +384,7 @@ void Request::finish() {
     statistics_.hidden_seconds += 1e-9 * static_cast<double>(exchange - std::min(exchange, exposed_ns_));
     if (Trace* trace = engine_->trace()) {
       const std::lock_guard lock(trace->mutex);
-      trace->requests.add(algos::name_of(plan_.algorithm->collective).data(), started_ns_, block_->completed_at);
+      trace->requests.add(algos::name_of(plan_.choice.algorithm->collective).data(), started_ns_, block_->completed_at);
     }
   }
   const int code = block_->error.load(std::memory_order_relaxed); // ordered by `completed`

@@ -2,7 +2,7 @@
 // The life of a request after init: Start, Test, Wait, free. The states are those of api/stoker.h.
 #pragma once
 
-#include "algos/registry.hpp"
+#include "algos/choice.hpp"
 #include "engine/block.hpp"
 #include "engine/datatype.hpp"
 #include "engine/engine.hpp"
@@ -21,7 +21,8 @@ enum class Executor : std::uint8_t { engine, inline_ };
 // What init has worked out.
 struct RequestPlan {
   std::shared_ptr<CommContext> context;
-  const algos::Algorithm* algorithm = nullptr;
+  algos::Choice choice;
+  std::string choice_text;
   Executor executor = Executor::inline_;
   std::uint64_t block = 0; // offset in this rank's arena
   UserBuffer send;         // empty when in place

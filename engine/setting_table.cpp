@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/setting_table.hpp"
 
-#include "algos/registry.hpp"
+#include "algos/choice.hpp"
 #include "topology/reservation.hpp"
 
 #include <fmt/format.h>
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 namespace stoker::engine {
@@ -136,17 +137,14 @@ std::optional<std::string> parse_reserve(std::string_view text) {
 
 template <algos::Collective collective>
 std::optional<std::string> parse_algorithm(std::string_view text) {
-  return text == "auto" || algos::find(collective, text) != nullptr ? std::optional(std::string(text)) : std::nullopt;
-}
-template <algos::Collective collective>
-std::string accepted_algorithms() {
-  std::vector<std::string_view> names{"auto"};
-  for (const algos::Algorithm& algorithm : algos::registry()) {
-    if (algorithm.collective == collective) {
-      names.push_back(algorithm.name);
+  try {
+    if (text != "auto") {
+      (void)algos::parse_choice(collective, text);
     }
+    return std::string(text);
+  } catch (const std::invalid_argument&) {
+    return std::nullopt;
   }
-  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::string print(const std::string& value) { return value; }
@@ -219,10 +217,10 @@ const std::vector<SettingRow>& setting_table() {
           "ranks_per_node", "a whole number, 0 or more",
           "pretend that every so many consecutive ranks form a node; 0: the real nodes"),
       row<&S::alltoall_algorithm, parse_algorithm<Collective::alltoall>>(
-          "alltoall_algorithm", accepted_algorithms<Collective::alltoall>(),
+          "alltoall_algorithm", "auto, " + algos::known_algorithms(Collective::alltoall),
           "algorithm of alltoall requests whose info names none; auto selects by layout and size"),
       row<&S::alltoallv_algorithm, parse_algorithm<Collective::alltoallv>>(
-          "alltoallv_algorithm", accepted_algorithms<Collective::alltoallv>(),
+          "alltoallv_algorithm", "auto, " + algos::known_algorithms(Collective::alltoallv),
           "algorithm of alltoallv requests whose info names none; auto selects by layout and size"),
       row<&S::arena_bytes, parse_bytes>(
           "arena_bytes", bytes,

@@ -2,6 +2,7 @@
 // The subcommands of `stoker`. Each returns the exit code of the process.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,20 @@ struct PlanOptions {
   std::string program = "./application";
 };
 int plan(const PlanOptions& options);
+
+struct ScheduleOptions {
+  bool json = false;
+  std::string algorithm = "nonblocking"; // with its parameters
+  int ranks = 8;
+  int ranks_per_node = 4;
+  int domains_per_node = 1;
+  std::uint64_t bytes = 8; // of each block
+  bool in_place = false;
+  int rank = -1; // whose program to print; -1: the counts of all
+  std::string svg;
+  bool verify = false;
+};
+int schedule(const ScheduleOptions& options);
 
 struct DoctorOptions {
   bool json = false;

@@ -55,8 +55,13 @@ void print_settings_markdown() {
 ordered_json algorithms() {
   ordered_json list = ordered_json::array();
   for (const algos::Algorithm& algorithm : algos::registry()) {
+    ordered_json parameters = ordered_json::array();
+    for (const algos::Parameter& parameter : algorithm.parameters) {
+      parameters.push_back({{"name", parameter.name}, {"summary", parameter.summary}});
+    }
     list.push_back({{"collective", algos::name_of(algorithm.collective)},
                     {"name", algorithm.name},
+                    {"parameters", parameters},
                     {"summary", algorithm.summary},
                     {"source", algorithm.source}});
   }
@@ -112,9 +117,13 @@ void print_text(const ordered_json& info) {
   }
   fmt::print("\nalgorithms\n");
   for (const ordered_json& algorithm : info.at("algorithms")) {
-    fmt::print("  {:<10} {:<14} {} [{}]\n", algorithm.at("collective").get<std::string>(),
+    fmt::print("  {:<10} {:<24} {} [{}]\n", algorithm.at("collective").get<std::string>(),
                algorithm.at("name").get<std::string>(), algorithm.at("summary").get<std::string>(),
                algorithm.at("source").get<std::string>());
+    for (const ordered_json& parameter : algorithm.at("parameters")) {
+      fmt::print("  {:<10} {:<24}   {}: {}\n", "", "", parameter.at("name").get<std::string>(),
+                 parameter.at("summary").get<std::string>());
+    }
   }
   fmt::print("selection (algorithm auto; the first line that holds counts)\n{}",
              info.at("selection").get<std::string>());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `stoker`: what there is (info), what to reserve and how to launch (plan), what works here (doctor).
+// `stoker`: what there is (info), what to reserve and how to launch (plan), what
+// algorithms send (schedule), what works here (doctor).
 #include "api/cli/commands.hpp"
 
 #include "api/stoker.h"
@@ -63,6 +64,28 @@ int main(int argc, char** argv) {
   plan_command->add_flag("--oversubscribe", plan.oversubscribe, "accept more ranks than cores");
   plan_command->add_flag("--json", plan.json, "one JSON object instead of text");
 
+  stoker::cli::ScheduleOptions schedule;
+  CLI::App* schedule_command =
+      app.add_subcommand("schedule", "What an alltoall algorithm sends: counted by distance, printed, drawn, verified");
+  schedule_command->add_option("algorithm", schedule.algorithm, "name with parameters, as in radix:r=4 (stoker info)")
+      ->capture_default_str();
+  schedule_command->add_option("--ranks", schedule.ranks)->check(CLI::PositiveNumber)->capture_default_str();
+  schedule_command->add_option("--ppn", schedule.ranks_per_node, "ranks per node")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  schedule_command->add_option("--domains", schedule.domains_per_node, "NUMA domains per node")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  schedule_command->add_option("--bytes", schedule.bytes, "of the block for each pair")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  schedule_command->add_flag("--in-place", schedule.in_place);
+  schedule_command->add_option("--rank", schedule.rank, "print this rank's program instead")
+      ->check(CLI::NonNegativeNumber);
+  schedule_command->add_option("--svg", schedule.svg, "draw who sends to whom, round by round, into this file");
+  schedule_command->add_flag("--verify", schedule.verify, "follow every byte through the schedule");
+  schedule_command->add_flag("--json", schedule.json, "one JSON object instead of text");
+
   stoker::cli::DoctorOptions doctor;
   CLI::App* doctor_command = app.add_subcommand(
       "doctor", "What works here, what will be slow, and the remedy; alone for this host, under mpiexec for a job.\n"
@@ -76,6 +99,9 @@ int main(int argc, char** argv) {
     }
     if (plan_command->parsed()) {
       return stoker::cli::plan(plan);
+    }
+    if (schedule_command->parsed()) {
+      return stoker::cli::schedule(schedule);
     }
     return stoker::cli::doctor(doctor);
   } catch (const std::exception& error) {

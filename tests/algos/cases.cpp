@@ -3,8 +3,10 @@
 #include "cases.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 #include <random>
+#include <stdexcept>
 
 namespace stoker::tests {
 
@@ -54,19 +56,67 @@ void reverse_blocks(WholeExchange& exchange) {
 
 } // namespace
 
-std::vector<const algos::Algorithm*> rows() {
-  std::vector<const algos::Algorithm*> result;
+std::vector<algos::Choice> rows() {
+  std::vector<algos::Choice> result;
   for (const algos::Algorithm& algorithm : algos::registry()) {
-    result.push_back(&algorithm);
+    result.push_back({&algorithm, {}});
   }
   return result;
 }
 
-std::string test_name(const algos::Algorithm& algorithm) {
-  std::string name = std::string(name_of(algorithm.collective)) + "_" + std::string(algorithm.name);
-  std::replace(name.begin(), name.end(), '-', '_');
+std::vector<algos::Choice> choices() {
+  std::vector<algos::Choice> result = rows();
+  for (const auto collective : {algos::Collective::alltoall, algos::Collective::alltoallv}) {
+    for (const char* text : {
+             "batched:batch=1",
+             "batched:batch=3",
+             "radix:r=2",
+             "radix:r=3",
+             "radix:r=4",
+             "radix:r=7",
+             "radix2:r1=2,r2=2",
+             "radix2:r1=3,r2=3",
+             "hierarchical:between=pairwise",
+             "hierarchical:between=bruck",
+             "multileader:leaders=2",
+             "multileader:leaders=2,between=batched-2",
+             "multileader:leaders=3,between=radix-3",
+             "multileader:leaders=domains",
+             "node-aware:between=pairwise,within=pairwise",
+             "node-aware:between=radix,within=bruck",
+             "node-aware:between=bruck,within=batched-2",
+             "locality-aware:groups=2",
+             "locality-aware:groups=2,between=radix-3,within=bruck",
+             "locality-aware:groups=3,between=pairwise,within=nonblocking",
+             "locality-aware:groups=domains",
+             "multileader-node-aware:leaders=2",
+             "multileader-node-aware:leaders=3,between=bruck,within=radix-3",
+             "multileader-node-aware:leaders=domains,between=pairwise,within=pairwise",
+         }) {
+      result.push_back(algos::parse_choice(collective, text));
+    }
+  }
+  return result;
+}
+
+std::string test_name(const algos::Choice& choice) {
+  std::string name = std::string(name_of(choice.algorithm->collective)) + "_" +
+                     (is_default(choice) ? std::string(choice.algorithm->name) : algos::to_text(choice));
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
   return name;
 }
+
+bool applies(const algos::Choice& choice, const topology::Layout& layout) {
+  try {
+    (void)algos::resolve(choice, layout);
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+bool is_default(const algos::Choice& choice) { return choice.tuning == algos::Tuning{}; }
 
 std::vector<NamedLayout> layouts_of(int ranks) {
   std::vector<NamedLayout> layouts;

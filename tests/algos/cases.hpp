@@ -10,9 +10,14 @@
 
 namespace stoker::tests {
 
-// The registry's rows, and a row's name as a test's: "alltoall_nonblocking".
-[[nodiscard]] std::vector<const algos::Algorithm*> rows();
-[[nodiscard]] std::string test_name(const algos::Algorithm& algorithm);
+// Every row of the registry as it is by default; and with other values of its parameters, too.
+[[nodiscard]] std::vector<algos::Choice> rows();
+[[nodiscard]] std::vector<algos::Choice> choices();
+// A choice's name as a test's: "alltoall_radix_r_3".
+[[nodiscard]] std::string test_name(const algos::Choice& choice);
+// False where a layout is too small for a parameter's value.
+[[nodiscard]] bool applies(const algos::Choice& choice, const topology::Layout& layout);
+[[nodiscard]] bool is_default(const algos::Choice& choice);
 
 struct NamedLayout {
   std::string name;

@@ -2,7 +2,7 @@
 // The example of docs/add-an-algorithm.md: it compiles, it works, and the page shows this very code.
 #include "cases.hpp"
 
-#include "algos/algorithms.hpp"
+#include "algos/builder.hpp"
 #include "algos/print.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace stoker::algos {
 // [example]
 // Ring all-to-all: every rank sends to its right neighbour only, and blocks travel on until they are where they belong.
 // Each has one partner to send to and one to receive from; the price is that a block crosses half the ring on average.
-Program compile_ring(const Exchange& exchange) {
+Program compile_ring(const Exchange& exchange, const Tuning&) {
   const int ranks = exchange.layout.ranks();
   const int rank = exchange.rank;
   const int right = (rank + 1) % ranks;
@@ -78,14 +78,14 @@ std::string between(const std::string& text, const std::string& open, const std:
 }
 
 TEST(DocExample, Works) {
-  const Algorithm ring{Collective::alltoall,  "ring",      Knowledge::own, "each block from neighbour to neighbour",
-                       "a textbook exercise", compile_ring};
+  const Algorithm ring{Collective::alltoall,  "ring", Knowledge::own, "each block from neighbour to neighbour",
+                       "a textbook exercise", {},     compile_ring};
   for (int ranks = 1; ranks <= 9; ++ranks) {
     for (const auto& [name, layout] : layouts_of(ranks)) {
       for (const bool in_place : {false, true}) {
         for (const std::uint64_t bytes : {0, 1, 13}) {
           const auto exchange = WholeExchange::uniform(layout, bytes, in_place);
-          EXPECT_EQ(verify(exchange.compile(ring), exchange.contents()), "") << ranks << " ranks, " << name;
+          EXPECT_EQ(verify(exchange.compile({&ring, {}}), exchange.contents()), "") << ranks << " ranks, " << name;
         }
       }
     }
@@ -101,10 +101,10 @@ TEST(DocExample, IsWhatThePageShows) {
 
 // The page prints the program of one rank.
 TEST(DocExample, PrintsWhatThePageShows) {
-  const Algorithm ring{Collective::alltoall, "ring", Knowledge::own, "", "", compile_ring};
+  const Algorithm ring{Collective::alltoall, "ring", Knowledge::own, "", "", {}, compile_ring};
   const auto exchange = WholeExchange::uniform(topology::Layout::uniform(4, 2), 8);
   const std::string page = content("docs/add-an-algorithm.md");
-  EXPECT_EQ("rank 1 of 4" + between(page, "```\nrank 1 of 4", "```"), to_text(exchange.compile(ring)[1]));
+  EXPECT_EQ("rank 1 of 4" + between(page, "```\nrank 1 of 4", "```"), to_text(exchange.compile({&ring, {}})[1]));
 }
 
 } // namespace

@@ -29,7 +29,7 @@ TEST(Registry, RowsAreCompleteAndFoundByTheirName) {
 
 TEST(Selection, SmallBlocksOnSharedNodesAreAggregated) {
   const auto choice = [](const Layout& layout, std::uint64_t bytes) {
-    return std::string(select(Collective::alltoallv, layout, bytes).name);
+    return to_text(select(Collective::alltoallv, layout, bytes));
   };
   EXPECT_EQ(choice(Layout::uniform(8, 4), 8), "hierarchical");
   EXPECT_EQ(choice(Layout::uniform(8, 4), 1 << 20), "nonblocking");
@@ -51,14 +51,14 @@ TEST(Selection, EveryRuleNamesAnAlgorithmAndTheLastAlwaysApplies) {
 
 TEST(Print, AProgramReadsAsText) {
   const auto exchange = WholeExchange::uniform(Layout::uniform(4, 2), 8);
-  const auto programs = exchange.compile(*find(Collective::alltoall, "hierarchical"));
+  const auto programs = exchange.compile(parse_choice(Collective::alltoall, "hierarchical"));
   EXPECT_EQ(to_text(programs[2]), "rank 2 of 4: send 32 B, recv 32 B, scratch 96 B, 9 steps\n"
                                   "  0: copy, 16 B: scratch[0..16) = send[0..16)\n"
                                   "  1: recv from 3, 16 B: scratch[16..32)\n"
-                                  "  2: send to 0, 32 B: scratch[0..32), after 0 1\n"
-                                  "  3: recv from 0, 32 B: scratch[64..96)\n"
-                                  "  4: copy, 16 B: recv[0..16) = scratch[64..72) x2 every 16, after 3\n"
-                                  "  5: send to 3, 16 B: scratch[72..80) x2 every 16, after 3\n"
+                                  "  2: recv from 0, 32 B: scratch[64..96)\n"
+                                  "  3: send to 0, 32 B: scratch[0..32), after 0 1\n"
+                                  "  4: copy, 16 B: recv[0..16) = scratch[64..72) x2 every 16, after 2\n"
+                                  "  5: send to 3, 16 B: scratch[72..80) x2 every 16, after 2\n"
                                   "  6: recv from 3, 8 B: recv[24..32)\n"
                                   "  7: send to 3, 8 B: send[24..32)\n"
                                   "  8: copy, 8 B: recv[16..24) = send[16..24)\n");

@@ -2,11 +2,13 @@
 // What the algorithms send how far: the literature's message counts, taken from the schedules themselves.
 #include "cases.hpp"
 
+#include "algos/radix_counts.hpp"
 #include "algos/traffic.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace stoker::tests {
 namespace {
@@ -15,7 +17,7 @@ using namespace stoker::algos;
 using topology::Layout;
 
 std::vector<Program> compile(std::string_view name, const WholeExchange& exchange) {
-  return exchange.compile(*find(Collective::alltoallv, name));
+  return exchange.compile(parse_choice(Collective::alltoallv, name));
 }
 
 TEST(Traffic, LevelsAreTheDistancesOfTheLayout) {
@@ -37,14 +39,14 @@ TEST(Traffic, NonblockingSendsEveryBlockOnce) {
 }
 
 TEST(Traffic, EveryByteThatIsSentIsReceived) {
-  for (const Algorithm* algorithm : rows()) {
+  for (const Choice& choice : choices()) {
     const auto exchange = WholeExchange::uniform(Layout::uniform(11, 4, 2), 3);
     Traffic sum;
-    for (const Traffic& node : traffic_by_node(exchange.compile(*algorithm), exchange.layout)) {
+    for (const Traffic& node : traffic_by_node(exchange.compile(choice), exchange.layout)) {
       sum += node;
     }
     for (const Level level : {Level::domain, Level::node, Level::network}) {
-      EXPECT_EQ(sum.sent_at(level), sum.received_at(level)) << test_name(*algorithm) << ", " << name_of(level);
+      EXPECT_EQ(sum.sent_at(level), sum.received_at(level)) << test_name(choice) << ", " << name_of(level);
     }
   }
 }
@@ -62,6 +64,39 @@ TEST(Traffic, HierarchicalSendsOneMessageBetweenTwoNodes) {
           const Volume expected{static_cast<std::uint64_t>(layout.nodes() - 1), here * elsewhere * 8};
           EXPECT_EQ(nodes[node].sent_at(Level::network), expected) << ranks << " ranks, " << name;
           EXPECT_EQ(nodes[node].received_at(Level::network), expected) << ranks << " ranks, " << name;
+        }
+      }
+    }
+  }
+}
+
+// Messages and blocks that leave a node, by the literature's count for N nodes of Q ranks.
+TEST(Traffic, BetweenNodesIsWhatTheLiteratureCounts) {
+  for (const int nodes : {2, 3, 5}) {
+    for (const int per_node : {2, 4, 6}) {
+      const auto exchange = WholeExchange::uniform(Layout::uniform(nodes * per_node, per_node, 2), 1);
+      const auto n = static_cast<std::uint64_t>(nodes);
+      const auto q = static_cast<std::uint64_t>(per_node);
+      const RadixCounts between = radix_counts(n, 2);
+      const std::pair<const char*, Volume> expected[] = {
+          {"nonblocking", {q * q * (n - 1), q * q * (n - 1)}},
+          {"pairwise", {q * q * (n - 1), q * q * (n - 1)}},
+          {"batched:batch=2", {q * q * (n - 1), q * q * (n - 1)}},
+          {"hierarchical", {n - 1, q * q * (n - 1)}},
+          {"multileader:leaders=2", {2 * 2 * (n - 1), q * q * (n - 1)}},
+          {"multileader:leaders=domains", {2 * 2 * (n - 1), q * q * (n - 1)}},
+          {"node-aware", {q * (n - 1), q * q * (n - 1)}},
+          {"locality-aware:groups=2", {q * 2 * (n - 1), q * q * (n - 1)}},
+          {"locality-aware:groups=domains", {q * 2 * (n - 1), q * q * (n - 1)}},
+          {"multileader-node-aware:leaders=2", {2 * (n - 1), q * q * (n - 1)}},
+          {"radix2:r1=2,r2=2", {q * between.messages, q * q * between.blocks}},
+          {"node-aware:between=bruck", {q * between.messages, q * q * between.blocks}},
+          {"hierarchical:between=bruck", {between.messages, q * q * between.blocks}},
+      };
+      for (const auto& [name, volume] : expected) {
+        for (const Traffic& node : traffic_by_node(compile(name, exchange), exchange.layout)) {
+          EXPECT_EQ(node.sent_at(Level::network), volume) << name << ", " << nodes << " nodes of " << per_node;
+          EXPECT_EQ(node.received_at(Level::network), volume) << name << ", " << nodes << " nodes of " << per_node;
         }
       }
     }

@@ -199,7 +199,7 @@ TEST(Verifier, TheWholeExchangeRefusesTablesThatDoNotFit) {
   EXPECT_THROW((void)WholeExchange::ragged(layout, {{1, 2}}), std::invalid_argument);
   EXPECT_THROW((void)WholeExchange::ragged(layout, {{1, 2}, {3, 4}}, 0, true), std::invalid_argument);
   const auto unequal = WholeExchange::ragged(layout, {{1, 2}, {3, 4}});
-  EXPECT_THROW((void)unequal.compile(*find(Collective::alltoall, "nonblocking")), std::invalid_argument);
+  EXPECT_THROW((void)unequal.compile(parse_choice(Collective::alltoall, "nonblocking")), std::invalid_argument);
 }
 
 // A program built again step by step, with one step left out or one edge, whose number is counted over all steps.
@@ -242,8 +242,8 @@ std::vector<WholeExchange> exchanges() {
 
 // Each spoilt version of each rank's program must be found out. Returns how many there were.
 template <class Versions>
-int expect_found(const Algorithm& algorithm, const WholeExchange& exchange, Versions versions) {
-  const auto programs = exchange.compile(algorithm);
+int expect_found(const Choice& choice, const WholeExchange& exchange, Versions versions) {
+  const auto programs = exchange.compile(choice);
   const auto contents = exchange.contents();
   EXPECT_EQ(verify(programs, contents), "");
   int count = 0;
@@ -260,11 +260,11 @@ int expect_found(const Algorithm& algorithm, const WholeExchange& exchange, Vers
   return count;
 }
 
-class Spoilt : public testing::TestWithParam<const Algorithm*> {};
+class Spoilt : public testing::TestWithParam<Choice> {};
 
 TEST_P(Spoilt, AStepLess) {
   for (const WholeExchange& exchange : exchanges()) {
-    EXPECT_GT(expect_found(*GetParam(), exchange,
+    EXPECT_GT(expect_found(GetParam(), exchange,
                            [](const Program& program) {
                              std::vector<Program> versions;
                              for (StepId id = 0; id < program.steps.size(); ++id) {
@@ -280,7 +280,7 @@ TEST_P(Spoilt, AStepLess) {
 
 TEST_P(Spoilt, AWrongPeer) {
   for (const WholeExchange& exchange : exchanges()) {
-    EXPECT_GT(expect_found(*GetParam(), exchange,
+    EXPECT_GT(expect_found(GetParam(), exchange,
                            [](const Program& program) {
                              std::vector<Program> versions;
                              for (StepId id = 0; id < program.steps.size(); ++id) {
@@ -298,7 +298,7 @@ TEST_P(Spoilt, AWrongPeer) {
 
 TEST_P(Spoilt, ASliceShiftedOrShortened) {
   for (const WholeExchange& exchange : exchanges()) {
-    EXPECT_GT(expect_found(*GetParam(), exchange,
+    EXPECT_GT(expect_found(GetParam(), exchange,
                            [](const Program& program) {
                              std::vector<Program> versions;
                              for (std::size_t slice = 0; slice < program.slices.size(); ++slice) {
@@ -315,7 +315,7 @@ TEST_P(Spoilt, ASliceShiftedOrShortened) {
 
 TEST_P(Spoilt, AMessageShortenedOnOneSide) {
   for (const WholeExchange& exchange : exchanges()) {
-    EXPECT_GT(expect_found(*GetParam(), exchange,
+    EXPECT_GT(expect_found(GetParam(), exchange,
                            [](const Program& program) {
                              std::vector<Program> versions;
                              for (StepId id = 0; id < program.steps.size(); ++id) {
@@ -335,14 +335,14 @@ TEST_P(Spoilt, AMessageShortenedOnOneSide) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, Spoilt, testing::ValuesIn(rows()),
-                         [](const auto& row) { return test_name(*row.param); });
+                         [](const auto& row) { return test_name(row.param); });
 
 // Where an algorithm orders no two steps for the sake of pace, each edge is there for a reason.
 TEST(Verifier, FindsAMissingEdgeWhereNoneIsIdle) {
   for (const auto* name : {"nonblocking", "hierarchical"}) {
     int count = 0;
     for (const WholeExchange& exchange : exchanges()) {
-      count += expect_found(*find(Collective::alltoall, name), exchange, [](const Program& program) {
+      count += expect_found(parse_choice(Collective::alltoall, name), exchange, [](const Program& program) {
         std::vector<Program> versions;
         for (std::size_t edge = 0; edge < program.successors.size(); ++edge) {
           versions.push_back(rebuild(program, {.step = {}, .edge = edge}));

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An algorithm with the values of its parameters, as users write it: "radix:r=4", "locality-aware:groups=2,within=pairwise".
+// Nested exchanges are nonblocking, pairwise, batched-N, bruck, or radix-R.
+#pragma once
+
+#include "algos/registry.hpp"
+
+#include <optional>
+#include <string>
+
+namespace stoker::algos {
+
+struct Choice {
+  const Algorithm* algorithm = nullptr;
+  Tuning tuning;
+};
+
+// Throws std::invalid_argument that names what is wrong, what can stand there, and the nearest name that exists.
+[[nodiscard]] Choice parse_choice(Collective collective, std::string_view text);
+// What parse_choice reads; nested nonblocking exchanges and numbers that were not given are left out.
+[[nodiscard]] std::string to_text(const Choice& choice);
+[[nodiscard]] std::string to_text(FlatExchange exchange);
+
+// The same with every number filled in and checked against a layout. Throws std::invalid_argument that names algorithm,
+// parameter, range and the nearest value within it.
+[[nodiscard]] Choice resolve(Choice choice, const topology::Layout& layout);
+
+// Whose block sizes it needs. Of a resolved choice.
+[[nodiscard]] Knowledge knowledge_of(const Choice& choice);
+[[nodiscard]] Program compile(const Choice& choice, const Exchange& exchange);
+
+// Names of a collective's algorithms, with parameters where there are some: for help texts.
+[[nodiscard]] std::string known_algorithms(Collective collective);
+
+} // namespace stoker::algos

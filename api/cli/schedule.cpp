@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `stoker schedule`: what an algorithm sends, counted, printed and drawn. Needs no MPI and no machine: any number of ranks.
+#include "algos/choice.hpp"
+#include "algos/print.hpp"
+#include "algos/rounds.hpp"
+#include "algos/traffic.hpp"
+#include "algos/whole_exchange.hpp"
+#include "api/cli/commands.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+
+namespace stoker::cli {
+namespace {
+
+using algos::Level;
+using nlohmann::ordered_json;
+
+constexpr std::array distances = {Level::domain, Level::node, Level::network};
+constexpr std::array<const char*, 3> distance_names = {"within a domain", "within a node", "between nodes"};
+constexpr std::array<const char*, 3> colours = {"#4477aa", "#228833", "#cc3311"};
+
+// Sent at one level.
+struct Counts {
+  algos::Volume all, busiest_rank, busiest_node;
+};
+
+struct Summary {
+  std::array<Counts, 3> sent;
+  std::uint64_t copied = 0;  // bytes that ranks copy within their own buffers
+  std::uint64_t scratch = 0; // most of one rank
+  std::size_t steps = 0;     // most of one rank
+  int rounds = 0;
+};
+
+algos::Volume larger(const algos::Volume& a, const algos::Volume& b) {
+  return {std::max(a.messages, b.messages), std::max(a.bytes, b.bytes)};
+}
+
+Summary summarize(const std::vector<algos::Program>& programs, const std::vector<algos::Message>& messages,
+                  const topology::Layout& layout) {
+  Summary summary;
+  for (const algos::Program& program : programs) {
+    const algos::Traffic traffic = traffic_of(program, layout);
+    for (std::size_t i = 0; i < distances.size(); ++i) {
+      summary.sent[i].all += traffic.sent_at(distances[i]);
+      summary.sent[i].busiest_rank = larger(summary.sent[i].busiest_rank, traffic.sent_at(distances[i]));
+    }
+    summary.copied += traffic.sent_at(Level::self).bytes;
+    summary.scratch = std::max(summary.scratch, program.scratch_bytes);
+    summary.steps = std::max(summary.steps, program.steps.size());
+  }
+  for (const algos::Traffic& node : traffic_by_node(programs, layout)) {
+    for (std::size_t i = 0; i < distances.size(); ++i) {
+      summary.sent[i].busiest_node = larger(summary.sent[i].busiest_node, node.sent_at(distances[i]));
+    }
+  }
+  summary.rounds = messages.empty() ? 0 : messages.back().round;
+  return summary;
+}
+
+void print(const std::string& what, const Summary& summary) {
+  fmt::print("{}: {} rounds, at most {} steps and {} B of scratch per rank, {} B copied within ranks\n\n", what,
+             summary.rounds, summary.steps, summary.scratch, summary.copied);
+  fmt::print("{:<16} {:>10} {:>14} {:>12} {:>14} {:>12} {:>14}\n", "sent", "messages", "bytes", "most by rank", "bytes",
+             "by node", "bytes");
+  for (std::size_t i = 0; i < distances.size(); ++i) {
+    const Counts& sent = summary.sent[i];
+    fmt::print("{:<16} {:>10} {:>14} {:>12} {:>14} {:>12} {:>14}\n", distance_names[i], sent.all.messages,
+               sent.all.bytes, sent.busiest_rank.messages, sent.busiest_rank.bytes, sent.busiest_node.messages,
+               sent.busiest_node.bytes);
+  }
+}
+
+ordered_json to_json(const std::string& what, const Summary& summary) {
+  const auto volume = [](const algos::Volume& v) { return ordered_json{{"messages", v.messages}, {"bytes", v.bytes}}; };
+  ordered_json json{{"schedule", what},
+                    {"rounds", summary.rounds},
+                    {"steps", summary.steps},
+                    {"scratch_bytes", summary.scratch},
+                    {"copied_bytes", summary.copied}};
+  for (std::size_t i = 0; i < distances.size(); ++i) {
+    const Counts& sent = summary.sent[i];
+    json["sent"].push_back({{"level", algos::name_of(distances[i])},
+                            {"all", volume(sent.all)},
+                            {"busiest_rank", volume(sent.busiest_rank)},
+                            {"busiest_node", volume(sent.busiest_node)}});
+  }
+  return json;
+}
+
+// One square for each round: sources down, targets across, darker for more bytes.
+void draw(const std::string& path, const std::string& what, const std::vector<algos::Message>& messages,
+          const topology::Layout& layout) {
+  const int ranks = layout.ranks();
+  const int rounds = messages.empty() ? 0 : messages.back().round;
+  if (ranks > 256 || rounds > 256) {
+    throw std::invalid_argument(fmt::format(
+        "--svg: {} rounds of {} ranks cannot be drawn legibly; expected 256 at most of each", rounds, ranks));
+  }
+  const int cell = std::max(1, 160 / ranks);
+  const int side = cell * ranks;
+  const int columns = std::clamp(rounds, 1, 6);
+  const int pitch = side + 34;
+  const int rows = (rounds + columns - 1) / columns;
+  std::uint64_t most = 1;
+  for (const algos::Message& message : messages) {
+    most = std::max(most, message.bytes);
+  }
+  std::ofstream file(path);
+  const int width = std::max(columns * pitch + 20, 560);
+  file << fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"sans-serif\" "
+                      "font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"20\" "
+                      "y=\"18\">{}</text>\n",
+                      width, 60 + rows * pitch, what);
+  for (std::size_t i = 0; i < distances.size(); ++i) {
+    file << fmt::format("<rect x=\"{0}\" y=\"28\" width=\"10\" height=\"10\" fill=\"{1}\"/><text x=\"{2}\" "
+                        "y=\"38\">{3}</text>\n",
+                        20 + 130 * i, colours[i], 34 + 130 * i, distance_names[i]);
+  }
+  file << fmt::format("<text x=\"{}\" y=\"38\">rows send, columns receive</text>\n", 20 + 130 * distances.size());
+  for (int round = 1; round <= rounds; ++round) {
+    const int x = 20 + (round - 1) % columns * pitch;
+    const int y = 66 + (round - 1) / columns * pitch;
+    file << fmt::format("<text x=\"{}\" y=\"{}\">round {}</text><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" "
+                        "fill=\"none\" stroke=\"#999\"/>\n",
+                        x, y - 4, round, x, y, side, side);
+  }
+  for (const algos::Message& message : messages) {
+    const Level level = algos::level_between(layout, message.source, message.target);
+    const auto colour =
+        static_cast<std::size_t>(std::find(distances.begin(), distances.end(), level) - distances.begin());
+    file << fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" fill-opacity=\"{:.2f}\"/>\n",
+                        20 + (message.round - 1) % columns * pitch + message.target * cell,
+                        66 + (message.round - 1) / columns * pitch + message.source * cell, cell, cell, colours[colour],
+                        0.35 + 0.65 * static_cast<double>(message.bytes) / static_cast<double>(most));
+  }
+  file << "</svg>\n";
+  if (!file.flush()) {
+    throw std::runtime_error(fmt::format("--svg {}: {}", path, std::strerror(errno)));
+  }
+}
+
+} // namespace
+
+int schedule(const ScheduleOptions& options) {
+  const topology::Layout layout =
+      topology::Layout::uniform(options.ranks, options.ranks_per_node, options.domains_per_node);
+  const algos::Choice choice = resolve(parse_choice(algos::Collective::alltoall, options.algorithm), layout);
+  const auto exchange = algos::WholeExchange::uniform(layout, options.bytes, options.in_place);
+  const std::vector<algos::Program> programs = exchange.compile(choice);
+  const std::string what =
+      fmt::format("{} of {} B for each pair, {} ranks on {} nodes{}", to_text(choice), options.bytes, layout.ranks(),
+                  layout.nodes(), options.in_place ? ", in place" : "");
+  if (options.rank >= 0) {
+    if (options.rank >= layout.ranks()) {
+      throw std::invalid_argument(fmt::format("--rank {}: expected 0 to {}", options.rank, layout.ranks() - 1));
+    }
+    fmt::print("{}", to_text(programs[static_cast<std::size_t>(options.rank)]));
+    return 0;
+  }
+  const std::vector<algos::Message> messages = messages_by_round(programs);
+  const Summary summary = summarize(programs, messages, layout);
+  if (options.json) {
+    fmt::print("{}\n", to_json(what, summary).dump(2));
+  } else {
+    print(what, summary);
+  }
+  if (!options.svg.empty()) {
+    draw(options.svg, what, messages, layout);
+  }
+  if (options.verify) {
+    const std::string defect = verify(programs, exchange.contents());
+    if (!defect.empty()) {
+      throw std::runtime_error("the schedule is wrong: " + defect);
+    }
+    fmt::print("\nverified: every byte arrives, in {} orders of execution\n", algos::all_executions().size());
+  }
+  return 0;
+}
+
+} // namespace stoker::cli
