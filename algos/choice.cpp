@@ -203,19 +203,13 @@ Program compile(const Choice& choice, const Exchange& exchange) {
 }
 
 std::string known_algorithms(Collective collective) {
-  std::string text;
+  std::vector<std::string_view> names;
   for (const Algorithm& algorithm : registry()) {
-    if (algorithm.collective != collective) {
-      continue;
-    }
-    text += (text.empty() ? "" : ", ") + std::string(algorithm.name);
-    char separator = ':';
-    for (const Parameter& parameter : algorithm.parameters) {
-      text += separator + std::string(parameter.name) + "=";
-      separator = ',';
+    if (algorithm.collective == collective) {
+      names.push_back(algorithm.name);
     }
   }
-  return text;
+  return list(names) + "; with parameters as in radix:r=4 (stoker info lists them)";
 }
 
 } // namespace stoker::algos

@@ -29,7 +29,7 @@ struct Choice {
 [[nodiscard]] Knowledge knowledge_of(const Choice& choice);
 [[nodiscard]] Program compile(const Choice& choice, const Exchange& exchange);
 
-// Names of a collective's algorithms, with parameters where there are some: for help texts.
+// Names of a collective's algorithms: for help texts.
 [[nodiscard]] std::string known_algorithms(Collective collective);
 
 } // namespace stoker::algos

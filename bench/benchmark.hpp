@@ -22,6 +22,7 @@ public:
 
 std::unique_ptr<Benchmark> make_overlap();
 std::unique_ptr<Benchmark> make_latency();
+std::unique_ptr<Benchmark> make_alltoall();
 std::unique_ptr<Benchmark> make_call_cost();
 std::unique_ptr<Benchmark> make_idle();
 

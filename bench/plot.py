@@ -4,9 +4,9 @@
 
     bench/plot.py [--output PREFIX] [--title TEXT] FILE...
 
-Writes PREFIX-overlap.png (efficiency over message size) and PREFIX-latency.png (Start+Wait over the blocking call),
-each where the files hold such results. One panel per MPI library, collective and kernel; where files repeat a point,
-the median is drawn, with the range.
+Writes PREFIX-overlap.png (efficiency over message size), PREFIX-latency.png (Start+Wait over the blocking call) and
+PREFIX-alltoall.png (the algorithms over the blocking call), each where the files hold such results. One panel per MPI
+library, collective and kernel or executor; where files repeat a point, the median is drawn, with the range.
 """
 import argparse
 import collections
@@ -95,6 +95,46 @@ def draw(rows, value, ylabel, reference, output, title, log):
     print(output)
 
 
+def draw_algorithms(rows, output, title):
+    """Time over the blocking call's, a line for each algorithm."""
+    panels = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
+    for row in rows:
+        if row["algorithm"] != "mpi":
+            panel = (row["mpi"], row["collective"], row["executor"])
+            panels[panel][row["algorithm"]][row["bytes"]].append(row["ratio"])
+    columns = min(len(panels), 2)
+    lines = -(-len(panels) // columns)
+    figure, axes = plt.subplots(lines, columns, figsize=(6.5 * columns, 4 * lines), squeeze=False, sharey=True)
+    for axis in axes.flat[len(panels):]:
+        axis.set_visible(False)
+    names = sorted({name for algorithms in panels.values() for name in algorithms})
+    markers = "os^vD<>pPX*h"
+    for axis, (panel, algorithms) in zip(axes.flat, sorted(panels.items())):
+        for i, name in enumerate(names):
+            points = sorted(algorithms[name].items())
+            axis.plot([size for size, _ in points], [statistics.median(values) for _, values in points], label=name,
+                      color=f"C{i % 10}", marker=markers[i % len(markers)], markersize=5, linewidth=1.2)
+        sizes = sorted({size for points in algorithms.values() for size in points})
+        axis.axhline(1.0, color="black", linewidth=0.8, linestyle=":")
+        axis.set_xscale("log", base=2)
+        axis.set_xticks(sizes, [size_text(size) for size in sizes], rotation=45, ha="right", fontsize=8)
+        axis.set_yscale("log")
+        axis.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        axis.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+        axis.minorticks_off()
+        axis.set_title(", ".join(panel), fontsize=10)
+        axis.grid(alpha=0.3)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("time / blocking MPI call")
+    axes.flat[0].legend(fontsize=7, ncols=2)
+    example = rows[0]
+    figure.suptitle(title or f"{example['nodes']} nodes x {example['ppn']} ranks", fontsize=11)
+    figure.supxlabel("bytes per pair of ranks", fontsize=9)
+    figure.tight_layout()
+    figure.savefig(output, dpi=150)
+    print(output)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="FILE")
@@ -111,8 +151,12 @@ def main():
         if chosen:
             draw(chosen, value, ylabel, 1.0, f"{arguments.output}-{benchmark}.png", arguments.title, log)
             drawn += 1
+    chosen = [row for row in rows if row["benchmark"] == "alltoall"]
+    if chosen:
+        draw_algorithms(chosen, f"{arguments.output}-alltoall.png", arguments.title)
+        drawn += 1
     if not drawn:
-        parser.error("no results of overlap or latency in these files")
+        parser.error("no results of overlap, latency or alltoall in these files")
 
 
 if __name__ == "__main__":

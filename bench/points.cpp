@@ -44,12 +44,12 @@ Operation* Point::add(std::unique_ptr<Operation> operation) {
   return operations_.back().get();
 }
 
-std::vector<Operation*> Point::add_stoker() {
+std::vector<Operation*> Point::add_stoker(const std::string& algorithm) {
   std::vector<Operation*> added;
   if (engine_ != nullptr) {
     for (const std::string& executor : options_.executors) {
       helpers_.set(true);
-      added.push_back(add(stoker_persistent(exchange_, *engine_, executor, options_.algorithm)));
+      added.push_back(add(stoker_persistent(exchange_, *engine_, executor, algorithm)));
     }
   }
   return added;

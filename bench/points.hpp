@@ -36,8 +36,9 @@ public:
   [[nodiscard]] Engine* engine() { return engine_; } // null where no executor of stoker's was asked for
   // Adds an operation after validating it; null is ignored. Collective.
   Operation* add(std::unique_ptr<Operation> operation);
-  // One per executor asked for.
-  std::vector<Operation*> add_stoker();
+  // One per executor asked for, with the algorithm of --algorithm or the one given.
+  std::vector<Operation*> add_stoker() { return add_stoker(options_.algorithm); }
+  std::vector<Operation*> add_stoker(const std::string& algorithm);
   // `body` with helpers running exactly when `operation` needs them (never when it is null), and, if asked for, with
   // its data checked after every timed region.
   [[nodiscard]] Variant variant(Operation* operation, std::function<void()> body);

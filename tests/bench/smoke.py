@@ -89,6 +89,15 @@ def latency(driver):
     expect({row["algorithm"] for row in rows} == {"mpi"}, "with no executor only the MPI library is measured")
 
 
+def alltoall(driver):
+    algorithms = ["radix:r=2", "hierarchical:between=pairwise"]
+    rows = driver.rows("alltoall", *TINY, "--bytes", "8,1K", "--algorithms", *algorithms, "--validate")
+    expect_combinations([row for row in rows if row["algorithm"] != "mpi"],
+                        ["collective", "bytes", "executor", "algorithm"], COLLECTIVES, [8, 1024], EXECUTORS, algorithms)
+    expect_combinations([row for row in rows if row["algorithm"] == "mpi"], ["collective", "bytes", "executor"],
+                        COLLECTIVES, [8, 1024], ["mpi-blocking"])
+
+
 def call_cost(driver):
     rows = driver.rows("call-cost", *TINY, "--gap-ms", "2")
     calls = {("start", "awake"), ("start", "back-to-back"), ("start", "asleep"), ("test", "active"), ("test", "polled"),
@@ -116,6 +125,7 @@ def refusals(driver):
         (["latency", "--json", "/nonexistent/rows.json", *TINY], "/nonexistent/rows.json"),
         (["latency", "--bytes", "8", "--set", "nonsense", *TINY], "--set"),
         (["latency", "--bytes", "8", "--set", "no_such_setting=1", *TINY], "no_such_setting"),
+        (["alltoall", "--bytes", "8", "--algorithms", "radx", *TINY], "did you mean radix?"),
         (["latency", "--bytes", "2G", "--executors", "none", *TINY], "--bytes"),
         (["overlap", "--executors", "none", "--buffers", "mapped", *TINY], "--buffers"),
     ):
@@ -123,13 +133,13 @@ def refusals(driver):
         expect(done.returncode != 0, f"{arguments} was accepted")
         expect(named in done.stderr, f"{arguments}: the message does not name {named}: {done.stderr}")
     done = driver.run("--help")
-    expect(done.returncode == 0 and all(name in done.stdout for name in ("overlap", "latency", "call-cost", "idle")),
+    expect(done.returncode == 0 and all(name in done.stdout for name in ("overlap", "latency", "alltoall", "call-cost", "idle")),
            f"--help: {done.stdout}{done.stderr}")
 
 
 def main():
     name, *where = sys.argv[1:]
-    tests = {"overlap": overlap, "latency": latency, "call-cost": call_cost, "idle": idle, "refusals": refusals}
+    tests = {"overlap": overlap, "latency": latency, "alltoall": alltoall, "call-cost": call_cost, "idle": idle, "refusals": refusals}
     tests[name](Driver(*where))
 
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 STOKER, MPIRUN, MPI, ATTACH_REFUSED = sys.argv[1:5]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -48,13 +49,44 @@ class Case(unittest.TestCase):
         return json.loads(self.succeed(*arguments, "--json", **options))
 
 
+class Schedule(Case):
+    def test_counts_are_those_of_the_literature(self):
+        for algorithm, messages in (("nonblocking", 64), ("hierarchical", 1), ("node-aware", 8),
+                                    ("multileader:leaders=2", 4), ("locality-aware:groups=2", 16)):
+            counts = self.succeed_json("schedule", algorithm, "--ranks", "24", "--ppn", "8", "--bytes", "4")
+            network = next(level for level in counts["sent"] if level["level"] == "network")
+            self.assertEqual(network["busiest_node"], {"messages": 2 * messages, "bytes": 2 * 64 * 4}, algorithm)
+
+    def test_verify_print_and_draw(self):
+        self.assertIn("verified", self.succeed("schedule", "radix2:r1=2,r2=2", "--ranks", "11", "--ppn", "4", "--verify"))
+        self.assertIn("rank 3 of 8", self.succeed("schedule", "bruck", "--rank", "3"))
+        with tempfile.TemporaryDirectory() as folder:
+            picture = os.path.join(folder, "schedule.svg")
+            self.succeed("schedule", "pairwise", "--svg", picture)
+            xml.etree.ElementTree.parse(picture)
+            self.fail_with("/nonexistent/s.svg", arguments=("schedule", "--svg", "/nonexistent/s.svg"))
+
+    def test_refusals_say_what_would_work(self):
+        for arguments, parts in (
+            (("radx",), ("radx", "did you mean radix?", "hierarchical")),
+            (("radix:q=2",), ("no parameter q", "did you mean r?")),
+            (("radix:r=1",), ("radix", "r=1", "from 2")),
+            (("radix:r=9",), ("radix", "r=9", "2 to 8", "r=8")),
+            (("radix:r",), ("r=",)),
+            (("multileader:leaders=5",), ("multileader", "leaders=5", "1 to 4", "leaders=4")),
+            (("node-aware:within=fast",), ("within=fast", "pairwise")),
+            (("bruck", "--rank", "8"), ("--rank 8", "0 to 7")),
+        ):
+            self.fail_with(*parts, arguments=("schedule", *arguments))
+
+
 class Usage(Case):
     def test_version(self):
         self.assertRegex(self.succeed("--version"), r"^stoker \d+\.\d+\.\d+$")
 
     def test_help_names_the_subcommands(self):
         text = self.succeed("--help")
-        for command in ("info", "plan", "doctor"):
+        for command in ("info", "plan", "schedule", "doctor"):
             self.assertIn(command, text)
 
     def test_no_subcommand(self):
