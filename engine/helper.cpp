@@ -45,12 +45,14 @@ void Helper::run() {
   const IdleLimits limits = options_.place.reserved ? IdleLimits::reserved(options_.spin_us, options_.nap_us)
                                                     : IdleLimits::shared(options_.spin_us, options_.nap_us);
   IdlePolicy policy(limits);
+  std::uint64_t awake_since = now_ns();
   const auto stopped = [this] { return stop_.load(std::memory_order_relaxed); };
   while (!stopped()) {
     if (!may_work() || !(active_.load(std::memory_order_relaxed) || has_submissions())) {
       root_.helper.sleep(
           [&] { return stopped() || (may_work() && (active_.load(std::memory_order_relaxed) || has_submissions())); },
           std::nullopt);
+      awake_since = now_ns();
       continue;
     }
     const std::uint64_t begin = now_ns();
@@ -60,8 +62,12 @@ void Helper::run() {
       trace_->add("progress", begin, end);
     }
     if (active_.load(std::memory_order_relaxed)) {
-      perform(policy.next(moved, end, end - youngest_ns_.load(std::memory_order_relaxed)), root_.helper,
-              [&] { return stopped() || has_submissions(); });
+      const Action action =
+          policy.next(moved, end, end - youngest_ns_.load(std::memory_order_relaxed), end - awake_since);
+      perform(action, root_.helper, [&] { return stopped() || has_submissions(); });
+      if (action.kind == Action::Kind::nap) {
+        awake_since = now_ns();
+      }
     }
   }
 }

@@ -51,7 +51,7 @@ IdleLimits IdleLimits::shared(std::uint64_t spin_us, std::uint64_t nap_us) {
           .nap_max_ns = nap_ns};
 }
 
-Action IdlePolicy::next(bool progressed, std::uint64_t now_ns, std::uint64_t age_ns) {
+Action IdlePolicy::next(bool progressed, std::uint64_t now_ns, std::uint64_t age_ns, std::uint64_t awake_ns) {
   if (progressed || !begun_) {
     begun_ = true;
     quiet_since_ns_ = now_ns;
@@ -68,7 +68,7 @@ Action IdlePolicy::next(bool progressed, std::uint64_t now_ns, std::uint64_t age
   if (quiet_ns < limits_.yield_ns || limits_.nap_max_ns == 0) {
     return {Action::Kind::yield, 0};
   }
-  return {Action::Kind::nap, std::clamp(age_ns / 4, limits_.nap_min_ns, limits_.nap_max_ns)};
+  return {Action::Kind::nap, std::clamp(std::max(age_ns / 4, awake_ns), limits_.nap_min_ns, limits_.nap_max_ns)};
 }
 
 bool set_short_slice() {

@@ -17,9 +17,10 @@ struct IdleLimits {
   std::uint64_t pause_ns = 0; // until then: relax the core between polls
   std::uint64_t yield_ns = 0; // until then: let others run; equal to pause_ns: never
   // Then naps of a quarter of the time that the youngest active epoch has been running, within these bounds. Each nap's
-  // end costs the computing rank about 10 us of its core, so a fixed short nap takes a large part of a long exchange;
+  // end costs the computing rank 10 to 20 us of its core, so a fixed short nap takes a large part of a long exchange;
   // sockets hold what arrives meanwhile, and the end of an exchange is noticed late by an eighth of its length at worst on
-  // average.
+  // average. A nap is also at least as long as the thread has been awake: a thread that has had more than its share of the
+  // core does not get ahead of the rank when it wakes, but waits for the scheduler's next tick, which can be milliseconds away.
   std::uint64_t nap_min_ns = 0;
   std::uint64_t nap_max_ns = 0;
 
@@ -44,8 +45,8 @@ public:
   explicit IdlePolicy(const IdleLimits& limits) : limits_(limits) {}
 
   // To be asked after every round of polling. `progressed`: the round moved something, so start anew. `age_ns`: since when
-  // the youngest active epoch has been running.
-  Action next(bool progressed, std::uint64_t now_ns, std::uint64_t age_ns);
+  // the youngest active epoch has been running. `awake_ns`: since when the thread has been so since its last nap.
+  Action next(bool progressed, std::uint64_t now_ns, std::uint64_t age_ns, std::uint64_t awake_ns);
 
 private:
   IdleLimits limits_;

@@ -30,13 +30,15 @@ struct Round {
   std::uint64_t now_ns;
   bool progressed;
   Action expected;
-  std::uint64_t age_ns = 0; // of the youngest epoch
+  std::uint64_t age_ns = 0;   // of the youngest epoch
+  std::uint64_t awake_ns = 0; // of the thread, since its last nap
 };
 
 void run(const IdleLimits& limits, const std::vector<Round>& rounds) {
   IdlePolicy policy(limits);
   for (const Round& round : rounds) {
-    EXPECT_EQ(policy.next(round.progressed, round.now_ns, round.age_ns), round.expected) << "at " << round.now_ns;
+    EXPECT_EQ(policy.next(round.progressed, round.now_ns, round.age_ns, round.awake_ns), round.expected)
+        << "at " << round.now_ns;
   }
 }
 
@@ -61,6 +63,9 @@ TEST_F(IdleTest, StagesFollowTheTimeWithoutProgress) {
                   {t0 + 700, false, {Kind::nap, 35}, 5600},
                   // A younger epoch shortens the naps at once.
                   {t0 + 701, false, {Kind::nap, 10}, 16},
+                  // Not below what the thread has just been awake.
+                  {t0 + 720, false, {Kind::nap, 20}, 16, 20},
+                  {t0 + 780, false, {Kind::nap, 35}, 16, 60},
               });
 }
 
