@@ -85,9 +85,8 @@ private:
 
   PointOptions points_;
   std::vector<std::string> algorithms_ = {
-      "nonblocking",  "pairwise",   "bruck-norotation", "radix",
-      "radix2",       "hierarchical", "multileader",    "node-aware",
-      "locality-aware", "multileader-node-aware"};
+      "nonblocking",  "pairwise",    "bruck-norotation", "radix",          "radix2",
+      "hierarchical", "multileader", "node-aware",       "locality-aware", "multileader-node-aware"};
 };
 
 } // namespace

@@ -188,8 +188,15 @@ void check_sizes(const CommContext& context, const Sizes& announced, const UserB
   }
 }
 
-algos::BlockSizes known_sizes(const CommContext& context, algos::Knowledge knowledge, const Sizes& row,
+// Every rank must be able to hold all sizes; equal on all ranks.
+constexpr std::uint64_t most_bytes_of_sizes = std::uint64_t{1} << 30U;
+
+algos::BlockSizes known_sizes(const CommContext& context, const algos::Choice& choice, const Sizes& row,
                               const Sizes& column) {
+  if (choice.algorithm->collective == algos::Collective::alltoall) {
+    return algos::BlockSizes::uniform(context.ranks(), row.front()); // check_sizes has compared them
+  }
+  const algos::Knowledge knowledge = algos::knowledge_of(choice);
   auto sizes = algos::BlockSizes::table(context.ranks());
   if (knowledge == algos::Knowledge::own) {
     sizes.set_row(context.rank(), row);
@@ -198,6 +205,13 @@ algos::BlockSizes known_sizes(const CommContext& context, algos::Knowledge knowl
   }
   // With the rows of all ranks the columns are known, too; of a node's ranks both are needed.
   const bool all = knowledge == algos::Knowledge::all;
+  if (const std::uint64_t bytes = row.size() * row.size() * sizeof row.front(); all && bytes > most_bytes_of_sizes) {
+    throw Error(Code::unsupported,
+                algos::to_text(choice) + " for alltoallv of " + std::to_string(row.size()) + " ranks would take " +
+                    std::to_string(bytes >> 20U) +
+                    " MiB for block sizes on every rank; expected 1024 at most, or an algorithm that "
+                    "forwards only what its own node sends or receives");
+  }
   Sizes mine = row;
   if (!all) {
     mine.insert(mine.end(), column.begin(), column.end());
@@ -376,7 +390,7 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, co
   }
 
   // 3. Compile and place.
-  const algos::BlockSizes sizes = known_sizes(context, algos::knowledge_of(plan.choice), row, announced);
+  const algos::BlockSizes sizes = known_sizes(context, plan.choice, row, announced);
   const Neighbourhood hood = neighbourhood(*engine, context, plan.executor);
   std::vector<PairInfo> pairs(ranks);
   std::vector<PairInfo> peers(ranks);

@@ -40,9 +40,16 @@ struct ScheduleOptions {
   bool in_place = false;
   int rank = -1; // whose program to print; -1: the counts of all
   std::string svg;
+  std::string model; // parameters of the cost model; empty: no prediction
   bool verify = false;
 };
 int schedule(const ScheduleOptions& options);
+
+struct CalibrateOptions {
+  std::string output; // empty: standard output
+  int ranks_per_node = 0;
+};
+int calibrate(const CalibrateOptions& options);
 
 struct DoctorOptions {
   bool json = false;

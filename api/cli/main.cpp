@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `stoker`: what there is (info), what to reserve and how to launch (plan), what
-// algorithms send (schedule), what works here (doctor).
+// algorithms send (schedule) and messages cost (calibrate), what works here (doctor).
 #include "api/cli/commands.hpp"
 
 #include "api/stoker.h"
@@ -83,8 +83,19 @@ int main(int argc, char** argv) {
   schedule_command->add_option("--rank", schedule.rank, "print this rank's program instead")
       ->check(CLI::NonNegativeNumber);
   schedule_command->add_option("--svg", schedule.svg, "draw who sends to whom, round by round, into this file");
+  schedule_command->add_option("--model", schedule.model,
+                               "also predict its time, with what stoker calibrate has measured");
   schedule_command->add_flag("--verify", schedule.verify, "follow every byte through the schedule");
   schedule_command->add_flag("--json", schedule.json, "one JSON object instead of text");
+
+  stoker::cli::CalibrateOptions calibrate;
+  CLI::App* calibrate_command = app.add_subcommand(
+      "calibrate", "Measures what messages cost here, for stoker schedule --model; under mpiexec, as the job will run");
+  calibrate_command->add_option("--output", calibrate.output, "file to write; default: standard output");
+  calibrate_command
+      ->add_option("--ranks-per-node", calibrate.ranks_per_node,
+                   "pretend that every so many ranks form a node; 0: the real nodes")
+      ->check(CLI::NonNegativeNumber);
 
   stoker::cli::DoctorOptions doctor;
   CLI::App* doctor_command = app.add_subcommand(
@@ -99,6 +110,9 @@ int main(int argc, char** argv) {
     }
     if (plan_command->parsed()) {
       return stoker::cli::plan(plan);
+    }
+    if (calibrate_command->parsed()) {
+      return stoker::cli::calibrate(calibrate);
     }
     if (schedule_command->parsed()) {
       return stoker::cli::schedule(schedule);

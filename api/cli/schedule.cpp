@@ -6,6 +6,7 @@
 #include "algos/traffic.hpp"
 #include "algos/whole_exchange.hpp"
 #include "api/cli/commands.hpp"
+#include "api/cli/cost_file.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -15,6 +16,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
 
 namespace stoker::cli {
@@ -38,6 +40,7 @@ struct Summary {
   std::uint64_t scratch = 0; // most of one rank
   std::size_t steps = 0;     // most of one rank
   int rounds = 0;
+  std::optional<double> seconds; // predicted
 };
 
 algos::Volume larger(const algos::Volume& a, const algos::Volume& b) {
@@ -77,6 +80,9 @@ void print(const std::string& what, const Summary& summary) {
                sent.all.bytes, sent.busiest_rank.messages, sent.busiest_rank.bytes, sent.busiest_node.messages,
                sent.busiest_node.bytes);
   }
+  if (summary.seconds) {
+    fmt::print("\npredicted: {:.1f} us\n", *summary.seconds * 1e6);
+  }
 }
 
 ordered_json to_json(const std::string& what, const Summary& summary) {
@@ -86,6 +92,9 @@ ordered_json to_json(const std::string& what, const Summary& summary) {
                     {"steps", summary.steps},
                     {"scratch_bytes", summary.scratch},
                     {"copied_bytes", summary.copied}};
+  if (summary.seconds) {
+    json["predicted_seconds"] = *summary.seconds;
+  }
   for (std::size_t i = 0; i < distances.size(); ++i) {
     const Counts& sent = summary.sent[i];
     json["sent"].push_back({{"level", algos::name_of(distances[i])},
@@ -167,7 +176,10 @@ int schedule(const ScheduleOptions& options) {
     return 0;
   }
   const std::vector<algos::Message> messages = messages_by_round(programs);
-  const Summary summary = summarize(programs, messages, layout);
+  Summary summary = summarize(programs, messages, layout);
+  if (!options.model.empty()) {
+    summary.seconds = predict(programs, layout, read_cost_file(options.model));
+  }
   if (options.json) {
     fmt::print("{}\n", to_json(what, summary).dump(2));
   } else {

@@ -66,6 +66,26 @@ class Schedule(Case):
             xml.etree.ElementTree.parse(picture)
             self.fail_with("/nonexistent/s.svg", arguments=("schedule", "--svg", "/nonexistent/s.svg"))
 
+    def test_prediction_from_a_calibration(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = os.path.join(folder, "model.json")
+            self.succeed("calibrate", "--output", model, "--ranks-per-node", "2", ranks=4)
+            with open(model, encoding="utf-8") as file:
+                costs = json.load(file)
+            self.assertEqual(list(costs), ["self", "domain", "node", "network", "port"])
+            self.assertTrue(all(cost["seconds"] >= 0 and cost["seconds_per_byte"] >= 0 for cost in costs.values()))
+            self.assertGreater(costs["network"]["seconds"], 0)
+            self.assertGreater(self.succeed_json("schedule", "bruck", "--model", model)["predicted_seconds"], 0)
+            costs = {name: {"seconds": 1, "seconds_per_byte": 0} for name in costs}
+            costs["port"]["seconds"] = 0
+            with open(model, "w", encoding="utf-8") as file:
+                json.dump(costs, file)
+            self.assertEqual(self.succeed_json("schedule", "pairwise", "--model", model)["predicted_seconds"], 7)
+            with open(model, "w", encoding="utf-8") as file:
+                file.write("{}")
+            self.fail_with(model, "self", arguments=("schedule", "--model", model))
+        self.fail_with("two ranks", arguments=("calibrate",))
+
     def test_refusals_say_what_would_work(self):
         for arguments, parts in (
             (("radx",), ("radx", "did you mean radix?", "hierarchical")),

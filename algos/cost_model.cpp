@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A discrete-event simulation of a schedule.
+#include "algos/cost_model.hpp"
+
+#include "algos/matching.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <stdexcept>
+#include <tuple>
+#include <vector>
+
+namespace stoker::algos {
+
+namespace {
+
+class Simulation {
+public:
+  Simulation(std::span<const Program> programs, const topology::Layout& layout, const CostModel& model)
+      : programs_(programs), layout_(layout), model_(model), matching_(match(programs)), states_(programs.size()),
+        sending_(programs.size(), 0), receiving_(programs.size(), 0),
+        ports_out_(static_cast<std::size_t>(layout.nodes()), 0), ports_in_(ports_out_) {
+    if (!matching_.defect.empty()) {
+      throw std::invalid_argument(matching_.defect);
+    }
+    for (std::size_t rank = 0; rank < programs.size(); ++rank) {
+      const auto& steps = programs[rank].steps;
+      left_ += steps.size();
+      for (StepId id = 0; id < steps.size(); ++id) {
+        // A recv is done by its message, too.
+        states_[rank].push_back({steps[id].predecessors + (steps[id].kind == StepKind::recv ? 1U : 0U), 0});
+        if (states_[rank].back().waits_for == 0) {
+          ready_.push({0, rank, id});
+        }
+      }
+    }
+  }
+
+  double run() {
+    double end = 0;
+    while (!ready_.empty()) {
+      const auto [time, rank, id] = ready_.top();
+      ready_.pop();
+      --left_;
+      const Step& step = programs_[rank].steps[id];
+      double done = time;
+      switch (step.kind) {
+      case StepKind::copy:
+        done = occupy(sending_[rank], time, step.bytes == 0 ? 0 : model_.at(Level::self).of(step.bytes));
+        break;
+      case StepKind::send:
+        done = send(time, rank, id, step);
+        break;
+      case StepKind::recv:
+        break; // the send has accounted for the message
+      }
+      end = std::max(end, done);
+      for (const StepId next : programs_[rank].successors_of(step)) {
+        arrive(rank, next, done);
+      }
+    }
+    if (left_ > 0) {
+      throw std::invalid_argument("steps wait for each other");
+    }
+    return end;
+  }
+
+private:
+  struct State {
+    std::uint32_t waits_for;
+    double ready; // when the latest of what it waits for is done
+  };
+  using Event = std::tuple<double, std::size_t, StepId>; // when it can run
+
+  // Takes a resource from `time` on, once it is free; returns until when.
+  static double occupy(double& free_from, double time, double duration) {
+    free_from = std::max(free_from, time) + duration;
+    return free_from;
+  }
+
+  void arrive(std::size_t rank, StepId id, double time) {
+    State& state = states_[rank][id];
+    state.ready = std::max(state.ready, time);
+    if (--state.waits_for == 0) {
+      ready_.push({state.ready, rank, id});
+    }
+  }
+
+  double send(double time, std::size_t rank, StepId id, const Step& step) {
+    const auto peer = static_cast<std::size_t>(step.peer);
+    const Level level = level_between(layout_, static_cast<int>(rank), step.peer);
+    const Cost& cost = model_.at(level);
+    const double sent = occupy(sending_[rank], time, cost.of(step.bytes));
+    double arrived = sent;
+    if (level == Level::network) {
+      // The port passes bytes on while they are being sent, so it ends no earlier than the sender and adds what it is behind.
+      const double occupied = model_.port.of(step.bytes);
+      arrived = std::max(arrived, occupy(port(ports_out_, rank), sent - cost.of(step.bytes), occupied));
+      arrived = std::max(arrived, occupy(port(ports_in_, peer), arrived - occupied, occupied));
+    }
+    // The same holds for the receiver, which takes in one message at a time.
+    const double taken = cost.of(step.bytes);
+    arrived = std::max(arrived, occupy(receiving_[peer], arrived - taken, taken));
+    arrive(peer, matching_.partners[rank][id], arrived);
+    return sent;
+  }
+
+  double& port(std::vector<double>& ports, std::size_t rank) const {
+    return ports[static_cast<std::size_t>(layout_.node_of(static_cast<int>(rank)))];
+  }
+
+  std::span<const Program> programs_;
+  const topology::Layout& layout_;
+  const CostModel& model_;
+  Matching matching_;
+  std::vector<std::vector<State>> states_;
+  std::vector<double> sending_, receiving_;  // by rank: free from
+  std::vector<double> ports_out_, ports_in_; // by node
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> ready_;
+  std::size_t left_ = 0;
+};
+
+} // namespace
+
+double predict(std::span<const Program> programs, const topology::Layout& layout, const CostModel& model) {
+  return Simulation(programs, layout, model).run();
+}
+
+} // namespace stoker::algos

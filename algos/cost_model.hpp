@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How long a schedule takes by Hockney's model, with parameters of its own for each distance, and a port per node through
+// which all its ranks reach the network.
+#pragma once
+
+#include "algos/schedule.hpp"
+#include "algos/traffic.hpp"
+#include "topology/layout.hpp"
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace stoker::algos {
+
+// A message of m bytes takes seconds + m * seconds_per_byte.
+struct Cost {
+  double seconds = 0;
+  double seconds_per_byte = 0;
+
+  [[nodiscard]] double of(std::uint64_t bytes) const {
+    return seconds + (static_cast<double>(bytes) * seconds_per_byte);
+  }
+};
+
+struct CostModel {
+  std::array<Cost, level_count> message; // by Level; self: a copy
+  Cost port;                             // of a node: what one message occupies it for, in each direction
+
+  [[nodiscard]] const Cost& at(Level level) const { return message[static_cast<std::size_t>(level)]; }
+};
+
+// Seconds from the start of all ranks to the end of the last one. A rank sends one message at a time and receives one at a
+// time, in the order in which they become ready; copies occupy its sending side. `programs` holds one for each rank, in rank
+// order. Throws std::invalid_argument when they do not match, or wait for each other.
+[[nodiscard]] double predict(std::span<const Program> programs, const topology::Layout& layout, const CostModel& model);
+
+} // namespace stoker::algos

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The cost model: exact where the answer can be written down, and the literature's choices on machines like theirs.
+#include "algos/cost_model.hpp"
+#include "algos/radix_counts.hpp"
+#include "algos/whole_exchange.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace stoker::tests {
+namespace {
+
+using namespace stoker::algos;
+using topology::Layout;
+
+// One distance, free copies, and no port.
+constexpr CostModel flat = {.message = {Cost{0, 0}, Cost{2, 3}, Cost{2, 3}, Cost{2, 3}}, .port = {}};
+
+double time_of(const std::string& algorithm, const Layout& layout, std::uint64_t bytes, const CostModel& model) {
+  const auto exchange = WholeExchange::uniform(layout, bytes);
+  return predict(exchange.compile(parse_choice(Collective::alltoall, algorithm)), layout, model);
+}
+
+TEST(CostModel, OneMessageIsHockneys) {
+  EXPECT_DOUBLE_EQ(time_of("nonblocking", Layout::uniform(2, 2), 10, flat), 2 + (10 * 3));
+  EXPECT_DOUBLE_EQ(time_of("nonblocking", Layout::uniform(1, 1), 10, flat), 0);
+  EXPECT_DOUBLE_EQ(time_of("pairwise", Layout::uniform(2, 2), 0, flat), 0);
+}
+
+TEST(CostModel, DirectExchangesTakeOneMessageAfterTheOther) {
+  for (const int ranks : {3, 8, 13}) {
+    for (const char* algorithm : {"nonblocking", "pairwise", "batched:batch=2"}) {
+      EXPECT_DOUBLE_EQ(time_of(algorithm, Layout::uniform(ranks, 4), 10, flat), (ranks - 1) * 32.0) << algorithm;
+    }
+  }
+}
+
+// alpha K + beta D S: the paper's own model.
+TEST(CostModel, TunableRadixIsWhatItsFormulasSay) {
+  for (const int ranks : {8, 9, 11, 27, 64}) {
+    for (const int radix : {2, 3, 5, 8}) {
+      const RadixCounts counts = radix_counts(static_cast<std::uint64_t>(ranks), static_cast<std::uint64_t>(radix));
+      const double expected =
+          (static_cast<double>(counts.messages) * 2) + (static_cast<double>(counts.blocks) * 10 * 3);
+      EXPECT_NEAR(time_of("radix:r=" + std::to_string(radix), Layout::uniform(ranks, 4), 10, flat), expected, 1e-9)
+          << ranks << " ranks, radix " << radix;
+    }
+  }
+}
+
+TEST(CostModel, ANodesPortIsShared) {
+  CostModel model = flat;
+  model.port = {0, 3}; // as slow as one rank: four of them take four times as long
+  const Layout layout = Layout::uniform(8, 4);
+  EXPECT_GE(time_of("nonblocking", layout, 10, model), 16 * 30.0);
+  EXPECT_LT(time_of("nonblocking", layout, 10, flat), 16 * 30.0);
+}
+
+// A machine like the papers': a network message costs far more than one within the node, and a node's ranks share its port.
+constexpr CostModel cluster = {
+    .message = {Cost{5e-8, 1e-10}, Cost{3e-7, 1e-10}, Cost{5e-7, 1.5e-10}, Cost{2e-6, 1e-10}}, .port = {2e-7, 1e-10}};
+
+// The value for which a family is fastest.
+int best_of(const std::string& prefix, const std::vector<int>& values, const Layout& layout, std::uint64_t bytes,
+            const CostModel& model) {
+  int best = 0;
+  double least = INFINITY;
+  for (const int value : values) {
+    if (const double time = time_of(prefix + std::to_string(value), layout, bytes, model); time < least) {
+      least = time;
+      best = value;
+    }
+  }
+  return best;
+}
+
+// Fan et al.: small radices for small blocks, about the square root of the number of ranks for larger ones, and beyond.
+TEST(CostModel, TheBestRadixGrowsWithTheBlocks) {
+  const Layout layout = Layout::uniform(256, 1);
+  const std::vector<int> radices = {2, 4, 8, 16, 32, 64, 128, 256};
+  const int small = best_of("radix:r=", radices, layout, 8, cluster);
+  const int medium = best_of("radix:r=", radices, layout, 512, cluster);
+  const int large = best_of("radix:r=", radices, layout, 1 << 16, cluster);
+  EXPECT_LE(small, 8);
+  EXPECT_EQ(medium, 16);
+  EXPECT_EQ(large, 256);
+}
+
+// Kinkead et al.: hierarchical for the smallest blocks, many leaders for medium ones, node-aware for large ones.
+TEST(CostModel, AggregationPaysWhereMessagesAreSmall) {
+  const Layout layout = Layout::uniform(128, 16, 4);
+  const auto time = [&](const char* algorithm, std::uint64_t bytes) {
+    return time_of(algorithm, layout, bytes, cluster);
+  };
+  EXPECT_LT(time("multileader-node-aware:leaders=4", 4), time("nonblocking", 4));
+  EXPECT_LT(time("multileader-node-aware:leaders=4", 4), time("hierarchical", 4));
+  EXPECT_LT(time("node-aware", 4096), time("hierarchical", 4096));
+  EXPECT_LT(time("node-aware", 4096), time("multileader:leaders=4", 4096));
+  EXPECT_LT(time("nonblocking", 1 << 20), time("hierarchical", 1 << 20));
+}
+
+} // namespace
+} // namespace stoker::tests
