@@ -25,5 +25,6 @@ std::unique_ptr<Benchmark> make_latency();
 std::unique_ptr<Benchmark> make_alltoall();
 std::unique_ptr<Benchmark> make_call_cost();
 std::unique_ptr<Benchmark> make_idle();
+std::unique_ptr<Benchmark> make_fft();
 
 } // namespace stoker::bench

@@ -4,9 +4,10 @@
 
     bench/plot.py [--output PREFIX] [--title TEXT] FILE...
 
-Writes PREFIX-overlap.png (efficiency over message size), PREFIX-latency.png (Start+Wait over the blocking call) and
-PREFIX-alltoall.png (the algorithms over the blocking call), each where the files hold such results. One panel per MPI
-library, collective and kernel or executor; where files repeat a point, the median is drawn, with the range.
+Writes PREFIX-overlap.png (efficiency over message size), PREFIX-latency.png (Start+Wait over the blocking call),
+PREFIX-alltoall.png (the algorithms over the blocking call) and PREFIX-fft.png (the FFT and its transposes), each where the
+files hold such results. One panel per MPI library, collective and kernel or executor, or size; where files repeat a point,
+the median is drawn, with the range.
 """
 import argparse
 import collections
@@ -135,6 +136,35 @@ def draw_algorithms(rows, output, title):
     print(output)
 
 
+def draw_fft(rows, output, title):
+    """Bars of the whole time, the transposes' part of it darker: one panel for each size, one bar for each way."""
+    panels = collections.defaultdict(lambda: collections.defaultdict(list))
+    for row in rows:
+        way = "MPI" if row["algorithm"] == "mpi" else f"{row['algorithm']}, {row['executor']}"
+        panels[(row["mpi"], row["numbers"])][way].append((row["median_us"], row["transposes_us"]))
+    columns = min(len(panels), 3)
+    lines = -(-len(panels) // columns)
+    figure, axes = plt.subplots(lines, columns, figsize=(5 * columns, 4.2 * lines), squeeze=False)
+    for axis in axes.flat[len(panels):]:
+        axis.set_visible(False)
+    for axis, ((mpi, numbers), ways) in zip(axes.flat, sorted(panels.items())):
+        totals = [statistics.median(total for total, _ in values) for values in ways.values()]
+        transposes = [statistics.median(part for _, part in values) for values in ways.values()]
+        axis.bar(range(len(ways)), totals, color="tab:blue", alpha=0.35, label="whole FFT")
+        axis.bar(range(len(ways)), transposes, color="tab:blue", label="transposes")
+        axis.set_xticks(range(len(ways)), list(ways), rotation=45, ha="right", fontsize=7)
+        axis.set_title(f"{mpi}, {numbers} numbers", fontsize=10)
+        axis.grid(axis="y", alpha=0.3)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("microseconds")
+    axes.flat[0].legend(fontsize=8)
+    example = rows[0]
+    figure.suptitle(title or f"{example['nodes']} nodes x {example['ppn']} ranks", fontsize=11)
+    figure.tight_layout()
+    figure.savefig(output, dpi=150)
+    print(output)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="FILE")
@@ -155,8 +185,12 @@ def main():
     if chosen:
         draw_algorithms(chosen, f"{arguments.output}-alltoall.png", arguments.title)
         drawn += 1
+    chosen = [row for row in rows if row["benchmark"] == "fft"]
+    if chosen:
+        draw_fft(chosen, f"{arguments.output}-fft.png", arguments.title)
+        drawn += 1
     if not drawn:
-        parser.error("no results of overlap, latency or alltoall in these files")
+        parser.error("no results of overlap, latency, alltoall or fft in these files")
 
 
 if __name__ == "__main__":

@@ -98,6 +98,15 @@ def alltoall(driver):
                         COLLECTIVES, [8, 1024], ["mpi-blocking"])
 
 
+def fft(driver):
+    rows = driver.rows("fft", *TINY, "--points", "1,8", "--algorithms", "nonblocking", "radix2", "--executors",
+                       "engine,inline")
+    expect_combinations([row for row in rows if row["algorithm"] != "mpi"], ["numbers", "executor", "algorithm"], [4, 32],
+                        EXECUTORS, ["nonblocking", "radix2:r1=2,r2=2"])
+    for row in rows:
+        expect(0 < row["transposes_us"] <= row["max_us"] * 3, f"transposes take a part of the whole: {row}")
+
+
 def call_cost(driver):
     rows = driver.rows("call-cost", *TINY, "--gap-ms", "2")
     calls = {("start", "awake"), ("start", "back-to-back"), ("start", "asleep"), ("test", "active"), ("test", "polled"),
@@ -133,13 +142,13 @@ def refusals(driver):
         expect(done.returncode != 0, f"{arguments} was accepted")
         expect(named in done.stderr, f"{arguments}: the message does not name {named}: {done.stderr}")
     done = driver.run("--help")
-    expect(done.returncode == 0 and all(name in done.stdout for name in ("overlap", "latency", "alltoall", "call-cost", "idle")),
+    expect(done.returncode == 0 and all(name in done.stdout for name in ("overlap", "latency", "alltoall", "fft", "call-cost", "idle")),
            f"--help: {done.stdout}{done.stderr}")
 
 
 def main():
     name, *where = sys.argv[1:]
-    tests = {"overlap": overlap, "latency": latency, "alltoall": alltoall, "call-cost": call_cost, "idle": idle, "refusals": refusals}
+    tests = {"overlap": overlap, "latency": latency, "alltoall": alltoall, "fft": fft, "call-cost": call_cost, "idle": idle, "refusals": refusals}
     tests[name](Driver(*where))
 
 
