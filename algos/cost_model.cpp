@@ -19,7 +19,7 @@ class Simulation {
 public:
   Simulation(std::span<const Program> programs, const topology::Layout& layout, const CostModel& model)
       : programs_(programs), layout_(layout), model_(model), matching_(match(programs)), states_(programs.size()),
-        sending_(programs.size(), 0), receiving_(programs.size(), 0),
+        queues_(programs.size()), busy_(programs.size()), receiving_(programs.size(), 0),
         ports_out_(static_cast<std::size_t>(layout.nodes()), 0), ports_in_(ports_out_) {
     if (!matching_.defect.empty()) {
       throw std::invalid_argument(matching_.defect);
@@ -31,7 +31,7 @@ public:
         // A recv is done by its message, too.
         states_[rank].push_back({steps[id].predecessors + (steps[id].kind == StepKind::recv ? 1U : 0U), 0});
         if (states_[rank].back().waits_for == 0) {
-          ready_.push({0, rank, id});
+          events_.push({0, rank, id, false});
         }
       }
     }
@@ -39,25 +39,23 @@ public:
 
   double run() {
     double end = 0;
-    while (!ready_.empty()) {
-      const auto [time, rank, id] = ready_.top();
-      ready_.pop();
-      --left_;
-      const Step& step = programs_[rank].steps[id];
-      double done = time;
-      switch (step.kind) {
-      case StepKind::copy:
-        done = occupy(sending_[rank], time, step.bytes == 0 ? 0 : model_.at(Level::self).of(step.bytes));
-        break;
-      case StepKind::send:
-        done = send(time, rank, id, step);
-        break;
-      case StepKind::recv:
-        break; // the send has accounted for the message
+    while (!events_.empty()) {
+      const Event event = events_.top();
+      events_.pop();
+      end = std::max(end, event.time);
+      const Step& step = programs_[event.rank].steps[event.step];
+      if (!event.done && step.kind != StepKind::recv) {
+        queues_[event.rank].push(event.step);
+        start_next(event.rank, event.time);
+        continue;
       }
-      end = std::max(end, done);
-      for (const StepId next : programs_[rank].successors_of(step)) {
-        arrive(rank, next, done);
+      --left_;
+      for (const StepId next : programs_[event.rank].successors_of(step)) {
+        arrive(event.rank, next, event.time);
+      }
+      if (step.kind != StepKind::recv) {
+        busy_[event.rank] = false;
+        start_next(event.rank, event.time);
       }
     }
     if (left_ > 0) {
@@ -71,7 +69,16 @@ private:
     std::uint32_t waits_for;
     double ready; // when the latest of what it waits for is done
   };
-  using Event = std::tuple<double, std::size_t, StepId>; // when it can run
+  // A step that can run from now on, or is done. In the order of time, so that what is shared is taken in that order.
+  struct Event {
+    double time;
+    std::size_t rank;
+    StepId step;
+    bool done;
+    bool operator>(const Event& other) const {
+      return std::tie(time, rank, step, done) > std::tie(other.time, other.rank, other.step, other.done);
+    }
+  };
 
   // Takes a resource from `time` on, once it is free; returns until when.
   static double occupy(double& free_from, double time, double duration) {
@@ -83,15 +90,28 @@ private:
     State& state = states_[rank][id];
     state.ready = std::max(state.ready, time);
     if (--state.waits_for == 0) {
-      ready_.push({state.ready, rank, id});
+      events_.push({state.ready, rank, id, false});
     }
+  }
+
+  // A rank sends, or copies, one thing at a time: what became ready first.
+  void start_next(std::size_t rank, double time) {
+    if (busy_[rank] || queues_[rank].empty()) {
+      return;
+    }
+    const StepId id = queues_[rank].front();
+    queues_[rank].pop();
+    busy_[rank] = true;
+    const Step& step = programs_[rank].steps[id];
+    const double copied = step.bytes == 0 ? 0 : model_.at(Level::self).of(step.bytes);
+    events_.push({step.kind == StepKind::send ? send(time, rank, id, step) : time + copied, rank, id, true});
   }
 
   double send(double time, std::size_t rank, StepId id, const Step& step) {
     const auto peer = static_cast<std::size_t>(step.peer);
     const Level level = level_between(layout_, static_cast<int>(rank), step.peer);
     const Cost& cost = model_.at(level);
-    const double sent = occupy(sending_[rank], time, cost.of(step.bytes));
+    const double sent = time + cost.of(step.bytes);
     double arrived = sent;
     if (level == Level::network) {
       // The port passes bytes on while they are being sent, so it ends no earlier than the sender and adds what it is behind.

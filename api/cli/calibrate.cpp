@@ -101,7 +101,7 @@ Cost copies() {
 std::optional<std::pair<int, int>> pair_at(const topology::Layout& layout, Level level) {
   for (int a = 0; a < layout.ranks(); ++a) {
     for (int b = a + 1; b < layout.ranks(); ++b) {
-      if (level_between(layout, a, b) == level) {
+      if (algos::level_between(layout, a, b) == level) {
         return std::pair(a, b);
       }
     }
