@@ -135,9 +135,11 @@ private:
   const CostModel& model_;
   Matching matching_;
   std::vector<std::vector<State>> states_;
-  std::vector<double> sending_, receiving_;  // by rank: free from
+  std::vector<std::queue<StepId>> queues_; // by rank: sends and copies that can run
+  std::vector<bool> busy_;
+  std::vector<double> receiving_;            // by rank: free from
   std::vector<double> ports_out_, ports_in_; // by node
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> ready_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::size_t left_ = 0;
 };
 
