@@ -77,7 +77,7 @@ class Schedule(Case):
             self.assertGreater(costs["network"]["seconds"], 0)
             self.assertGreater(self.succeed_json("schedule", "bruck", "--model", model)["predicted_seconds"], 0)
             costs = {name: {"seconds": 1, "seconds_per_byte": 0} for name in costs}
-            costs["port"]["seconds"] = 0
+            costs["port"]["seconds"] = costs["self"]["seconds"] = 0
             with open(model, "w", encoding="utf-8") as file:
                 json.dump(costs, file)
             self.assertEqual(self.succeed_json("schedule", "pairwise", "--model", model)["predicted_seconds"], 7)
