@@ -35,11 +35,20 @@ public:
   // To be called after the work was published. Wakes every sleeper; returns whether that took a system call.
   bool ring() {
     std::atomic_thread_fence(std::memory_order_seq_cst); // pairs with the one in sleep()
+    if (sleepers_.load(std::memory_order_relaxed) == 0 && nappers_.load(std::memory_order_relaxed) == 0) {
+      return false;
+    }
+    wake();
+    return true;
+  }
+
+  // The same for work that can wait: wakes only if somebody sleeps for ever. Who naps finds it when the nap ends.
+  bool nudge() {
+    std::atomic_thread_fence(std::memory_order_seq_cst); // pairs with the one in sleep()
     if (sleepers_.load(std::memory_order_relaxed) == 0) {
       return false;
     }
-    rings_.fetch_add(1, std::memory_order_release); // acquired by sleep(): whoever sees the ring sees the work
-    futex(FUTEX_WAKE, INT_MAX, nullptr);
+    wake();
     return true;
   }
 
@@ -47,9 +56,10 @@ public:
   // announced. May return for no reason: the caller looks for work itself. has_work must do no more than load.
   template <class Ready>
   void sleep(Ready has_work, std::optional<std::chrono::nanoseconds> timeout) {
-    sleepers_.fetch_add(1, std::memory_order_relaxed);
-    const std::uint32_t seen = rings_.load(std::memory_order_acquire); // pairs with the fetch_add in ring()
-    std::atomic_thread_fence(std::memory_order_seq_cst);               // pairs with the one in ring()
+    std::atomic<std::uint32_t>& announcement = timeout ? nappers_ : sleepers_;
+    announcement.fetch_add(1, std::memory_order_relaxed);
+    const std::uint32_t seen = rings_.load(std::memory_order_acquire); // pairs with the fetch_add in wake()
+    std::atomic_thread_fence(std::memory_order_seq_cst);               // pairs with the ones in ring() and nudge()
     if (!has_work()) {
       timespec limit{};
       if (timeout) {
@@ -59,21 +69,29 @@ public:
       }
       futex(FUTEX_WAIT, seen, timeout ? &limit : nullptr);
     }
-    sleepers_.fetch_sub(1, std::memory_order_relaxed);
+    announcement.fetch_sub(1, std::memory_order_relaxed);
   }
 
   // Whether anybody sleeps or is about to. A hint only.
-  [[nodiscard]] bool asleep() const { return sleepers_.load(std::memory_order_relaxed) != 0; }
+  [[nodiscard]] bool asleep() const {
+    return sleepers_.load(std::memory_order_relaxed) != 0 || nappers_.load(std::memory_order_relaxed) != 0;
+  }
 
 private:
+  void wake() {
+    rings_.fetch_add(1, std::memory_order_release); // acquired by sleep(): whoever sees the ring sees the work
+    futex(FUTEX_WAKE, INT_MAX, nullptr);
+  }
+
   // Not FUTEX_PRIVATE_FLAG: the other side is in another process. Errors need no look: a changed word, a timeout and a
   // signal all mean "look again", and nothing else can happen to an aligned word of a live mapping.
   void futex(int operation, std::uint32_t value, const timespec* timeout) {
     syscall(SYS_futex, &rings_, operation, value, timeout, nullptr, 0);
   }
 
-  std::atomic<std::uint32_t> rings_{0}; // the futex word: rings that met a sleeper
-  std::atomic<std::uint32_t> sleepers_{0};
+  std::atomic<std::uint32_t> rings_{0};    // the futex word: rings that met a sleeper
+  std::atomic<std::uint32_t> sleepers_{0}; // without a limit
+  std::atomic<std::uint32_t> nappers_{0};  // with one
 };
 static_assert(std::is_standard_layout_v<Doorbell> && sizeof(Doorbell) == 64);
 

@@ -5,10 +5,20 @@
 #include "engine/executor.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <pthread.h>
 #include <system_error>
 
 namespace stoker::engine {
+namespace {
+
+// How long after the latest Start that it has seen a helper with nothing to do looks for new ones by itself, and how often:
+// at most so long is a request delayed that Start has left to Wait, if Wait does not come. 50 looks of some 20 us each.
+constexpr std::uint64_t watch_ns = 1'000'000'000;
+constexpr std::chrono::nanoseconds watch_interval = std::chrono::milliseconds(20);
+
+} // namespace
 
 Helper::Helper(const topology::Machine& machine, std::shared_ptr<NodeMemory> memory, std::vector<std::uint32_t> members,
                MPI_Comm network, const HelperOptions& options, TraceLane* trace)
@@ -49,9 +59,12 @@ void Helper::run() {
   const auto stopped = [this] { return stop_.load(std::memory_order_relaxed); };
   while (!stopped()) {
     if (!may_work() || !(active_.load(std::memory_order_relaxed) || has_submissions())) {
+      // For a while it looks by itself now and then: requests that are better off without a wake only nudge it, and may be
+      // left by a rank that does not come to Wait.
+      const bool lately = now_ns() - youngest_ns_.load(std::memory_order_relaxed) < watch_ns;
       root_.helper.sleep(
           [&] { return stopped() || (may_work() && (active_.load(std::memory_order_relaxed) || has_submissions())); },
-          std::nullopt);
+          lately ? std::optional(watch_interval) : std::nullopt);
       awake_since = now_ns();
       continue;
     }

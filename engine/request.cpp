@@ -117,9 +117,7 @@ void Request::submit(bool wake) {
   }
   // Only what this thread can do by itself may be left to its Wait.
   ring_deferred_ = !wake && (helper_ != nullptr || block_->has_wire == 0);
-  if (!ring_deferred_) {
-    carrier_->helper.ring();
-  }
+  ring_deferred_ ? carrier_->helper.nudge() : carrier_->helper.ring();
 }
 
 void Request::call_helper() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Doorbell (engine/doorbell.hpp): ranks push and ring, a helper drains and sleeps without a time limit. A lost wake-up is a
-// helper that sleeps while a ring holds work and no rank has anything left to do: an invalid end state.
+// helper that sleeps while a ring holds work and no rank has anything left to do: an invalid end state. For such a sleeper
+// nudge() is ring().
 //
 // Stores linger: a plain store goes to its thread's store buffer, from where it reaches memory at any later time, while the
 // thread's loads go to memory at once (TSO; an atomic read-modify-write without an order may linger like that on weaker
