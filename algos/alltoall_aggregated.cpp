@@ -13,7 +13,8 @@
 // - Nodes, groups and regions may be of any sizes. Where a region has fewer groups than another one, its leaders stand in
 //   for several indices.
 //
-// Blocks that end at the rank that receives them arrive in recvbuf, the others in scratch. Empty messages are left out.
+// A parcel whose only target is the rank that receives it arrives in recvbuf, others in scratch, from where a leader copies its
+// own part. Empty messages are left out.
 #include "algos/alltoall_aggregated.hpp"
 
 #include "algos/ends.hpp"
@@ -447,7 +448,7 @@ private:
     return part;
   }
 
-  // No message carries what a rank has for itself.
+  // Of parcels as messages carry them: nothing that a rank has for itself is among them.
   [[nodiscard]] std::uint64_t bytes(const Parcel& parcel) const {
     std::uint64_t sum = 0;
     for (const int source : parcel.sources) {

@@ -2,11 +2,11 @@
 // Parsing and checking of algorithm names with parameters.
 #include "algos/choice.hpp"
 
+#include "algos/edit_distance.hpp"
 #include "algos/teams.hpp"
 
 #include <algorithm>
 #include <charconv>
-#include <numeric>
 #include <stdexcept>
 #include <tuple>
 #include <vector>
@@ -14,22 +14,6 @@
 namespace stoker::algos {
 
 namespace {
-
-// Levenshtein's distance.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row[b.size()];
-}
 
 std::string list(const std::vector<std::string_view>& names) {
   std::string text;
@@ -43,10 +27,12 @@ std::string list(const std::vector<std::string_view>& names) {
 
 [[noreturn]] void refuse_name(const std::string& what, std::string_view name,
                               const std::vector<std::string_view>& names) {
-  const auto nearest = std::min_element(names.begin(), names.end(),
-                                        [&](auto a, auto b) { return distance(name, a) < distance(name, b); });
-  refuse(what + (nearest == names.end() ? "" : "; did you mean " + std::string(*nearest) + "?") +
-         (names.empty() ? "" : " Expected one of " + list(names)));
+  const auto nearest = std::min_element(
+      names.begin(), names.end(), [&](auto a, auto b) { return edit_distance(name, a) < edit_distance(name, b); });
+  if (names.empty()) {
+    refuse(what + "; expected none");
+  }
+  refuse(what + "; expected one of " + list(names) + "; did you mean " + std::string(*nearest) + "?");
 }
 
 std::optional<std::int32_t> number(std::string_view text) {
@@ -118,11 +104,11 @@ Choice parse_choice(Collective collective, std::string_view text) {
     }
     refuse_name("there is no algorithm " + std::string(name) + " for " + std::string(name_of(collective)), name, names);
   }
-  std::string_view rest = colon == std::string_view::npos ? "" : text.substr(colon + 1);
-  while (!rest.empty()) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view item = rest.substr(0, comma);
-    rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
+  std::vector<std::string_view> given;
+  for (std::size_t begin = colon; begin != std::string_view::npos;) {
+    const std::size_t comma = text.find(',', begin + 1);
+    const std::string_view item = text.substr(begin + 1, comma == std::string_view::npos ? comma : comma - begin - 1);
+    begin = comma;
     const std::size_t equals = item.find('=');
     const std::string_view key = item.substr(0, equals);
     const auto parameters = choice.algorithm->parameters;
@@ -138,6 +124,10 @@ Choice parse_choice(Collective collective, std::string_view text) {
     if (equals == std::string_view::npos) {
       refuse(std::string(name) + ": " + std::string(key) + " needs a value, as in " + std::string(key) + "=...");
     }
+    if (std::find(given.begin(), given.end(), key) != given.end()) {
+      refuse(std::string(name) + ": " + std::string(key) + " is given twice");
+    }
+    given.push_back(key);
     set(choice, *parameter, item.substr(equals + 1));
   }
   return choice;
@@ -170,7 +160,7 @@ std::string to_text(const Choice& choice) {
   return text;
 }
 
-Choice resolve(Choice choice, const topology::Layout& layout) {
+Choice resolve(Choice choice, const topology::Layout& layout, TooLarge what) {
   for (const Parameter& parameter : choice.algorithm->parameters) {
     if (parameter.number == nullptr) {
       continue;
@@ -182,6 +172,9 @@ Choice resolve(Choice choice, const topology::Layout& layout) {
     const std::int32_t most = parameter.most(layout);
     if (value == 0) {
       value = std::min(parameter.preset(layout), most);
+    }
+    if (what == TooLarge::reduce) {
+      value = std::min(value, most);
     }
     if (value < parameter.least || value > most) {
       refuse(std::string(choice.algorithm->name) + ": " + std::string(parameter.name) + "=" + std::to_string(value) +

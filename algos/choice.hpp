@@ -21,9 +21,10 @@ struct Choice {
 [[nodiscard]] std::string to_text(const Choice& choice);
 [[nodiscard]] std::string to_text(FlatExchange exchange);
 
-// The same with every number filled in and checked against a layout. Throws std::invalid_argument that names algorithm,
-// parameter, range and the nearest value within it.
-[[nodiscard]] Choice resolve(Choice choice, const topology::Layout& layout);
+// The same with every number filled in and checked against a layout. A number that is too large for it is reduced, or
+// refused: throws std::invalid_argument that names algorithm, parameter, range and the nearest value within it.
+enum class TooLarge : std::uint8_t { refuse, reduce };
+[[nodiscard]] Choice resolve(Choice choice, const topology::Layout& layout, TooLarge what = TooLarge::refuse);
 
 // Whose block sizes it needs. Of a resolved choice.
 [[nodiscard]] Knowledge knowledge_of(const Choice& choice);

@@ -14,7 +14,7 @@ namespace stoker::algos {
 
 // How many bytes each rank sends to each other one. Either one size for all pairs, or the rows (what a rank sends) and
 // columns (what a rank receives) of the ranks that this rank knows about: an algorithm states in its registry row
-// whether it needs its own (Knowledge::own) or its whole node's (Knowledge::node).
+// whether it needs its own (Knowledge::own), its whole node's (Knowledge::node) or everybody's (Knowledge::all).
 class BlockSizes {
 public:
   static BlockSizes uniform(int ranks, std::uint64_t bytes);

@@ -17,7 +17,6 @@ struct Parts {
   static constexpr std::int32_t each = 0;     // one for each of its members
   static constexpr std::int32_t domains = -1; // the node's NUMA domains
   std::int32_t per_node = 1;
-  bool operator==(const Parts&) const = default;
 };
 
 class Teams {

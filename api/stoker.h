@@ -133,7 +133,9 @@ int stoker_alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[], c
 
 /**
  * Starts an inactive request: local, no MPI call in the engine executor, no lock, no allocation. Requests may be started in
- * any order, a different one on each rank. Waits while this rank's submission ring is full; never drops.
+ * any order, a different one on each rank. Waits while this rank's submission ring is full; never drops. A request for which
+ * waking a sleeping helper was seen not to pay leaves its work to Test and Wait, or to the helper's next look at most 20 ms
+ * later; the setting wake=always wakes it every time.
  */
 int stoker_start(stoker_request request);
 int stoker_startall(int count, const stoker_request requests[]);

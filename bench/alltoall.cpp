@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <stdexcept>
+#include <vector>
 
 namespace stoker::bench {
 

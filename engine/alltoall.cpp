@@ -109,7 +109,9 @@ algos::Choice requested_choice(const Engine& engine, algos::Collective collectiv
     return {};
   }
   try {
-    return algos::resolve(algos::parse_choice(collective, text), layout);
+    // A setting is for communicators of all sizes.
+    return algos::resolve(algos::parse_choice(collective, text), layout,
+                          wish ? algos::TooLarge::refuse : algos::TooLarge::reduce);
   } catch (const std::invalid_argument& error) {
     throw Error(Code::setting,
                 (wish ? "info key stoker_algorithm=" : std::string(algos::name_of(collective)) + "_algorithm=") + text +
@@ -189,7 +191,7 @@ void check_sizes(const CommContext& context, const Sizes& announced, const UserB
 }
 
 // Every rank must be able to hold all sizes; equal on all ranks.
-constexpr std::uint64_t most_bytes_of_sizes = std::uint64_t{1} << 30U;
+constexpr std::uint64_t most_bytes_of_sizes = std::uint64_t{1} << 29U; // twice that while they are exchanged
 
 algos::BlockSizes known_sizes(const CommContext& context, const algos::Choice& choice, const Sizes& row,
                               const Sizes& column) {
@@ -206,11 +208,10 @@ algos::BlockSizes known_sizes(const CommContext& context, const algos::Choice& c
   // With the rows of all ranks the columns are known, too; of a node's ranks both are needed.
   const bool all = knowledge == algos::Knowledge::all;
   if (const std::uint64_t bytes = row.size() * row.size() * sizeof row.front(); all && bytes > most_bytes_of_sizes) {
-    throw Error(Code::unsupported,
-                algos::to_text(choice) + " for alltoallv of " + std::to_string(row.size()) + " ranks would take " +
-                    std::to_string(bytes >> 20U) +
-                    " MiB for block sizes on every rank; expected 1024 at most, or an algorithm that "
-                    "forwards only what its own node sends or receives");
+    throw Error(Code::unsupported, algos::to_text(choice) + " for alltoallv of " + std::to_string(row.size()) +
+                                       " ranks would take " + std::to_string(bytes >> 20U) +
+                                       " MiB for block sizes on every rank; expected 512 at most, or an algorithm that "
+                                       "forwards only what its own node sends or receives");
   }
   Sizes mine = row;
   if (!all) {
@@ -352,17 +353,24 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, co
 
   // 2. What the ranks must agree on, and who sends how much to whom.
   struct Choices {
+    int collective;
     int in_place;
     int algorithm; // row of the registry; -1: to be selected
     algos::Tuning tuning;
   };
   const Choices mine{
-      plan.in_place ? 1 : 0,
+      static_cast<int>(arguments.collective), plan.in_place ? 1 : 0,
       plan.choice.algorithm == nullptr ? -1 : static_cast<int>(plan.choice.algorithm - algos::registry().data()),
       plan.choice.tuning};
   Choices first = mine;
   check_mpi(MPI_Bcast(&first, sizeof first, MPI_BYTE, 0, comm), "MPI_Bcast");
   agree(comm, by_rank(attempt([&] {
+          if (mine.collective != first.collective) {
+            throw Error(Code::mismatch,
+                        std::string(algos::name_of(arguments.collective)) + " is initialised here, but on rank 0 " +
+                            std::string(algos::name_of(static_cast<algos::Collective>(first.collective))) +
+                            "; expected the same on all ranks");
+          }
           if (mine.in_place != first.in_place) {
             throw Error(Code::mismatch,
                         std::string("sendbuf is ") +

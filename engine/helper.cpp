@@ -61,7 +61,8 @@ void Helper::run() {
     if (!may_work() || !(active_.load(std::memory_order_relaxed) || has_submissions())) {
       // For a while it looks by itself now and then: requests that are better off without a wake only nudge it, and may be
       // left by a rank that does not come to Wait.
-      const bool lately = now_ns() - youngest_ns_.load(std::memory_order_relaxed) < watch_ns;
+      const bool lately = root_.paused.load(std::memory_order_relaxed) == 0 &&
+                          now_ns() - youngest_ns_.load(std::memory_order_relaxed) < watch_ns;
       root_.helper.sleep(
           [&] { return stopped() || (may_work() && (active_.load(std::memory_order_relaxed) || has_submissions())); },
           lately ? std::optional(watch_interval) : std::nullopt);

@@ -18,6 +18,10 @@
 namespace stoker::engine {
 namespace {
 
+// A Wait that comes later than that to an epoch that was left to it kept somebody waiting. Less than the interval of the
+// helper's own looks.
+constexpr std::uint64_t late_wait_ns = 5'000'000;
+
 void poke_mpi(MPI_Comm comm) {
   // The peers of this rank's own messages may be waiting for its MPI library to make progress.
   int flag = 0;
@@ -44,7 +48,9 @@ Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
       block_(reinterpret_cast<Block*>(memory_->base(memory_->self()) + plan_.block)), task_(block_, *memory_),
       helper_(plan_.executor == Executor::engine ? engine_->helper() : nullptr),
       carrier_(plan_.executor == Executor::engine ? &memory_->root(engine_->arena_of(engine_->carrier())) : nullptr),
-      timed_(block_->timed != 0), wake_policy_(engine_->settings().wake == WakeChoice::always) {
+      timed_(block_->timed != 0),
+      // Only what this thread can do by itself may be left to its Wait.
+      wake_policy_((helper_ == nullptr && block_->has_wire != 0) || engine_->settings().wake == WakeChoice::always) {
   engine_->enlist(*this);
 }
 
@@ -115,8 +121,7 @@ void Request::submit(bool wake) {
       }
     }
   }
-  // Only what this thread can do by itself may be left to its Wait.
-  ring_deferred_ = !wake && (helper_ != nullptr || block_->has_wire == 0);
+  ring_deferred_ = !wake;
   ring_deferred_ ? carrier_->helper.nudge() : carrier_->helper.ring();
 }
 
@@ -149,7 +154,7 @@ bool Request::peek() {
     engine_->inline_round();
   } else {
     if (ring_deferred_) {
-      wake_policy_.tested();
+      wake_policy_.missed();
     }
     call_helper();
   }
@@ -175,6 +180,9 @@ void Request::wait() {
       wait_for_one(std::span(&self, 1));
     }
     exposed_ns_ += clock() - begin;
+  } else if (ring_deferred_) {
+    // The helper has come across it before this Wait.
+    now_ns() - started_ns_ > late_wait_ns ? wake_policy_.missed() : wake_policy_.slept();
   }
   finish();
 }

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
 namespace stoker::engine {
@@ -137,14 +136,10 @@ std::optional<std::string> parse_reserve(std::string_view text) {
 
 template <algos::Collective collective>
 std::optional<std::string> parse_algorithm(std::string_view text) {
-  try {
-    if (text != "auto") {
-      (void)algos::parse_choice(collective, text);
-    }
-    return std::string(text);
-  } catch (const std::invalid_argument&) {
-    return std::nullopt;
+  if (text != "auto") {
+    (void)algos::parse_choice(collective, text); // says best what is wrong
   }
+  return std::string(text);
 }
 
 std::string print(const std::string& value) { return value; }

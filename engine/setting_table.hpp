@@ -12,7 +12,7 @@ namespace stoker::engine {
 
 struct SettingRow {
   std::string_view key;
-  bool (*set)(Settings&, std::string_view text); // false: not accepted
+  bool (*set)(Settings&, std::string_view text); // false, or std::invalid_argument with a reason: not accepted
   std::string (*get)(const Settings&);           // the text that set() takes
   std::string accepted;                          // values and unit, in words
   std::string_view help;

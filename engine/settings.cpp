@@ -2,6 +2,7 @@
 // How the values of settings are read from the call, the environment and a TOML file.
 #include "engine/settings.hpp"
 
+#include "algos/edit_distance.hpp"
 #include "engine/error.hpp"
 #include "engine/setting_table.hpp"
 
@@ -16,8 +17,8 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
+#include <stdexcept>
 
 namespace stoker::engine {
 namespace {
@@ -36,19 +37,6 @@ std::string environment_name(std::string_view key) {
   return name;
 }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({replaced, row[j] + 1, row[j - 1] + 1}));
-    }
-  }
-  return row.back();
-}
-
 // "; did you mean X?" when a known key is near, else where to find them.
 std::string suggestion(std::string_view key, bool as_environment) {
   std::string lower(key);
@@ -57,7 +45,7 @@ std::string suggestion(std::string_view key, bool as_environment) {
   const SettingRow* nearest = nullptr;
   std::size_t least = std::numeric_limits<std::size_t>::max();
   for (const SettingRow& candidate : setting_table()) {
-    const std::size_t distance = edit_distance(lower, candidate.key);
+    const std::size_t distance = algos::edit_distance(lower, candidate.key);
     if (distance < least) {
       least = distance;
       nearest = &candidate;
@@ -78,9 +66,16 @@ public:
     if (found == setting_table().end()) {
       throw Error(Code::setting, fmt::format("unknown setting \"{}\" from {}{}", key, where, suggestion(key, false)));
     }
-    if (!found->set(settings_, text)) {
-      throw Error(Code::setting, fmt::format("setting {}: \"{}\" from {} is not accepted; expected {}", key, text,
-                                             where, found->accepted));
+    const auto refuse = [&](const std::string& reason) {
+      throw Error(Code::setting,
+                  fmt::format("setting {}: \"{}\" from {} is not accepted: {}", key, text, where, reason));
+    };
+    try {
+      if (!found->set(settings_, text)) {
+        refuse("expected " + found->accepted);
+      }
+    } catch (const std::invalid_argument& error) {
+      refuse(error.what());
     }
     origins_[found->key] = origin;
   }

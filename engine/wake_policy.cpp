@@ -24,19 +24,21 @@ bool WakePolicy::start() {
     interval_ = std::min(4 * interval_, longest_interval);
     next_trial_ += interval_; // counted in epochs alone, so that all ranks try at the same time
     // The other way than usual.
-    trying_ = usual_.full() && (!wakes_ || exchange_ns_ < longest_tried_ns);
+    trying_ = usual_.full() && !blocking() && (!wakes_ || exchange_ns_ < longest_tried_ns);
     tried_.clear();
   }
-  return wakes_ != trying_ && prompt_waits_ < prompt_waits;
+  woke_ = wakes_ != trying_ && !blocking();
+  return woke_;
 }
 
 void WakePolicy::waited(std::uint64_t after_start_ns) {
   prompt_waits_ = after_start_ns < prompt_ns ? std::min(prompt_waits_ + 1, prompt_waits) : 0;
+  trying_ = trying_ && !blocking();
 }
 
-void WakePolicy::tested() {
+void WakePolicy::missed() {
   prompt_waits_ = 0;
-  if (trying_ == wakes_) {
+  if (wakes_ == trying_) {
     trying_ = false;
     wakes_ = true;
     usual_.clear();
@@ -44,8 +46,11 @@ void WakePolicy::tested() {
 }
 
 void WakePolicy::finished(std::uint64_t step_ns, std::uint64_t exchange_ns) {
+  if (blocking()) {
+    return; // both ways would be the same
+  }
   (trying_ ? tried_ : usual_).add(step_ns);
-  if (wakes_ != trying_) {
+  if (woke_) {
     exchange_ns_ = exchange_ns;
   }
 }

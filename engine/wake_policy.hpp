@@ -19,12 +19,13 @@ public:
 
   // Start of the next epoch: whether to wake the helper now.
   [[nodiscard]] bool start();
-  // Wait found the epoch incomplete, so long after Start had returned.
+  // Wait came so long after Start had returned, and found the epoch incomplete.
   void waited(std::uint64_t after_start_ns);
-  // A wait that had nothing to do itself woke the helper after all.
+  // A wait that had nothing to do itself called the helper after all.
   void slept() { prompt_waits_ = 0; }
-  // Test found the epoch incomplete and the helper asleep: somebody expects progress without Wait.
-  void tested();
+  // Start had left the epoch to Wait, but Test came first, or the helper found it before a Wait that came late: somebody
+  // expects progress without Wait.
+  void missed();
   // Wait is done: so long after Start began; the exchange itself took so long.
   void finished(std::uint64_t step_ns, std::uint64_t exchange_ns);
 
@@ -53,11 +54,13 @@ private:
     std::size_t count_ = 0;
   };
 
+  [[nodiscard]] bool blocking() const { return prompt_waits_ == prompt_waits; }
   void end_trial();
 
   bool always_;
   bool wakes_ = true; // outside trials
   bool trying_ = false;
+  bool woke_ = false; // in the current epoch
   int prompt_waits_ = 0;
   std::uint64_t epoch_ = 0;
   std::uint64_t next_trial_ = first_trial;

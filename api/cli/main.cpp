@@ -69,7 +69,9 @@ int main(int argc, char** argv) {
       app.add_subcommand("schedule", "What an alltoall algorithm sends: counted by distance, printed, drawn, verified");
   schedule_command->add_option("algorithm", schedule.algorithm, "name with parameters, as in radix:r=4 (stoker info)")
       ->capture_default_str();
-  schedule_command->add_option("--ranks", schedule.ranks)->check(CLI::PositiveNumber)->capture_default_str();
+  schedule_command->add_option("--ranks", schedule.ranks, "all of whose programs are compiled")
+      ->check(CLI::Range(1, 8192))
+      ->capture_default_str();
   schedule_command->add_option("--ppn", schedule.ranks_per_node, "ranks per node")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -80,13 +82,14 @@ int main(int argc, char** argv) {
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
   schedule_command->add_flag("--in-place", schedule.in_place);
-  schedule_command->add_option("--rank", schedule.rank, "print this rank's program instead")
-      ->check(CLI::NonNegativeNumber);
   schedule_command->add_option("--svg", schedule.svg, "draw who sends to whom, round by round, into this file");
   schedule_command->add_option("--model", schedule.model,
                                "also predict its time, with what stoker calibrate has measured");
   schedule_command->add_flag("--verify", schedule.verify, "follow every byte through the schedule");
   schedule_command->add_flag("--json", schedule.json, "one JSON object instead of text");
+  schedule_command->add_option("--rank", schedule.rank, "print this rank's program instead")
+      ->check(CLI::NonNegativeNumber)
+      ->excludes("--json", "--svg", "--model", "--verify");
 
   stoker::cli::CalibrateOptions calibrate;
   CLI::App* calibrate_command = app.add_subcommand(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `stoker schedule`: what an algorithm sends, counted, printed and drawn. Needs no MPI and no machine: any number of ranks.
+// `stoker schedule`: what an algorithm sends, counted, printed and drawn. Needs no MPI and no machine.
 #include "algos/choice.hpp"
 #include "algos/print.hpp"
 #include "algos/rounds.hpp"
@@ -41,6 +41,7 @@ struct Summary {
   std::size_t steps = 0;     // most of one rank
   int rounds = 0;
   std::optional<double> seconds; // predicted
+  bool verified = false;
 };
 
 algos::Volume larger(const algos::Volume& a, const algos::Volume& b) {
@@ -83,6 +84,9 @@ void print(const std::string& what, const Summary& summary) {
   if (summary.seconds) {
     fmt::print("\npredicted: {:.1f} us\n", *summary.seconds * 1e6);
   }
+  if (summary.verified) {
+    fmt::print("\nverified: every byte arrives, in {} orders of execution\n", algos::all_executions().size());
+  }
 }
 
 ordered_json to_json(const std::string& what, const Summary& summary) {
@@ -94,6 +98,9 @@ ordered_json to_json(const std::string& what, const Summary& summary) {
                     {"copied_bytes", summary.copied}};
   if (summary.seconds) {
     json["predicted_seconds"] = *summary.seconds;
+  }
+  if (summary.verified) {
+    json["verified"] = true;
   }
   for (std::size_t i = 0; i < distances.size(); ++i) {
     const Counts& sent = summary.sent[i];
@@ -180,6 +187,12 @@ int schedule(const ScheduleOptions& options) {
   if (!options.model.empty()) {
     summary.seconds = predict(programs, layout, read_cost_file(options.model));
   }
+  if (options.verify) {
+    if (const std::string defect = verify(programs, exchange.contents()); !defect.empty()) {
+      throw std::runtime_error("the schedule is wrong: " + defect);
+    }
+    summary.verified = true;
+  }
   if (options.json) {
     fmt::print("{}\n", to_json(what, summary).dump(2));
   } else {
@@ -187,13 +200,6 @@ int schedule(const ScheduleOptions& options) {
   }
   if (!options.svg.empty()) {
     draw(options.svg, what, messages, layout);
-  }
-  if (options.verify) {
-    const std::string defect = verify(programs, exchange.contents());
-    if (!defect.empty()) {
-      throw std::runtime_error("the schedule is wrong: " + defect);
-    }
-    fmt::print("\nverified: every byte arrives, in {} orders of execution\n", algos::all_executions().size());
   }
   return 0;
 }

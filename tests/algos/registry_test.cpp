@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 
 namespace stoker::tests {
 namespace {
@@ -25,6 +26,45 @@ TEST(Registry, RowsAreCompleteAndFoundByTheirName) {
     EXPECT_NE(row.name, "auto") << "is what users write for the default";
   }
   EXPECT_EQ(find(Collective::alltoall, "no such"), nullptr);
+}
+
+TEST(Choice, ReadsWhatItWrites) {
+  for (const char* text :
+       {"nonblocking", "radix:r=4", "radix2:r1=3,r2=5", "multileader:leaders=domains,between=pairwise",
+        "locality-aware:groups=2,between=radix-3,within=bruck", "node-aware:within=batched-4",
+        "hierarchical:between=radix"}) {
+    EXPECT_EQ(to_text(parse_choice(Collective::alltoall, text)), text);
+  }
+}
+
+TEST(Choice, SaysWhatIsWrongAndWhatWouldBeRight) {
+  const auto complaint = [](auto call) -> std::string {
+    try {
+      call();
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto parsing = [&](const char* text) {
+    return complaint([&] { (void)parse_choice(Collective::alltoallv, text); });
+  };
+  EXPECT_EQ(parsing("radix:r=4,r=5"), "radix: r is given twice");
+  EXPECT_EQ(parsing("radix:"), "radix has no parameter ; expected one of r; did you mean r?");
+  EXPECT_EQ(parsing("radix:r=4,"), "radix has no parameter ; expected one of r; did you mean r?");
+  EXPECT_EQ(parsing("radix:r"), "radix: r needs a value, as in r=...");
+  EXPECT_EQ(parsing("radix:r=1"), "radix: r=1; expected a number from 2");
+  EXPECT_EQ(parsing("multileader:leaders=-1"), "multileader: leaders=-1; expected a number from 1, or domains");
+  EXPECT_EQ(parsing("bruck:r=2"), "bruck has no parameter r; expected none");
+  EXPECT_NE(parsing("node-aware:within=radix-1").find("expected nonblocking, pairwise"), std::string::npos);
+  EXPECT_NE(parsing("hierachical").find("did you mean hierarchical?"), std::string::npos);
+
+  const Layout layout = Layout::uniform(8, 4);
+  const Choice many = parse_choice(Collective::alltoall, "multileader:leaders=5");
+  EXPECT_EQ(complaint([&] { (void)resolve(many, layout); }),
+            "multileader: leaders=5 is out of range for 8 ranks on 2 nodes; expected 1 to 4; the nearest is leaders=4");
+  EXPECT_EQ(to_text(resolve(many, layout, TooLarge::reduce)), "multileader:leaders=4");
+  EXPECT_EQ(to_text(resolve(parse_choice(Collective::alltoall, "radix2"), layout)), "radix2:r1=2,r2=2");
 }
 
 TEST(Selection, SmallBlocksOnSharedNodesAreAggregated) {

@@ -65,11 +65,11 @@ TEST(WakePolicy, LongExchangesAreNotTried) {
   EXPECT_EQ(slow.run(policy, 1000), 1000);
 }
 
-TEST(WakePolicy, ATestMeansThatTheHelperIsNeeded) {
+TEST(WakePolicy, BeingNeededElsewhereBringsTheHelperBack) {
   WakePolicy policy;
   Application loses{.woken_ns = 740'000, .left_ns = 610'000};
   loses.run(policy, 60);
-  policy.tested();
+  policy.missed();
   EXPECT_EQ(loses.run(policy, 19), 19); // until the next trial, at 80
 }
 
@@ -79,6 +79,19 @@ TEST(WakePolicy, BlockingUseLeavesItAsleepAtOnce) {
   EXPECT_EQ(blocking.run(policy, 100), WakePolicy::prompt_waits);
   blocking.wait_after_ns = 50'000;
   EXPECT_EQ(blocking.run(policy, 2), 1); // known one epoch later
+}
+
+// Blocking steps tell nothing about waking the helper, however much they vary.
+TEST(WakePolicy, BlockingUseTeachesNothing) {
+  WakePolicy policy;
+  Application application{.woken_ns = 100'000, .left_ns = 100'000, .exchange_ns = 100'000, .wait_after_ns = 200};
+  for (int i = 0; i < 500; ++i) {
+    application.woken_ns = application.left_ns = i % 80 < 16 ? 100'000 : 50'000;
+    application.run(policy, 1);
+  }
+  application.wait_after_ns = 50'000;
+  application.run(policy, 1);
+  EXPECT_EQ(application.run(policy, 100), 100);
 }
 
 TEST(WakePolicy, AlwaysMeansAlways) {
