@@ -112,10 +112,9 @@ private:
         continue;
       }
       // What goes to one region lies in one piece, ordered by source, so that it can be sent as it is.
-      const auto regions = teams_.node_regions(node);
       std::vector<Bundle> bundles;
-      for (const std::size_t region : regions) {
-        const Parcel parcel{sources, teams_.region_ranks(region)};
+      for (std::size_t i = 0; i < teams_.node_regions(node); ++i) {
+        const Parcel parcel{sources, teams_.region_ranks(teams_.first_region(node) + i)};
         const std::uint64_t size = bytes(parcel);
         bundles.push_back({{parcel}, size > 0 ? builder_.scratch(size) : 0, {}});
       }

@@ -5,7 +5,6 @@
 #include "topology/layout.hpp"
 
 #include <cstdint>
-#include <ranges>
 #include <span>
 #include <vector>
 
@@ -34,9 +33,8 @@ public:
 
   [[nodiscard]] std::size_t group_of(int rank) const { return group_of_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] std::size_t region_of(std::size_t group) const { return groups_[group].region; }
-  [[nodiscard]] auto node_regions(std::size_t node) const {
-    return std::views::iota(nodes_[node].first_region, nodes_[node].first_region + nodes_[node].regions);
-  }
+  [[nodiscard]] std::size_t first_region(std::size_t node) const { return nodes_[node].first_region; }
+  [[nodiscard]] std::size_t node_regions(std::size_t node) const { return nodes_[node].regions; } // how many
   [[nodiscard]] std::size_t node_of_region(std::size_t region) const { return regions_[region].node; }
   [[nodiscard]] std::size_t index_in_group(int rank) const { return index_in_group_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] int leader(std::size_t group) const { return group_ranks(group).front(); }

@@ -76,9 +76,9 @@ void WholeExchange::check() const {
   }
 }
 
-std::vector<Program> WholeExchange::compile(const Choice& given) const {
-  const Choice choice = resolve(given, layout);
-  const bool uniform = choice.algorithm->collective == Collective::alltoall;
+std::vector<Program> WholeExchange::compile(const Choice& choice) const {
+  const Choice resolved = resolve(choice, layout);
+  const bool uniform = resolved.algorithm->collective == Collective::alltoall;
   const std::uint64_t bytes = sizes[0][0];
   const auto differs = [&](const auto& row) {
     return std::any_of(row.begin(), row.end(), [&](std::uint64_t size) { return size != bytes; });
@@ -95,7 +95,7 @@ std::vector<Program> WholeExchange::compile(const Choice& given) const {
       known.set_row(member, sizes[member]);
       known.set_column(member, column(sizes, static_cast<std::size_t>(member)));
     };
-    switch (knowledge_of(choice)) {
+    switch (knowledge_of(resolved)) {
     case Knowledge::own:
       reveal(rank);
       break;
@@ -121,7 +121,7 @@ std::vector<Program> WholeExchange::compile(const Choice& given) const {
                             .send_offsets = in_place ? std::vector<std::uint64_t>{} : send_offsets[rank],
                             .recv_offsets = recv_offsets[rank],
                             .in_place = in_place};
-    programs.push_back(algos::compile(choice, exchange));
+    programs.push_back(algos::compile(resolved, exchange));
   }
   return programs;
 }
