@@ -7,8 +7,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace stoker::bench {
@@ -44,37 +44,12 @@ private:
         operations.push_back(operation);
       }
     }
-    point.helpers().set(false);
-    const double exchange_us = estimate_us(session.comm(), [&] { operations[0]->run(); });
-    std::vector<Variant> variants;
-    for (Operation* operation : operations) {
-      variants.push_back(point.variant(operation, [operation] { operation->run(); }));
-    }
-    const int batch = batch_for(exchange_us, session.budget());
-    const auto times = measure(session.comm(), variants, batch, session.budget());
-
+    const std::vector<Row> rows = compare_runs(session, point, operations, name());
     std::map<std::string, std::pair<double, std::string>> best; // by executor
-    for (std::size_t i = 0; i < operations.size(); ++i) {
-      Row row;
-      row.benchmark = name();
-      row.collective = name_of(point.exchange().collective());
-      row.algorithm = operations[i]->algorithm();
-      row.executor = operations[i]->name();
-      row.bytes = point.exchange().bytes();
-      row.time = times[i];
-      row.baseline_us = times[0].median;
-      row.baseline = operations[0]->name();
-      row.ratio = times[i].median / times[0].median;
-      row.more["batch"] = batch;
-      session.report().add(row);
-      if (i > 0) {
-        auto& [ratio, algorithm] =
-            best.try_emplace(row.executor, std::numeric_limits<double>::infinity(), "").first->second;
-        if (*row.ratio < ratio) {
-          ratio = *row.ratio;
-          algorithm = *row.algorithm;
-        }
-      }
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+      const std::pair candidate(*rows[i].ratio, *rows[i].algorithm);
+      auto& fastest = best.try_emplace(rows[i].executor, candidate).first->second;
+      fastest = std::min(fastest, candidate);
     }
     for (const auto& [executor, fastest] : best) {
       session.report().note(fmt::format("{} of {} B, {}: {:.3f} of MPI's time with {}",

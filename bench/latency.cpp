@@ -36,29 +36,7 @@ private:
     for (Operation* operation : point.add_stoker()) {
       operations.push_back(operation);
     }
-    point.helpers().set(false);
-    const double exchange_us = estimate_us(session.comm(), [&] { operations[0]->run(); });
-    const int batch = batch_for(exchange_us, session.budget());
-
-    std::vector<Variant> variants;
-    for (Operation* operation : operations) {
-      variants.push_back(point.variant(operation, [operation] { operation->run(); }));
-    }
-    const auto times = measure(session.comm(), variants, batch, session.budget());
-    for (std::size_t i = 0; i < operations.size(); ++i) {
-      Row row;
-      row.benchmark = name();
-      row.collective = name_of(point.exchange().collective());
-      row.algorithm = operations[i]->algorithm();
-      row.executor = operations[i]->name();
-      row.bytes = point.exchange().bytes();
-      row.time = times[i];
-      row.baseline_us = times[0].median;
-      row.baseline = operations[0]->name();
-      row.ratio = times[i].median / times[0].median;
-      row.more["batch"] = batch;
-      session.report().add(row);
-    }
+    compare_runs(session, point, operations, name());
   }
 
   PointOptions points_;

@@ -55,13 +55,38 @@ def panels_of(rows, value):
     return panels
 
 
+def grid(panels, most_columns, size, sharey=True):
+    """Figure and axes for so many panels of (width, height) inches, the spare ones hidden."""
+    columns = min(panels, most_columns)
+    lines = -(-panels // columns)
+    figure, axes = plt.subplots(lines, columns, figsize=(size[0] * columns, size[1] * lines), squeeze=False,
+                                sharey=sharey)
+    for axis in axes.flat[panels:]:
+        axis.set_visible(False)
+    return figure, axes
+
+
+def size_axis(axis, sizes):
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(sizes, [size_text(size) for size in sizes], rotation=45, ha="right", fontsize=8)
+
+
+def ratio_axis(axis):
+    axis.set_yscale("log")
+    axis.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axis.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+
+
+def finish(figure, example, output, title):
+    figure.suptitle(title or f"{example['nodes']} nodes x {example['ppn']} ranks", fontsize=11)
+    figure.tight_layout()
+    figure.savefig(output, dpi=150)
+    print(output)
+
+
 def draw(rows, value, ylabel, reference, output, title, log):
     panels = panels_of(rows, value)
-    columns = min(len(panels), 2)
-    lines = -(-len(panels) // columns)
-    figure, axes = plt.subplots(lines, columns, figsize=(5.5 * columns, 3.6 * lines), squeeze=False, sharey=True)
-    for axis in axes.flat[len(panels):]:
-        axis.set_visible(False)
+    figure, axes = grid(len(panels), 2, (5.5, 3.6))
     for axis, (panel, executors) in zip(axes.flat, sorted(panels.items(), key=str)):
         sizes = sorted({size for points in executors.values() for size in points})
         for executor, (label, colour, marker) in STYLES.items():
@@ -74,12 +99,9 @@ def draw(rows, value, ylabel, reference, output, title, log):
             axis.errorbar([size for size, _ in points], middle, yerr=[below, above], label=label, color=colour,
                           marker=marker, markersize=5, capsize=2, linewidth=1.5)
         axis.axhline(reference, color="black", linewidth=0.8, linestyle=":")
-        axis.set_xscale("log", base=2)
-        axis.set_xticks(sizes, [size_text(size) for size in sizes], rotation=45, ha="right", fontsize=8)
+        size_axis(axis, sizes)
         if log:
-            axis.set_yscale("log")
-            axis.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-            axis.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+            ratio_axis(axis)
         else:
             axis.set_ylim(bottom=0)
         axis.minorticks_off()
@@ -88,12 +110,8 @@ def draw(rows, value, ylabel, reference, output, title, log):
     for axis in axes[:, 0]:
         axis.set_ylabel(ylabel)
     axes.flat[0].legend(fontsize=8)
-    example = rows[0]
-    figure.suptitle(title or f"{example['nodes']} nodes x {example['ppn']} ranks", fontsize=11)
     figure.supxlabel("bytes per pair of ranks", fontsize=9)
-    figure.tight_layout()
-    figure.savefig(output, dpi=150)
-    print(output)
+    finish(figure, rows[0], output, title)
 
 
 def draw_algorithms(rows, output, title):
@@ -103,11 +121,7 @@ def draw_algorithms(rows, output, title):
         if row["algorithm"] != "mpi":
             panel = (row["mpi"], row["collective"], row["executor"])
             panels[panel][row["algorithm"]][row["bytes"]].append(row["ratio"])
-    columns = min(len(panels), 2)
-    lines = -(-len(panels) // columns)
-    figure, axes = plt.subplots(lines, columns, figsize=(6.5 * columns, 4 * lines), squeeze=False, sharey=True)
-    for axis in axes.flat[len(panels):]:
-        axis.set_visible(False)
+    figure, axes = grid(len(panels), 2, (6.5, 4))
     names = sorted({name for algorithms in panels.values() for name in algorithms})
     markers = "os^vD<>pPX*h"
     for axis, (panel, algorithms) in zip(axes.flat, sorted(panels.items())):
@@ -117,23 +131,16 @@ def draw_algorithms(rows, output, title):
                       color=f"C{i % 10}", marker=markers[i % len(markers)], markersize=5, linewidth=1.2)
         sizes = sorted({size for points in algorithms.values() for size in points})
         axis.axhline(1.0, color="black", linewidth=0.8, linestyle=":")
-        axis.set_xscale("log", base=2)
-        axis.set_xticks(sizes, [size_text(size) for size in sizes], rotation=45, ha="right", fontsize=8)
-        axis.set_yscale("log")
-        axis.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-        axis.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+        size_axis(axis, sizes)
+        ratio_axis(axis)
         axis.minorticks_off()
         axis.set_title(", ".join(panel), fontsize=10)
         axis.grid(alpha=0.3)
     for axis in axes[:, 0]:
         axis.set_ylabel("time / blocking MPI call")
     axes.flat[0].legend(fontsize=7, ncols=2)
-    example = rows[0]
-    figure.suptitle(title or f"{example['nodes']} nodes x {example['ppn']} ranks", fontsize=11)
     figure.supxlabel("bytes per pair of ranks", fontsize=9)
-    figure.tight_layout()
-    figure.savefig(output, dpi=150)
-    print(output)
+    finish(figure, rows[0], output, title)
 
 
 def draw_fft(rows, output, title):
@@ -142,11 +149,7 @@ def draw_fft(rows, output, title):
     for row in rows:
         way = "MPI" if row["algorithm"] == "mpi" else f"{row['algorithm']}, {row['executor']}"
         panels[(row["mpi"], row["numbers"])][way].append((row["median_us"], row["transposes_us"]))
-    columns = min(len(panels), 3)
-    lines = -(-len(panels) // columns)
-    figure, axes = plt.subplots(lines, columns, figsize=(5 * columns, 4.2 * lines), squeeze=False)
-    for axis in axes.flat[len(panels):]:
-        axis.set_visible(False)
+    figure, axes = grid(len(panels), 3, (5, 4.2), sharey=False)
     for axis, ((mpi, numbers), ways) in zip(axes.flat, sorted(panels.items())):
         totals = [statistics.median(total for total, _ in values) for values in ways.values()]
         transposes = [statistics.median(part for _, part in values) for values in ways.values()]
@@ -158,11 +161,7 @@ def draw_fft(rows, output, title):
     for axis in axes[:, 0]:
         axis.set_ylabel("microseconds")
     axes.flat[0].legend(fontsize=8)
-    example = rows[0]
-    figure.suptitle(title or f"{example['nodes']} nodes x {example['ppn']} ranks", fontsize=11)
-    figure.tight_layout()
-    figure.savefig(output, dpi=150)
-    print(output)
+    finish(figure, rows[0], output, title)
 
 
 def main():

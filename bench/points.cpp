@@ -71,6 +71,36 @@ Variant Point::variant(Operation* operation, std::function<void()> body) {
   return variant;
 }
 
+std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<Operation*>& operations,
+                              const std::string& benchmark) {
+  point.helpers().set(false);
+  const double exchange_us = estimate_us(session.comm(), [&] { operations[0]->run(); });
+  const int batch = batch_for(exchange_us, session.budget());
+
+  std::vector<Variant> variants;
+  for (Operation* operation : operations) {
+    variants.push_back(point.variant(operation, [operation] { operation->run(); }));
+  }
+  const auto times = measure(session.comm(), variants, batch, session.budget());
+  std::vector<Row> rows;
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    Row row;
+    row.benchmark = benchmark;
+    row.collective = name_of(point.exchange().collective());
+    row.algorithm = operations[i]->algorithm();
+    row.executor = operations[i]->name();
+    row.bytes = point.exchange().bytes();
+    row.time = times[i];
+    row.baseline_us = times[0].median;
+    row.baseline = operations[0]->name();
+    row.ratio = times[i].median / times[0].median;
+    row.more["batch"] = batch;
+    session.report().add(row);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 void for_each_point(Session& session, const PointOptions& options, std::vector<std::string> columns,
                     const std::function<void(Point&)>& visit) {
   const auto has = [&](const char* executor) {

@@ -53,6 +53,11 @@ private:
   int epoch_ = 0;
 };
 
+// Runs the operations back to back, measures and reports them under a benchmark's name. The first one is the baseline. Returns
+// the rows. Collective.
+std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<Operation*>& operations,
+                              const std::string& benchmark);
+
 // Creates the engine that the options ask for (none where they ask for no executor), begins a table of these columns
 // and calls `visit` for every point.
 void for_each_point(Session& session, const PointOptions& options, std::vector<std::string> columns,
