@@ -97,10 +97,8 @@ Choice parse_choice(Collective collective, std::string_view text) {
   Choice choice{find(collective, name), {}};
   if (choice.algorithm == nullptr) {
     std::vector<std::string_view> names;
-    for (const Algorithm& algorithm : registry()) {
-      if (algorithm.collective == collective) {
-        names.push_back(algorithm.name);
-      }
+    for (const Algorithm& algorithm : algorithms_of(collective)) {
+      names.push_back(algorithm.name);
     }
     refuse_name("there is no algorithm " + std::string(name) + " for " + std::string(name_of(collective)), name, names);
   }
@@ -192,17 +190,21 @@ Knowledge knowledge_of(const Choice& choice) {
 }
 
 Program compile(const Choice& choice, const Exchange& exchange) {
-  return choice.algorithm->compile(exchange, choice.tuning);
+  return std::get<Program (*)(const Exchange&, const Tuning&)>(choice.algorithm->compile)(exchange, choice.tuning);
+}
+
+Program compile(const Choice& choice, const NeighborExchange& exchange) {
+  return std::get<Program (*)(const NeighborExchange&)>(choice.algorithm->compile)(exchange);
 }
 
 std::string known_algorithms(Collective collective) {
   std::vector<std::string_view> names;
-  for (const Algorithm& algorithm : registry()) {
-    if (algorithm.collective == collective) {
-      names.push_back(algorithm.name);
-    }
+  bool parameters = false;
+  for (const Algorithm& algorithm : algorithms_of(collective)) {
+    names.push_back(algorithm.name);
+    parameters |= !algorithm.parameters.empty();
   }
-  return list(names) + "; with parameters as in radix:r=4 (stoker info lists them)";
+  return list(names) + (parameters ? "; with parameters as in radix:r=4 (stoker info lists them)" : "");
 }
 
 } // namespace stoker::algos

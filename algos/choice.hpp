@@ -28,7 +28,9 @@ enum class TooLarge : std::uint8_t { refuse, reduce };
 
 // Whose block sizes it needs. Of a resolved choice.
 [[nodiscard]] Knowledge knowledge_of(const Choice& choice);
+// Of a resolved choice for a collective of the exchange's kind; throws std::bad_variant_access for one of another kind.
 [[nodiscard]] Program compile(const Choice& choice, const Exchange& exchange);
+[[nodiscard]] Program compile(const Choice& choice, const NeighborExchange& exchange);
 
 // Names of a collective's algorithms: for help texts.
 [[nodiscard]] std::string known_algorithms(Collective collective);

@@ -4,6 +4,7 @@
 
 #include "algos/alltoall_aggregated.hpp"
 #include "algos/alltoall_flat.hpp"
+#include "algos/neighbor_alltoall.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,6 +19,9 @@ constexpr std::string_view kinkead = "Kinkead et al., Scaling All-to-all Operati
                                      "Supercomputers, 2025";
 constexpr std::string_view fan = "Fan et al., Configurable Algorithms for All-to-All Collectives, 2024";
 constexpr std::string_view namugwanya = "Namugwanya et al., Collective-optimized FFTs, 2023";
+constexpr std::string_view mpi = "MPI: A Message-Passing Interface Standard, version 4.1, section 8.6";
+constexpr std::string_view collom = "Collom, Li and Bienz, Optimizing irregular communication with neighborhood "
+                                    "collectives and locality-aware parallelism, 2023";
 constexpr std::string_view bruck = "Bruck et al., Efficient algorithms for all-to-all communications in multiport "
                                    "message-passing systems, 1997";
 
@@ -126,9 +130,9 @@ Program multileader_node_aware(const Exchange& exchange, const Tuning& t) {
                             {.groups = {t.leaders}, .regions = {1}, .between = t.between, .within = t.within});
 }
 
-// ---- the rows, for alltoall and alltoallv alike ----
+// ---- the rows: each for the collective with equal blocks and for the one with counts alike ----
 
-constexpr Algorithm family[] = {
+constexpr Algorithm alltoalls[] = {
     {{}, "nonblocking", Knowledge::own, "every pair directly, all messages at once", kinkead, {}, nonblocking},
     {{}, "pairwise", Knowledge::own, "every pair directly, one exchange after the other", kinkead, {}, pairwise},
     {{}, "batched", Knowledge::own, "every pair directly, some messages at a time", namugwanya, of_batched, batched},
@@ -179,13 +183,33 @@ constexpr Algorithm family[] = {
      multileader_node_aware},
 };
 
+constexpr Algorithm neighbor_alltoalls[] = {
+    {{}, "nonblocking", Knowledge::own, "a message for each block, all at once", mpi, {}, compile_neighbor_direct},
+    {{},
+     "locality-aware",
+     Knowledge::node,
+     "one message between each two nodes, every byte in it once",
+     collom,
+     {},
+     compile_neighbor_locality_aware},
+};
+
+// In the order of the collectives, so that each has its rows side by side.
 constexpr auto algorithms = [] {
-  constexpr std::size_t n = std::size(family);
-  std::array<Algorithm, 2 * n> rows{};
-  for (std::size_t i = 0; i < n; ++i) {
-    rows[i] = rows[n + i] = family[i];
-    rows[n + i].collective = Collective::alltoallv;
-  }
+  constexpr std::size_t n = std::size(alltoalls);
+  constexpr std::size_t m = std::size(neighbor_alltoalls);
+  std::array<Algorithm, 2 * (n + m)> rows{};
+  std::size_t next = 0;
+  const auto add = [&](const auto& family, Collective collective) {
+    for (const Algorithm& algorithm : family) {
+      rows[next] = algorithm;
+      rows[next++].collective = collective;
+    }
+  };
+  add(alltoalls, Collective::alltoall);
+  add(alltoalls, Collective::alltoallv);
+  add(neighbor_alltoalls, Collective::neighbor_alltoall);
+  add(neighbor_alltoalls, Collective::neighbor_alltoallv);
   return rows;
 }();
 
@@ -197,17 +221,25 @@ std::string_view name_of(Collective collective) {
     return "alltoall";
   case Collective::alltoallv:
     return "alltoallv";
+  case Collective::neighbor_alltoall:
+    return "neighbor_alltoall";
+  case Collective::neighbor_alltoallv:
+    return "neighbor_alltoallv";
   }
   return "unknown collective";
 }
 
 std::span<const Algorithm> registry() { return algorithms; }
 
+std::span<const Algorithm> algorithms_of(Collective collective) {
+  const auto found = std::ranges::equal_range(algorithms, collective, {}, &Algorithm::collective);
+  return {found.begin(), found.end()};
+}
+
 const Algorithm* find(Collective collective, std::string_view name) {
-  const auto* row = std::find_if(algorithms.begin(), algorithms.end(), [&](const Algorithm& algorithm) {
-    return algorithm.collective == collective && algorithm.name == name;
-  });
-  return row == algorithms.end() ? nullptr : row;
+  const auto rows = algorithms_of(collective);
+  const auto row = std::ranges::find(rows, name, &Algorithm::name);
+  return row == rows.end() ? nullptr : &*row;
 }
 
 } // namespace stoker::algos

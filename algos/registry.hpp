@@ -4,15 +4,17 @@
 
 #include "algos/exchange.hpp"
 #include "algos/group_exchange.hpp"
+#include "algos/neighbor_exchange.hpp"
 #include "algos/schedule.hpp"
 
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <variant>
 
 namespace stoker::algos {
 
-enum class Collective : std::uint8_t { alltoall, alltoallv };
+enum class Collective : std::uint8_t { alltoall, alltoallv, neighbor_alltoall, neighbor_alltoallv };
 [[nodiscard]] std::string_view name_of(Collective collective);
 
 // Values of an algorithm's parameters. Which of them an algorithm reads, its row says. 0 where nothing was asked for.
@@ -44,6 +46,10 @@ struct Parameter {
 // Whose block sizes an algorithm reads: those of its own rank, of every rank of its node, or of all.
 enum class Knowledge : std::uint8_t { own, node, all };
 
+// By the kind of problem that the collective is.
+using Compile = std::variant<Program (*)(const Exchange&, const Tuning&), // alltoall, alltoallv
+                             Program (*)(const NeighborExchange&)>;       // neighbor_alltoall, neighbor_alltoallv
+
 struct Algorithm {
   Collective collective;
   std::string_view name;    // what users write in an info key, the environment or a tuning file
@@ -51,10 +57,11 @@ struct Algorithm {
   std::string_view summary; // one line for help texts
   std::string_view source;  // where in the literature
   std::span<const Parameter> parameters;
-  Program (*compile)(const Exchange&, const Tuning&);
+  Compile compile;
 };
 
 [[nodiscard]] std::span<const Algorithm> registry();
+[[nodiscard]] std::span<const Algorithm> algorithms_of(Collective collective);
 // nullptr when there is none.
 [[nodiscard]] const Algorithm* find(Collective collective, std::string_view name);
 

@@ -58,8 +58,10 @@ void reverse_blocks(WholeExchange& exchange) {
 
 std::vector<algos::Choice> rows() {
   std::vector<algos::Choice> result;
-  for (const algos::Algorithm& algorithm : algos::registry()) {
-    result.push_back({&algorithm, {}});
+  for (const auto collective : {algos::Collective::alltoall, algos::Collective::alltoallv}) {
+    for (const algos::Algorithm& algorithm : algos::algorithms_of(collective)) {
+      result.push_back({&algorithm, {}});
+    }
   }
   return result;
 }

@@ -10,7 +10,7 @@
 
 namespace stoker::tests {
 
-// Every row of the registry as it is by default; and with other values of its parameters, too.
+// Every algorithm for alltoall and alltoallv as it is by default; and with other values of its parameters, too.
 [[nodiscard]] std::vector<algos::Choice> rows();
 [[nodiscard]] std::vector<algos::Choice> choices();
 // A choice's name as a test's: "alltoall_radix_r_3".
