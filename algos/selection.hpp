@@ -28,4 +28,16 @@ struct SelectionRule {
 // `bytes` is the mean block size over the whole communicator.
 [[nodiscard]] Choice select(Collective collective, const topology::Layout& layout, std::uint64_t bytes);
 
+// What a neighborhood exchange moves between nodes.
+struct NeighborTraffic {
+  std::uint64_t blocks = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t shared_bytes = 0; // of them, each byte once per node that needs it
+};
+[[nodiscard]] NeighborTraffic neighbor_traffic(const topology::Layout& layout, int rank,
+                                               std::span<const NeighborBlock> outgoing);
+// The default for a neighborhood collective. `traffic` is the sum over all ranks.
+[[nodiscard]] Choice select_neighbor(Collective collective, const topology::Layout& layout,
+                                     const NeighborTraffic& traffic);
+
 } // namespace stoker::algos

@@ -7,6 +7,7 @@
 #include "engine/alltoall.hpp"
 #include "engine/engine.hpp"
 #include "engine/error.hpp"
+#include "engine/neighbor_alltoall.hpp"
 #include "engine/request.hpp"
 
 #include <algorithm>
@@ -16,10 +17,12 @@
 #include <string>
 #include <vector>
 
-using stoker::engine::AlltoallArguments;
+using stoker::algos::Collective;
 using stoker::engine::Code;
 using stoker::engine::Engine;
 using stoker::engine::Error;
+using stoker::engine::ExchangeArguments;
+using stoker::engine::Neighbors;
 using stoker::engine::Request;
 
 static_assert(
@@ -134,21 +137,40 @@ std::vector<To> widened(const From* values, std::size_t count) {
   return values == nullptr ? std::vector<To>() : std::vector<To>(values, values + count);
 }
 
-template <class T>
-const T* data_or_null(const std::vector<T>& values, const void* original) {
-  return original == nullptr ? nullptr : values.data();
-}
-
-int init(const AlltoallArguments& arguments, stoker_engine engine, stoker_request* request) {
+// `make` gets the engine.
+template <class Make>
+void init(stoker_engine engine, stoker_request* request, Make&& make) {
   check_pointer(request, "request");
   *request = STOKER_REQUEST_NULL;
-  const stoker_request handle = request_table.insert(stoker::engine::make_alltoall(live(engine), arguments));
+  const stoker_request handle = request_table.insert(make(live(engine)));
   if (handle == nullptr) {
     throw Error(Code::resource, "more than 16 million requests");
   }
   *request = handle;
-  return STOKER_SUCCESS;
 }
+
+// Blocks of equal size, one behind the other, as arrays.
+struct EqualBlocks {
+  EqualBlocks(std::size_t blocks, MPI_Count count) : counts(blocks, count) {
+    for (std::size_t b = 0; b < blocks; ++b) {
+      displs.push_back(static_cast<MPI_Aint>(b) * count);
+    }
+  }
+  std::vector<MPI_Count> counts;
+  std::vector<MPI_Aint> displs;
+};
+
+// Counts and displacements of the other calls, as wide as the engine takes them. Null stays null.
+struct WideArrays {
+  WideArrays(const int* given_counts, const int* given_displs, std::size_t blocks)
+      : wide_counts(widened<MPI_Count>(given_counts, blocks)), wide_displs(widened<MPI_Aint>(given_displs, blocks)),
+        counts(given_counts == nullptr ? nullptr : wide_counts.data()),
+        displs(given_displs == nullptr ? nullptr : wide_displs.data()) {}
+  std::vector<MPI_Count> wide_counts;
+  std::vector<MPI_Aint> wide_displs;
+  const MPI_Count* counts;
+  const MPI_Aint* displs;
+};
 
 // Requests of a list; null ones are left out, as they count as inactive.
 std::vector<Request*> listed(int count, const stoker_request* handles) {
@@ -308,17 +330,13 @@ int stoker_alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
   return guarded([&] {
     check_comm(comm);
     const std::size_t ranks = size_of(comm);
-    const std::vector<MPI_Count> sendcounts(ranks, sendcount);
-    const std::vector<MPI_Count> recvcounts(ranks, recvcount);
-    std::vector<MPI_Aint> sdispls(ranks);
-    std::vector<MPI_Aint> rdispls(ranks);
-    for (std::size_t r = 0; r < ranks; ++r) {
-      sdispls[r] = static_cast<MPI_Aint>(r) * sendcount;
-      rdispls[r] = static_cast<MPI_Aint>(r) * recvcount;
-    }
-    init({stoker::algos::Collective::alltoall, sendbuf, sendcounts.data(), sdispls.data(), sendtype, recvbuf,
-          recvcounts.data(), rdispls.data(), recvtype, comm, info},
-         engine, request);
+    const EqualBlocks send(ranks, sendcount);
+    const EqualBlocks recv(ranks, recvcount);
+    init(engine, request, [&](const auto& live_engine) {
+      return make_alltoall(live_engine, Collective::alltoall,
+                           {sendbuf, send.counts.data(), send.displs.data(), sendtype, recvbuf, recv.counts.data(),
+                            recv.displs.data(), recvtype, comm, info});
+    });
   });
 }
 
@@ -329,14 +347,13 @@ int stoker_alltoallv_init(const void* sendbuf, const int sendcounts[], const int
     check_comm(comm);
     const std::size_t ranks = size_of(comm);
     const bool in_place = sendbuf == MPI_IN_PLACE; // the send arguments are then not looked at
-    const auto wide_sendcounts = widened<MPI_Count>(in_place ? nullptr : sendcounts, ranks);
-    const auto wide_sdispls = widened<MPI_Aint>(in_place ? nullptr : sdispls, ranks);
-    const auto wide_recvcounts = widened<MPI_Count>(recvcounts, ranks);
-    const auto wide_rdispls = widened<MPI_Aint>(rdispls, ranks);
-    init({stoker::algos::Collective::alltoallv, sendbuf, data_or_null(wide_sendcounts, sendcounts),
-          data_or_null(wide_sdispls, sdispls), sendtype, recvbuf, data_or_null(wide_recvcounts, recvcounts),
-          data_or_null(wide_rdispls, rdispls), recvtype, comm, info},
-         engine, request);
+    const WideArrays send(in_place ? nullptr : sendcounts, in_place ? nullptr : sdispls, ranks);
+    const WideArrays recv(recvcounts, rdispls, ranks);
+    init(engine, request, [&](const auto& live_engine) {
+      return make_alltoall(live_engine, Collective::alltoallv,
+                           {sendbuf, send.counts, send.displs, sendtype, recvbuf, recv.counts, recv.displs, recvtype,
+                            comm, info});
+    });
   });
 }
 
@@ -346,9 +363,66 @@ int stoker_alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[], c
                             stoker_engine engine, stoker_request* request) {
   return guarded([&] {
     check_comm(comm);
-    init({stoker::algos::Collective::alltoallv, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-          recvtype, comm, info},
-         engine, request);
+    init(engine, request, [&](const auto& live_engine) {
+      return make_alltoall(
+          live_engine, Collective::alltoallv,
+          {sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info});
+    });
+  });
+}
+
+int stoker_neighbor_alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                  stoker_engine engine, stoker_request* request) {
+  return stoker_neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, engine,
+                                         request);
+}
+
+int stoker_neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                    MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                    stoker_engine engine, stoker_request* request) {
+  return guarded([&] {
+    check_comm(comm);
+    const Neighbors neighbors = stoker::engine::neighbors_of(comm);
+    const EqualBlocks send(neighbors.targets.size(), sendcount);
+    const EqualBlocks recv(neighbors.sources.size(), recvcount);
+    init(engine, request, [&](const auto& live_engine) {
+      return make_neighbor_alltoall(live_engine, Collective::neighbor_alltoall, neighbors,
+                                    {sendbuf, send.counts.data(), send.displs.data(), sendtype, recvbuf,
+                                     recv.counts.data(), recv.displs.data(), recvtype, comm, info});
+    });
+  });
+}
+
+int stoker_neighbor_alltoallv_init(const void* sendbuf, const int sendcounts[], const int sdispls[],
+                                   MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
+                                   MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, stoker_engine engine,
+                                   stoker_request* request) {
+  return guarded([&] {
+    check_comm(comm);
+    const Neighbors neighbors = stoker::engine::neighbors_of(comm);
+    const WideArrays send(sendcounts, sdispls, neighbors.targets.size());
+    const WideArrays recv(recvcounts, rdispls, neighbors.sources.size());
+    init(engine, request, [&](const auto& live_engine) {
+      return make_neighbor_alltoall(live_engine, Collective::neighbor_alltoallv, neighbors,
+                                    {sendbuf, send.counts, send.displs, sendtype, recvbuf, recv.counts, recv.displs,
+                                     recvtype, comm, info});
+    });
+  });
+}
+
+int stoker_neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                                     MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
+                                     const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                     stoker_engine engine, stoker_request* request) {
+  return guarded([&] {
+    check_comm(comm);
+    const Neighbors neighbors = stoker::engine::neighbors_of(comm);
+    init(engine, request, [&](const auto& live_engine) {
+      return make_neighbor_alltoall(
+          live_engine, Collective::neighbor_alltoallv, neighbors,
+          {sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info});
+    });
   });
 }
 

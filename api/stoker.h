@@ -132,6 +132,35 @@ int stoker_alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[], c
                             stoker_engine engine, stoker_request* request);
 
 /**
+ * Persistent neighborhood all-to-all, the semantics of MPI_Neighbor_alltoall_init (MPI-4.1 section 8.8.2) on a communicator
+ * with a Cartesian, graph or distributed graph topology; STOKER_ERR_ARGUMENT without one. sendbuf: a block of sendcount
+ * elements for each destination; recvbuf: a block of recvcount elements for each source; in MPI's order. Blocks for and from
+ * MPI_PROC_NULL are left alone. In a grid, what is sent in one direction arrives from the opposite one, also where both are
+ * the same rank. MPI_IN_PLACE is refused. Otherwise as alltoall. STOKER_ERR_MISMATCH when an edge is not known at both ends,
+ * or its two ends differ in size.
+ */
+int stoker_neighbor_alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                  stoker_engine engine, stoker_request* request);
+int stoker_neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                    MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                    stoker_engine engine, stoker_request* request);
+
+/**
+ * Persistent neighborhood all-to-all with counts, the semantics of MPI_Neighbor_alltoallv_init. One entry for each
+ * destination in sendcounts and sdispls, for each source in recvcounts and rdispls. Blocks to send may overlap, or be the
+ * same: with the algorithm locality-aware, what several ranks of one node need is sent there once.
+ */
+int stoker_neighbor_alltoallv_init(const void* sendbuf, const int sendcounts[], const int sdispls[],
+                                   MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
+                                   MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, stoker_engine engine,
+                                   stoker_request* request);
+int stoker_neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                                     MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
+                                     const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                     stoker_engine engine, stoker_request* request);
+
+/**
  * Starts an inactive request: local, no MPI call in the engine executor, no lock, no allocation. Requests may be started in
  * any order, a different one on each rank. Waits while this rank's submission ring is full; never drops. A request for which
  * waking a sleeping helper was seen not to pay leaves its work to Test and Wait, or to the helper's next look at most 20 ms

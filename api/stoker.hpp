@@ -182,6 +182,36 @@ private:
   std::span<T> data_;
 };
 
+namespace detail {
+// How many destinations and sources a rank has in the topology of a communicator.
+struct Degrees {
+  explicit Degrees(MPI_Comm comm) {
+    int topology = MPI_UNDEFINED;
+    MPI_Topo_test(comm, &topology);
+    int n = 0;
+    int m = 0;
+    if (topology == MPI_CART) {
+      MPI_Cartdim_get(comm, &n);
+      n = m = 2 * n;
+    } else if (topology == MPI_GRAPH) {
+      int rank = 0;
+      MPI_Comm_rank(comm, &rank);
+      MPI_Graph_neighbors_count(comm, rank, &n);
+      m = n;
+    } else if (topology == MPI_DIST_GRAPH) {
+      int weighted = 0;
+      MPI_Dist_graph_neighbors_count(comm, &n, &m, &weighted);
+    } else {
+      throw Error(STOKER_ERR_ARGUMENT, "comm has no topology; expected a Cartesian, graph or distributed graph communicator");
+    }
+    sources = static_cast<std::size_t>(n);
+    targets = static_cast<std::size_t>(m);
+  }
+  std::size_t sources = 0;
+  std::size_t targets = 0;
+};
+} // namespace detail
+
 // Tag for the in-place forms.
 struct InPlace {};
 inline constexpr InPlace in_place{};
@@ -234,13 +264,13 @@ public:
   [[nodiscard]] Request alltoall_init(std::span<const T> send, std::span<T> recv, MPI_Comm comm,
                                       MPI_Info info = MPI_INFO_NULL) {
     const MPI_Datatype type = datatype_of<T>();
-    return alltoall(send.data(), block_count(send.size(), comm, "send"), type, recv.data(),
-                    block_count(recv.size(), comm, "recv"), type, comm, info);
+    return alltoall(send.data(), block_count(send.size(), ranks_of(comm), "send"), type, recv.data(),
+                    block_count(recv.size(), ranks_of(comm), "recv"), type, comm, info);
   }
   template <class T>
   [[nodiscard]] Request alltoall_init(InPlace, std::span<T> buffer, MPI_Comm comm, MPI_Info info = MPI_INFO_NULL) {
     const MPI_Datatype type = datatype_of<T>();
-    return alltoall(MPI_IN_PLACE, 0, type, buffer.data(), block_count(buffer.size(), comm, "buffer"), type, comm, info);
+    return alltoall(MPI_IN_PLACE, 0, type, buffer.data(), block_count(buffer.size(), ranks_of(comm), "buffer"), type, comm, info);
   }
   // Any committed datatypes; counts in elements per block.
   [[nodiscard]] Request alltoall_init(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
@@ -255,12 +285,42 @@ public:
                                        std::span<const MPI_Aint> send_displs, std::span<T> recv,
                                        std::span<const MPI_Count> recv_counts, std::span<const MPI_Aint> recv_displs,
                                        MPI_Comm comm, MPI_Info info = MPI_INFO_NULL) {
-    check_blocks(send.size(), send_counts, send_displs, comm, "send");
-    check_blocks(recv.size(), recv_counts, recv_displs, comm, "recv");
+    check_blocks(send.size(), send_counts, send_displs, ranks_of(comm), "send");
+    check_blocks(recv.size(), recv_counts, recv_displs, ranks_of(comm), "recv");
     const MPI_Datatype type = datatype_of<T>();
     stoker_request request = STOKER_REQUEST_NULL;
     detail::check(stoker_alltoallv_init_c(send.data(), send_counts.data(), send_displs.data(), type, recv.data(),
                                           recv_counts.data(), recv_displs.data(), type, comm, info, handle_, &request));
+    return Request(request);
+  }
+
+  // A block for each destination and one from each source of comm's topology, in MPI's order.
+  template <class T>
+  [[nodiscard]] Request neighbor_alltoall_init(std::span<const T> send, std::span<T> recv, MPI_Comm comm,
+                                               MPI_Info info = MPI_INFO_NULL) {
+    const detail::Degrees degrees(comm);
+    const MPI_Datatype type = datatype_of<T>();
+    stoker_request request = STOKER_REQUEST_NULL;
+    detail::check(stoker_neighbor_alltoall_init_c(send.data(), block_count(send.size(), degrees.targets, "send"), type,
+                                                  recv.data(), block_count(recv.size(), degrees.sources, "recv"), type,
+                                                  comm, info, handle_, &request));
+    return Request(request);
+  }
+  // Counts and displacements in elements, one for each destination and one for each source. Blocks to send may overlap.
+  template <class T>
+  [[nodiscard]] Request neighbor_alltoallv_init(std::span<const T> send, std::span<const MPI_Count> send_counts,
+                                                std::span<const MPI_Aint> send_displs, std::span<T> recv,
+                                                std::span<const MPI_Count> recv_counts,
+                                                std::span<const MPI_Aint> recv_displs, MPI_Comm comm,
+                                                MPI_Info info = MPI_INFO_NULL) {
+    const detail::Degrees degrees(comm);
+    check_blocks(send.size(), send_counts, send_displs, degrees.targets, "send");
+    check_blocks(recv.size(), recv_counts, recv_displs, degrees.sources, "recv");
+    const MPI_Datatype type = datatype_of<T>();
+    stoker_request request = STOKER_REQUEST_NULL;
+    detail::check(stoker_neighbor_alltoallv_init_c(send.data(), send_counts.data(), send_displs.data(), type,
+                                                   recv.data(), recv_counts.data(), recv_displs.data(), type, comm,
+                                                   info, handle_, &request));
     return Request(request);
   }
 
@@ -282,23 +342,21 @@ private:
     MPI_Comm_size(comm, &size);
     return static_cast<std::size_t>(size);
   }
-  static MPI_Count block_count(std::size_t elements, MPI_Comm comm, const char* name) {
-    const std::size_t ranks = ranks_of(comm);
-    if (elements % ranks != 0) {
+  static MPI_Count block_count(std::size_t elements, std::size_t blocks, const char* name) {
+    if (blocks == 0 ? elements != 0 : elements % blocks != 0) {
       throw Error(STOKER_ERR_ARGUMENT, std::string(name) + ": " + std::to_string(elements) +
-                                           " elements do not divide into " + std::to_string(ranks) + " equal blocks");
+                                           " elements do not divide into " + std::to_string(blocks) + " equal blocks");
     }
-    return static_cast<MPI_Count>(elements / ranks);
+    return blocks == 0 ? 0 : static_cast<MPI_Count>(elements / blocks);
   }
   static void check_blocks(std::size_t elements, std::span<const MPI_Count> counts, std::span<const MPI_Aint> displs,
-                           MPI_Comm comm, const char* name) {
-    const std::size_t ranks = ranks_of(comm);
-    if (counts.size() != ranks || displs.size() != ranks) {
-      throw Error(STOKER_ERR_ARGUMENT, std::string(name) + ": expected " + std::to_string(ranks) +
+                           std::size_t blocks, const char* name) {
+    if (counts.size() != blocks || displs.size() != blocks) {
+      throw Error(STOKER_ERR_ARGUMENT, std::string(name) + ": expected " + std::to_string(blocks) +
                                            " counts and displacements, got " + std::to_string(counts.size()) + " and " +
                                            std::to_string(displs.size()));
     }
-    for (std::size_t i = 0; i < ranks; ++i) {
+    for (std::size_t i = 0; i < blocks; ++i) {
       if (counts[i] > 0 &&
           (displs[i] < 0 || static_cast<std::size_t>(displs[i]) + static_cast<std::size_t>(counts[i]) > elements)) {
         throw Error(STOKER_ERR_ARGUMENT, std::string(name) + ": block " + std::to_string(i) + " reaches beyond the " +

@@ -127,29 +127,62 @@ UserBuffer::UserBuffer(void* address, Datatype type, std::vector<UserBlock> bloc
     upper_ = first ? high : std::max(upper_, high);
     first = false;
   }
+  lay_out_packed();
 }
 
-std::vector<std::uint64_t> UserBuffer::packed_offsets() const {
-  std::vector<std::uint64_t> offsets(blocks_.size());
-  std::uint64_t next = 0;
-  for (std::size_t r = 0; r < blocks_.size(); ++r) {
-    offsets[r] = next;
-    next += block_bytes(r);
+void UserBuffer::lay_out_packed() {
+  // Blocks that overlap by whole elements become one run.
+  std::vector<std::size_t> order;
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    if (block_bytes(b) > 0) {
+      order.push_back(b);
+    }
   }
-  return offsets;
+  std::ranges::stable_sort(order, {}, [&](std::size_t b) { return blocks_[b].displacement; });
+  std::vector<UserBlock> runs;
+  std::vector<std::size_t> run_of(blocks_.size());
+  for (const std::size_t b : order) {
+    const UserBlock& block = blocks_[b];
+    if (!runs.empty() && type_.extent() > 0) {
+      UserBlock& run = runs.back();
+      const std::int64_t distance = block.displacement - run.displacement;
+      if (distance % type_.extent() == 0 && distance / type_.extent() < run.count) {
+        run.count = std::max(run.count, (distance / type_.extent()) + block.count);
+        run_of[b] = runs.size() - 1;
+        continue;
+      }
+    }
+    runs.push_back(block);
+    run_of[b] = runs.size() - 1;
+  }
+  packed_offsets_.resize(blocks_.size());
+  std::vector<std::int64_t> places(runs.size(), -1);
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    if (block_bytes(b) == 0) {
+      packed_offsets_[b] = packed_bytes_;
+      continue;
+    }
+    const UserBlock& run = runs[run_of[b]];
+    std::int64_t& place = places[run_of[b]];
+    if (place < 0) {
+      place = static_cast<std::int64_t>(packed_bytes_);
+      packed_bytes_ += static_cast<std::uint64_t>(run.count) * type_.size();
+      runs_.push_back(run);
+    }
+    const std::int64_t elements = type_.extent() > 0 ? (blocks_[b].displacement - run.displacement) / type_.extent() : 0;
+    packed_offsets_[b] = static_cast<std::uint64_t>(place) + (static_cast<std::uint64_t>(elements) * type_.size());
+  }
 }
 
 void UserBuffer::pack(std::byte* staging, MPI_Comm comm) const {
-  for (std::size_t r = 0; r < blocks_.size(); ++r) {
-    if (block_bytes(r) == 0) {
-      continue;
-    }
+  for (const UserBlock& run : runs_) {
     if (type_.contiguous()) {
-      std::memcpy(staging, address_ + blocks_[r].displacement, block_bytes(r));
-      staging += block_bytes(r);
+      const std::uint64_t bytes = static_cast<std::uint64_t>(run.count) * type_.size();
+      std::memcpy(staging, address_ + run.displacement, bytes);
+      staging += bytes;
       continue;
     }
-    in_parts(type_, blocks_[r], [&](std::int64_t displacement, int count, int bytes) {
+    in_parts(type_, run, [&](std::int64_t displacement, int count, int bytes) {
       int position = 0;
       check_mpi(MPI_Pack(address_ + displacement, count, type_.handle(), staging, bytes, &position, comm), "MPI_Pack");
       check_position(position, bytes, "MPI_Pack");
@@ -159,16 +192,14 @@ void UserBuffer::pack(std::byte* staging, MPI_Comm comm) const {
 }
 
 void UserBuffer::unpack(const std::byte* staging, MPI_Comm comm) const {
-  for (std::size_t r = 0; r < blocks_.size(); ++r) {
-    if (block_bytes(r) == 0) {
-      continue;
-    }
+  for (const UserBlock& run : runs_) {
     if (type_.contiguous()) {
-      std::memcpy(address_ + blocks_[r].displacement, staging, block_bytes(r));
-      staging += block_bytes(r);
+      const std::uint64_t bytes = static_cast<std::uint64_t>(run.count) * type_.size();
+      std::memcpy(address_ + run.displacement, staging, bytes);
+      staging += bytes;
       continue;
     }
-    in_parts(type_, blocks_[r], [&](std::int64_t displacement, int count, int bytes) {
+    in_parts(type_, run, [&](std::int64_t displacement, int count, int bytes) {
       int position = 0;
       check_mpi(MPI_Unpack(staging, bytes, &position, address_ + displacement, count, type_.handle(), comm),
                 "MPI_Unpack");

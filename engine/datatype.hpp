@@ -41,7 +41,7 @@ private:
   bool contiguous_ = false;
 };
 
-// One block per rank in a buffer of the application.
+// One block per peer in a buffer of the application.
 struct UserBlock {
   std::int64_t displacement = 0; // bytes from the buffer's address
   std::int64_t count = 0;        // elements
@@ -55,8 +55,8 @@ public:
   [[nodiscard]] std::byte* address() const { return address_; }
   [[nodiscard]] const Datatype& type() const { return type_; }
   [[nodiscard]] const std::vector<UserBlock>& blocks() const { return blocks_; }
-  [[nodiscard]] std::uint64_t block_bytes(std::size_t rank) const {
-    return static_cast<std::uint64_t>(blocks_[rank].count) * type_.size();
+  [[nodiscard]] std::uint64_t block_bytes(std::size_t block) const {
+    return static_cast<std::uint64_t>(blocks_[block].count) * type_.size();
   }
   // Of data.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
@@ -64,16 +64,23 @@ public:
   [[nodiscard]] std::int64_t lower() const { return lower_; }
   [[nodiscard]] std::int64_t upper() const { return upper_; }
 
-  // Where the blocks begin in the packed form: one behind the other, in rank order.
-  [[nodiscard]] std::vector<std::uint64_t> packed_offsets() const;
+  // Where the blocks begin in the packed form: one behind the other, in their order. Elements that several blocks share, as
+  // the blocks of a neighborhood exchange may, are packed once.
+  [[nodiscard]] const std::vector<std::uint64_t>& packed_offsets() const { return packed_offsets_; }
+  [[nodiscard]] std::uint64_t packed_bytes() const { return packed_bytes_; }
   // To and from the packed form. Throws Error(mpi).
   void pack(std::byte* staging, MPI_Comm comm) const;
   void unpack(const std::byte* staging, MPI_Comm comm) const;
 
 private:
+  void lay_out_packed();
+
   std::byte* address_ = nullptr;
   Datatype type_;
   std::vector<UserBlock> blocks_;
+  std::vector<UserBlock> runs_; // elements to pack, in the order of the packed form: the blocks, or what they cover together
+  std::vector<std::uint64_t> packed_offsets_; // by block
+  std::uint64_t packed_bytes_ = 0;
   std::uint64_t bytes_ = 0;
   std::int64_t lower_ = 0;
   std::int64_t upper_ = 0;

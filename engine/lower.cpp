@@ -69,12 +69,12 @@ int root_order(Op op) {
 
 } // namespace
 
-std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Neighbourhood& hood,
+std::uint64_t place(const algos::Program& program, NodeMemory& memory, const RankMap& map,
                     const PlacementOptions& options, std::span<PairInfo> pairs) {
   const auto steps = static_cast<std::uint32_t>(program.steps.size());
   const auto ranks = static_cast<std::size_t>(program.ranks);
   BufferDescriptor buffers[3] = {options.send, options.recv, {}};
-  const bool endpoint_is_self = hood.endpoint_arena == memory.self();
+  const bool endpoint_is_self = map.endpoint_arena == memory.self();
 
   // First pass: what each step becomes and how much room it needs.
   std::vector<LoweredStep> lowered(steps);
@@ -98,7 +98,7 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Nei
     const auto peer = static_cast<std::size_t>(step.peer);
     std::uint64_t& digest = sending ? pairs[peer].send_digest : pairs[peer].recv_digest;
     digest = digest_of(digest, step.bytes);
-    if (hood.arena_of[peer] >= 0) {
+    if (map.arena_of[peer] >= 0) {
       low.op = sending ? Op::send_node : Op::recv_node;
       low.eager = step.bytes <= options.eager_bytes;
       low.slot_bytes = low.eager ? align_up(sizeof(std::uint64_t) + step.bytes) : 0;
@@ -171,12 +171,12 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Nei
     messages += n;
   }
   if (messages > 0) {
-    auto& next_tag = memory.root(hood.endpoint_arena).next_tag;
+    auto& next_tag = memory.root(map.endpoint_arena).next_tag;
     const std::uint32_t first = next_tag.fetch_add(static_cast<std::uint32_t>(messages), std::memory_order_relaxed);
-    if (first > static_cast<std::uint32_t>(hood.highest_tag) - static_cast<std::uint32_t>(messages)) {
+    if (first > static_cast<std::uint32_t>(map.highest_tag) - static_cast<std::uint32_t>(messages)) {
       memory.arena().deallocate(offset);
       throw Error(Code::resource,
-                  "rank " + std::to_string(program.rank) + ": MPI's " + std::to_string(hood.highest_tag) +
+                  "rank " + std::to_string(program.rank) + ": MPI's " + std::to_string(map.highest_tag) +
                       " message tags are used up by the requests initialised so far; create a new engine");
     }
     auto tag = static_cast<int>(first);
@@ -204,7 +204,7 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Nei
       low.ready.offset += offset;
     } else {
       block->has_wire = 1;
-      low.endpoint = hood.endpoint; // until link
+      low.endpoint = map.endpoint; // until link
       if (low.bounce != 0) {
         low.bounce = offset + bounce_at + low.bounce - 1;
       }
@@ -232,12 +232,12 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Nei
 
   for (PairInfo& pair : pairs) {
     pair.block = offset;
-    pair.endpoint = hood.endpoint;
+    pair.endpoint = map.endpoint;
   }
   return offset;
 }
 
-void link(Block& block, const NodeMemory& memory, const Neighbourhood& hood, std::span<const PairInfo> mine,
+void link(Block& block, const NodeMemory& memory, const RankMap& map, std::span<const PairInfo> mine,
           std::span<const PairInfo> peers) {
   auto* steps = in_block<LoweredStep>(&block, block.steps_at);
   const auto* first_send = in_block<std::uint32_t>(&block, block.first_send_at);
@@ -249,7 +249,7 @@ void link(Block& block, const NodeMemory& memory, const Neighbourhood& hood, std
                                       " compiled a schedule that sends other messages than expected here; do all ranks "
                                       "use the same algorithm and settings?");
     }
-    const int arena = hood.arena_of[static_cast<std::size_t>(r)];
+    const int arena = map.arena_of[static_cast<std::size_t>(r)];
     int tag = peer.first_tag;
     if (arena < 0) {
       for (std::uint32_t i = first_send[r]; i != 0; i = steps[i - 1].next) {

@@ -16,7 +16,7 @@
 namespace stoker::engine {
 
 // Where the ranks of the request's communicator are, seen from this rank.
-struct Neighbourhood {
+struct RankMap {
   int rank = 0;
   std::vector<int> arena_of;        // per rank: index of its arena in this node; -1: on another node
   int endpoint = 0;                 // of this rank: rank in the network communicator that sends and receives for it
@@ -43,11 +43,11 @@ struct PairInfo {
 
 // Writes the block and returns its offset in the arena; fills `pairs`, one for each rank. Throws Error(resource) when the
 // arena or the tags are exhausted; nothing is left behind then.
-[[nodiscard]] std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Neighbourhood& hood,
+[[nodiscard]] std::uint64_t place(const algos::Program& program, NodeMemory& memory, const RankMap& map,
                                   const PlacementOptions& options, std::span<PairInfo> pairs);
 
 // `peers[r]`: what rank r told this one. Throws Error(mismatch) when a rank will not send what this one expects.
-void link(Block& block, const NodeMemory& memory, const Neighbourhood& hood, std::span<const PairInfo> mine,
+void link(Block& block, const NodeMemory& memory, const RankMap& map, std::span<const PairInfo> mine,
           std::span<const PairInfo> peers);
 
 // Whether every process that may still touch the block has done so for the last time (see ownership.hpp): the memory may be

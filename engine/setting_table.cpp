@@ -217,6 +217,12 @@ const std::vector<SettingRow>& setting_table() {
       row<&S::alltoallv_algorithm, parse_algorithm<Collective::alltoallv>>(
           "alltoallv_algorithm", "auto, " + algos::known_algorithms(Collective::alltoallv),
           "algorithm of alltoallv requests whose info names none; auto selects by layout and size"),
+      row<&S::neighbor_alltoall_algorithm, parse_algorithm<Collective::neighbor_alltoall>>(
+          "neighbor_alltoall_algorithm", "auto, " + algos::known_algorithms(Collective::neighbor_alltoall),
+          "algorithm of neighbor_alltoall requests whose info names none; auto selects by layout and traffic"),
+      row<&S::neighbor_alltoallv_algorithm, parse_algorithm<Collective::neighbor_alltoallv>>(
+          "neighbor_alltoallv_algorithm", "auto, " + algos::known_algorithms(Collective::neighbor_alltoallv),
+          "algorithm of neighbor_alltoallv requests whose info names none; auto selects by layout and traffic"),
       row<&S::arena_bytes, parse_bytes>(
           "arena_bytes", bytes,
           "address space of each rank's shared segment, whose pages cost nothing until used; 0: as large as the node's "

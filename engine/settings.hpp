@@ -30,6 +30,8 @@ struct Settings {
   int ranks_per_node = 0;
   std::string alltoall_algorithm = "auto";
   std::string alltoallv_algorithm = "auto";
+  std::string neighbor_alltoall_algorithm = "auto";
+  std::string neighbor_alltoallv_algorithm = "auto";
   std::uint64_t arena_bytes = 0;
   std::uint64_t eager_bytes = 8192;
   std::uint64_t staged_bytes = 32768;

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/init.hpp"
+
+#include "engine/agreement.hpp"
+#include "engine/executor.hpp"
+#include "engine/lower.hpp"
+
+#include <array>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <unistd.h>
+
+namespace stoker::engine {
+namespace {
+
+std::optional<std::string> info_value(MPI_Info info, const char* key) {
+  if (info == MPI_INFO_NULL) {
+    return std::nullopt;
+  }
+  std::array<char, MPI_MAX_INFO_VAL + 1> value{};
+  int found = 0;
+  check_mpi(MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value.data(), &found), "MPI_Info_get");
+  return found != 0 ? std::optional<std::string>(value.data()) : std::nullopt;
+}
+
+const std::string& setting_for(algos::Collective collective, const Settings& settings) {
+  switch (collective) {
+  case algos::Collective::alltoall:
+    break;
+  case algos::Collective::alltoallv:
+    return settings.alltoallv_algorithm;
+  case algos::Collective::neighbor_alltoall:
+    return settings.neighbor_alltoall_algorithm;
+  case algos::Collective::neighbor_alltoallv:
+    return settings.neighbor_alltoallv_algorithm;
+  }
+  return settings.alltoall_algorithm;
+}
+
+BufferDescriptor describe(NodeMemory& memory, const UserBuffer& buffer, Path path, std::uint64_t& staging) {
+  BufferDescriptor descriptor{.path = path, .pid = static_cast<std::int32_t>(getpid()), .bytes = buffer.bytes()};
+  if (buffer.bytes() == 0) {
+    descriptor.path = Path::own;
+    return descriptor;
+  }
+  if (path == Path::staged) {
+    staging = memory.arena().allocate(buffer.packed_bytes(), cache_line);
+    descriptor.offset = staging;
+    return descriptor;
+  }
+  std::byte* const lowest = buffer.address() + buffer.lower();
+  descriptor.address = reinterpret_cast<std::uint64_t>(lowest);
+  if (path == Path::mapped) {
+    descriptor.offset = memory.arena().offset_of(lowest);
+  }
+  return descriptor;
+}
+
+RankMap rank_map(const Engine& engine, const CommContext& context, Executor executor) {
+  RankMap map;
+  map.rank = context.rank();
+  for (const int rank : context.engine_ranks()) {
+    map.arena_of.push_back(engine.layout().same_node(rank, engine.rank()) ? static_cast<int>(engine.arena_of(rank))
+                                                                           : -1);
+  }
+  map.endpoint = executor == Executor::engine ? engine.carrier() : engine.rank();
+  map.endpoint_arena = engine.arena_of(map.endpoint);
+  map.highest_tag = engine.highest_tag();
+  return map;
+}
+
+} // namespace
+
+std::optional<Error> with_rank(const CommContext& context, const std::optional<Error>& error) {
+  return error ? std::optional(Error(error->code(), "rank " + std::to_string(context.rank()) + ": " + error->what()))
+               : std::nullopt;
+}
+
+algos::Choice requested_choice(const Engine& engine, algos::Collective collective, const topology::Layout& layout,
+                               MPI_Info info) {
+  const std::optional<std::string> wish = info_value(info, "stoker_algorithm");
+  const std::string& text = wish ? *wish : setting_for(collective, engine.settings());
+  if (text == "auto") {
+    return {};
+  }
+  try {
+    // A setting is for communicators of all sizes.
+    return algos::resolve(algos::parse_choice(collective, text), layout,
+                          wish ? algos::TooLarge::refuse : algos::TooLarge::reduce);
+  } catch (const std::invalid_argument& error) {
+    throw Error(Code::setting,
+                (wish ? "info key stoker_algorithm=" : std::string(algos::name_of(collective)) + "_algorithm=") + text +
+                    ": " + error.what());
+  }
+}
+
+Executor chosen_executor(const Engine& engine, MPI_Info info) {
+  const std::string wish = info_value(info, "stoker_executor").value_or("auto");
+  if (wish == "inline") {
+    return Executor::inline_;
+  }
+  if (wish == "engine" && !engine.has_helpers()) {
+    throw Error(Code::unsupported, "info key stoker_executor=engine, but the engine has no helpers; see stoker info");
+  }
+  if (wish != "auto" && wish != "engine") {
+    throw Error(Code::setting, "info key stoker_executor=" + wish + "; expected auto, engine or inline");
+  }
+  return engine.has_helpers() ? Executor::engine : Executor::inline_;
+}
+
+Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& readers, const char* name) {
+  const NodeMemory& memory = *engine.memory();
+  const bool in_arena = buffer.bytes() > 0 &&
+                        engine.memory()->arena().contains(buffer.address() + buffer.lower(),
+                                                          static_cast<std::uint64_t>(buffer.upper() - buffer.lower()));
+  if (buffer.bytes() > 0 && !buffer.type().contiguous()) {
+    return Path::staged; // it has to be packed anyway
+  }
+  switch (engine.settings().access) {
+  case AccessChoice::own:
+    if (readers.helper || readers.peers) {
+      throw Error(Code::access, std::string(name) + ": access=own, but " +
+                                    (readers.helper ? "the helper in another process" : "other ranks of the node") +
+                                    " must reach it; expected access=auto, mapped, cma or staged");
+    }
+    return Path::own;
+  case AccessChoice::mapped:
+    if (!in_arena && buffer.bytes() > 0) {
+      throw Error(Code::access, std::string(name) + ": access=mapped, but it does not lie in memory from stoker_alloc");
+    }
+    return in_arena ? Path::mapped : Path::own;
+  case AccessChoice::cma:
+    return Path::cma; // that it works was checked when the engine was created
+  case AccessChoice::staged:
+    return Path::staged;
+  case AccessChoice::automatic:
+    break;
+  }
+  if (in_arena) {
+    return Path::mapped;
+  }
+  if (!readers.helper && !readers.peers) {
+    return Path::own;
+  }
+  const bool small = readers.helper && buffer.bytes() <= engine.settings().staged_bytes;
+  return small || !memory.attach_works() ? Path::staged : Path::cma;
+}
+
+std::vector<std::uint64_t> program_offsets(const UserBuffer& buffer, Path path) {
+  if (path == Path::staged) {
+    return buffer.packed_offsets();
+  }
+  std::vector<std::uint64_t> offsets(buffer.blocks().size());
+  for (std::size_t r = 0; r < offsets.size(); ++r) {
+    // Relative to the lowest byte in use: displacements may be negative, offsets may not.
+    offsets[r] =
+        buffer.block_bytes(r) == 0 ? 0 : static_cast<std::uint64_t>(buffer.blocks()[r].displacement - buffer.lower());
+  }
+  return offsets;
+}
+
+void agree_on_choice(const CommContext& context, algos::Collective collective, const RequestPlan& plan) {
+  struct Choices {
+    int collective;
+    int in_place;
+    int algorithm; // row of the registry; -1: to be selected
+    algos::Tuning tuning;
+  };
+  const Choices mine{
+      static_cast<int>(collective), plan.in_place ? 1 : 0,
+      plan.choice.algorithm == nullptr ? -1 : static_cast<int>(plan.choice.algorithm - algos::registry().data()),
+      plan.choice.tuning};
+  Choices first = mine;
+  check_mpi(MPI_Bcast(&first, sizeof first, MPI_BYTE, 0, context.comm()), "MPI_Bcast");
+  const auto failure = attempt([&] {
+    if (mine.collective != first.collective) {
+      throw Error(Code::mismatch,
+                  std::string(algos::name_of(collective)) + " is initialised here, but on rank 0 " +
+                      std::string(algos::name_of(static_cast<algos::Collective>(first.collective))) +
+                      "; expected the same on all ranks");
+    }
+    if (mine.in_place != first.in_place) {
+      throw Error(Code::mismatch, std::string("sendbuf is ") +
+                                      (plan.in_place ? "MPI_IN_PLACE here, but not" : "a buffer here, but MPI_IN_PLACE") +
+                                      " on rank 0; expected the same on all ranks");
+    }
+    if (mine.algorithm != first.algorithm || mine.tuning != first.tuning) {
+      const auto name = [](const Choices& choices) {
+        return choices.algorithm < 0
+                   ? std::string("auto")
+                   : algos::to_text(
+                         {&algos::registry()[static_cast<std::size_t>(choices.algorithm)], choices.tuning});
+      };
+      throw Error(Code::mismatch, "info key stoker_algorithm is " + name(mine) + " here and " + name(first) +
+                                      " on rank 0; expected the same on all ranks");
+    }
+  });
+  agree(context.comm(), with_rank(context, failure));
+}
+
+std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, RequestPlan plan, Path send_path,
+                                      Path recv_path, const std::function<algos::Program()>& compile,
+                                      std::uint64_t begin_ns) {
+  const CommContext& context = *plan.context;
+  const MPI_Comm comm = context.comm();
+  NodeMemory& memory = *engine->memory();
+  const RankMap map = rank_map(*engine, context, plan.executor);
+  std::vector<PairInfo> pairs(static_cast<std::size_t>(context.ranks()));
+  std::vector<PairInfo> peers(pairs.size());
+  const auto give_back = [&] {
+    for (const std::uint64_t place : {plan.block, plan.send_staging, plan.recv_staging}) {
+      if (place != 0) {
+        memory.arena().deallocate(place);
+      }
+    }
+  };
+  const std::optional<Error> failure = attempt([&] {
+    const algos::Program program = compile();
+    for (const algos::Step& step : program.steps) {
+      if (step.kind == algos::StepKind::send) {
+        (map.arena_of[static_cast<std::size_t>(step.peer)] >= 0 ? plan.bytes_node : plan.bytes_wire) += step.bytes;
+      }
+    }
+    PlacementOptions options;
+    options.send = describe(memory, plan.send, send_path, plan.send_staging);
+    options.recv = describe(memory, plan.recv, recv_path, plan.recv_staging);
+    options.eager_bytes = engine->settings().eager_bytes;
+    options.timed = plan.executor == Executor::engine || engine->trace() != nullptr;
+    options.exclusive = plan.executor == Executor::inline_;
+    plan.block = place(program, memory, map, options, pairs);
+  });
+  try {
+    agree(comm, with_rank(context, failure));
+    // Tell the peers where things are. What place() wrote happens before MPI delivers this.
+    check_mpi(MPI_Alltoall(pairs.data(), sizeof(PairInfo), MPI_BYTE, peers.data(), sizeof(PairInfo), MPI_BYTE, comm),
+              "MPI_Alltoall");
+    Block& block = *reinterpret_cast<Block*>(memory.base(memory.self()) + plan.block);
+    agree(comm, attempt([&] { link(block, memory, map, pairs, peers); }));
+  } catch (...) {
+    give_back(); // nobody has started it, so nobody touches it
+    throw;
+  }
+
+  plan.choice_text = algos::to_text(plan.choice);
+  plan.init_seconds = 1e-9 * static_cast<double>(now_ns() - begin_ns);
+  engine->log().info("rank {}: {} init: algorithm {}, executor {}, {} bytes to send, {} ms", context.rank(),
+                     algos::name_of(plan.choice.algorithm->collective), plan.choice_text,
+                     plan.executor == Executor::engine ? "engine" : "inline",
+                     plan.in_place ? plan.recv.bytes() : plan.send.bytes(), 1e3 * plan.init_seconds);
+  return std::make_unique<Request>(engine, std::move(plan));
+}
+
+} // namespace stoker::engine

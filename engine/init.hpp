@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the init functions of all collectives have in common: the choices, how others reach the buffers, what the ranks must
+// agree on, and the placing of the program.
+#pragma once
+
+#include "algos/choice.hpp"
+#include "engine/engine.hpp"
+#include "engine/error.hpp"
+#include "engine/request.hpp"
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace stoker::engine {
+
+// The same error with the rank in front: which rank it is of the request's communicator.
+[[nodiscard]] std::optional<Error> with_rank(const CommContext& context, const std::optional<Error>& error);
+
+// Info key, then the effective setting; without an algorithm: to be selected. Throws Error(setting).
+[[nodiscard]] algos::Choice requested_choice(const Engine& engine, algos::Collective collective,
+                                             const topology::Layout& layout, MPI_Info info);
+// Throws Error(setting), or Error(unsupported) where helpers are demanded and there are none.
+[[nodiscard]] Executor chosen_executor(const Engine& engine, MPI_Info info);
+
+// Who but this process has to reach a buffer.
+struct Readers {
+  bool helper = false; // the domain's helper is in another process
+  bool peers = false;  // ranks of the node fetch messages that are too long for a channel's slot
+};
+// How the readers get there. `name` is the argument's. Throws Error(access) where what the settings demand cannot be had.
+[[nodiscard]] Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& readers,
+                               const char* name);
+
+// Where the blocks begin in the buffer as the program sees it: by displacement in place, or where they are staged.
+[[nodiscard]] std::vector<std::uint64_t> program_offsets(const UserBuffer& buffer, Path path);
+
+// Collective, checks that all ranks are about to initialise the same: collective, in place or not, algorithm. Throws
+// Error(mismatch).
+void agree_on_choice(const CommContext& context, algos::Collective collective, const RequestPlan& plan);
+
+// Collective: compiles and places the program and makes the request known to the peers. The plan lacks only what comes of
+// that. `begin_ns`: when init began.
+[[nodiscard]] std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, RequestPlan plan,
+                                                    Path send_path, Path recv_path,
+                                                    const std::function<algos::Program()>& compile,
+                                                    std::uint64_t begin_ns);
+
+} // namespace stoker::engine
