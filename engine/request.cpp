@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/request.hpp"
 
+#include "engine/core_share.hpp"
 #include "engine/error.hpp"
 #include "engine/executor.hpp"
 #include "engine/lower.hpp"
@@ -251,6 +252,7 @@ void Request::wait_for_one(std::span<Request* const> active) {
   const bool can_sleep = std::ranges::all_of(active, [&](const Request* r) {
     return r->engine_ == first.engine_ && r->carrier_ != nullptr && r->helper_ == nullptr;
   });
+  thread_local CoreShare core;
   std::uint64_t begin = 0;
   std::uint64_t quiet_since = 0;
   std::uint64_t next_look = 0;
@@ -266,8 +268,10 @@ void Request::wait_for_one(std::span<Request* const> active) {
       quiet_since = 0;
       continue;
     }
-    relax_core();
-    if (rounds % 32 != 0) {
+    // On a core that others want, whoever could bring it forward may be waiting for this thread to stop polling.
+    const bool contended = core.contended();
+    contended ? core.yield() : relax_core();
+    if (!contended && rounds % 32 != 0) {
       continue; // the clock costs more than a look at the flags
     }
     const std::uint64_t now = now_ns();
@@ -290,8 +294,8 @@ void Request::wait_for_one(std::span<Request* const> active) {
       const std::chrono::nanoseconds limit(now - quiet_since < long_sleep_after_ns ? 50'000 : 1'000'000);
       first.memory_->root(first.memory_->self()).completion.sleep(any_reached, limit);
       rounds = 31; // look at the clock again after the next attempt
-    } else {
-      sched_yield();
+    } else if (!contended) {
+      core.yield();
     }
     if (now >= next_look) {
       for (Request* request : active) {
