@@ -276,13 +276,15 @@ void Request::wait_for_one(std::span<Request* const> active) {
     }
     const std::uint64_t now = now_ns();
     if (begin == 0) {
+      core.yield(); // also where it would spin, to learn whether it may
       begin = now;
       next_look = now + look_interval_ns;
     }
     if (quiet_since == 0) {
       quiet_since = now;
     }
-    if (now - quiet_since < spin_ns) {
+    // Polling between yields disturbs nobody who yields as well, and sleeping costs whoever has to wake this thread.
+    if (now - quiet_since < (contended ? 10 * spin_ns : spin_ns)) {
       continue;
     }
     poke_mpi(engine.network());

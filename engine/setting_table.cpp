@@ -241,7 +241,8 @@ const std::vector<SettingRow>& setting_table() {
       row<&S::nap_us, parse_at_least<0>>(
           "nap_us", microseconds, "longest nap of a helper between two polls while a request is active; 0: never nap"),
       row<&S::wait_spin_us, parse_at_least<0>>("wait_spin_us", microseconds,
-                                               "how long a rank spins in wait before it sleeps"),
+                                               "how long a rank polls in wait before it sleeps; ten times as long where "
+                                               "others want its core, which it gives away between polls"),
       row<&S::wake, parse_name<WakeChoice>>("wake", accepted_names<WakeChoice>(),
                                             "whether start wakes a sleeping helper; auto leaves a request's work to "
                                             "wait where wait follows at once, or where "
