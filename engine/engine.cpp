@@ -2,6 +2,7 @@
 #include "engine/engine.hpp"
 
 #include "engine/agreement.hpp"
+#include "engine/eager_limit.hpp"
 #include "engine/lower.hpp"
 #include "engine/request.hpp"
 #include "topology/reservation.hpp"
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <map>
 #include <sstream>
 
@@ -87,6 +89,21 @@ OwnedComm duplicate(MPI_Comm comm) {
   MPI_Comm copy = MPI_COMM_NULL;
   check_mpi(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
   return OwnedComm(copy);
+}
+
+// Collective: the same on all ranks, or a message would be expected whole and come in pieces.
+std::uint64_t agreed_piece_bytes(MPI_Comm comm, const topology::Layout& layout, const Settings& settings) {
+  if (settings.wire_piece_bytes) {
+    return std::min<std::uint64_t>(*settings.wire_piece_bytes, INT_MAX); // equal settings
+  }
+  if (layout.nodes() == 1 || layout.ranks() == 2) {
+    return 0; // one message in each direction at a time: nothing that an answer could be queued behind
+  }
+  constexpr std::uint64_t headers = 1024; // far more than any version puts in front
+  const std::uint64_t limit = tcp_eager_limit().value_or(0);
+  std::uint64_t piece = limit > 2 * headers ? limit - headers : 0;
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &piece, 1, MPI_UINT64_T, MPI_MIN, comm), "MPI_Allreduce");
+  return piece;
 }
 
 // Names the first key whose value is not rank 0's.
@@ -183,10 +200,12 @@ Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
   }
 
   MPI_Comm_group(control_, &group_);
-  network_ = duplicate(comm);
+  data_ = duplicate(comm);
+  ready_ = duplicate(comm);
+  network_ = {.data = data_, .ready = ready_, .piece_bytes = agreed_piece_bytes(control_, layout(), settings_)};
   int* tag_bound = nullptr;
   int found = 0;
-  MPI_Comm_get_attr(network_, MPI_TAG_UB, static_cast<void*>(&tag_bound), &found);
+  MPI_Comm_get_attr(data_, MPI_TAG_UB, static_cast<void*>(&tag_bound), &found);
   highest_tag_ = found != 0 ? *tag_bound : 32767; // the least that MPI allows
   check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_context, &keyval_, this), "MPI_Comm_create_keyval");
 
@@ -311,7 +330,8 @@ void Engine::destroy() {
   MPI_Comm_free_keyval(&keyval_);
   MPI_Group_free(&group_);
   inline_.reset();
-  network_ = OwnedComm();
+  data_ = OwnedComm();
+  ready_ = OwnedComm();
   control_ = OwnedComm();
   memory_.reset();
   if (failure) {

@@ -89,7 +89,7 @@ public:
   [[nodiscard]] const std::vector<HelperFacts>& helper_facts() const { return helper_facts_; }
   [[nodiscard]] const std::string& helper_explanation() const { return helper_explanation_; }
   [[nodiscard]] const std::shared_ptr<NodeMemory>& memory() const { return memory_; }
-  [[nodiscard]] MPI_Comm network() const { return network_; }
+  [[nodiscard]] MPI_Comm network() const { return network_.data; }
   [[nodiscard]] int highest_tag() const { return highest_tag_; }
   [[nodiscard]] spdlog::logger& log() const { return *log_; }
   [[nodiscard]] Trace* trace() const { return trace_.get(); }
@@ -127,7 +127,9 @@ private:
   int highest_tag_ = 0;
   bool has_helpers_ = false;
   OwnedComm control_; // for what the application's threads have to say
-  OwnedComm network_; // for the endpoints' messages
+  OwnedComm data_; // for the endpoints' messages
+  OwnedComm ready_;
+  Network network_; // both
   MPI_Group group_ = MPI_GROUP_NULL;
   int keyval_ = MPI_KEYVAL_INVALID;
   std::list<std::pair<MPI_Comm, std::shared_ptr<CommContext>>> contexts_;

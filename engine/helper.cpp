@@ -21,7 +21,7 @@ constexpr std::chrono::nanoseconds watch_interval = std::chrono::milliseconds(20
 } // namespace
 
 Helper::Helper(const topology::Machine& machine, std::shared_ptr<NodeMemory> memory, std::vector<std::uint32_t> members,
-               MPI_Comm network, const HelperOptions& options, TraceLane* trace)
+               const Network& network, const HelperOptions& options, TraceLane* trace)
     : machine_(machine), memory_(std::move(memory)), members_(std::move(members)), options_(options), trace_(trace),
       root_(memory_->root(memory_->self())), progress_(network, helper_executor) {
   try {

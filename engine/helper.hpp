@@ -33,7 +33,7 @@ class Helper {
 public:
   // `members`: arenas of the domain's ranks. Starts the thread and returns once it is bound. Throws Error(resource).
   Helper(const topology::Machine& machine, std::shared_ptr<NodeMemory> memory, std::vector<std::uint32_t> members,
-         MPI_Comm network, const HelperOptions& options, TraceLane* trace);
+         const Network& network, const HelperOptions& options, TraceLane* trace);
   Helper(const Helper&) = delete;
   Helper& operator=(const Helper&) = delete;
   // Stops the thread. No request of the domain may be active.

@@ -34,7 +34,7 @@ struct Task {
 
 class Progress {
 public:
-  Progress(MPI_Comm network, ExecutorId id) : wire_(network), id_(id) {}
+  Progress(const Network& network, ExecutorId id) : wire_(network), id_(id) {}
 
   // From now on `task` is driven until `epoch` is complete. The task must outlive that.
   void adopt(Task& task, std::uint64_t epoch, std::uint64_t now_ns);

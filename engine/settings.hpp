@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,9 @@ enum class AccessChoice { automatic, own, mapped, cma, staged };
 enum class DomainChoice { numa, node };
 enum class WakeChoice { automatic, always };
 enum class LogLevel { error, warn, info, debug };
+
+// Nothing: worked out.
+using AutoBytes = std::optional<std::uint64_t>;
 
 // The initialisers are the defaults. What each member means is said once, in setting_table.cpp.
 struct Settings {
@@ -35,6 +39,7 @@ struct Settings {
   std::uint64_t arena_bytes = 0;
   std::uint64_t eager_bytes = 8192;
   std::uint64_t staged_bytes = 32768;
+  AutoBytes wire_piece_bytes;
   int batch = 32;
   int spin_us = 20;
   int nap_us = 300;

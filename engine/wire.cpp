@@ -8,6 +8,7 @@
 #include <array>
 #include <climits>
 #include <functional>
+#include <utility>
 
 namespace stoker::engine {
 namespace {
@@ -74,18 +75,78 @@ void Wire::post(Task& task, std::uint32_t step) {
   } else {
     buffer = contiguous(task.program.buffers(), sending ? view.source : view.target);
   }
-  const WireType type(s.bytes);
-  MPI_Request request = MPI_REQUEST_NULL;
-  const int code = sending ? MPI_Isend(buffer, type.count(), type.type(), s.endpoint, s.tag, network_, &request)
-                           : MPI_Irecv(buffer, type.count(), type.type(), s.endpoint, s.tag, network_, &request);
   ++task.program.block().state.in_flight;
   task.program.posted()[step] = 1;
+  const std::uint32_t transfer = begin(task, step);
+  if (network_.piece_bytes == 0 || s.bytes <= network_.piece_bytes) {
+    const WireType type(s.bytes);
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = sending ? MPI_Isend(buffer, type.count(), type.type(), s.endpoint, s.tag, network_.data, &request)
+                             : MPI_Irecv(buffer, type.count(), type.type(), s.endpoint, s.tag, network_.data, &request);
+    add(transfer, code, request);
+  } else if (sending) {
+    transfers_[transfer].waiting = buffer;
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = MPI_Irecv(nullptr, 0, MPI_BYTE, s.endpoint, s.tag, network_.ready, &request);
+    add(transfer, code, request);
+  } else {
+    post_pieces(transfer, buffer);
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = MPI_Isend(nullptr, 0, MPI_BYTE, s.endpoint, s.tag, network_.ready, &request);
+    add(transfer, code, request);
+  }
+  release(transfer); // what begin() counted
+}
+
+std::uint32_t Wire::begin(Task& task, std::uint32_t step) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(transfers_.size()));
+    transfers_.emplace_back();
+  }
+  const std::uint32_t transfer = free_.back();
+  free_.pop_back();
+  transfers_[transfer] = {.task = &task, .step = step, .open = 1};
+  return transfer;
+}
+
+void Wire::add(std::uint32_t transfer, int code, MPI_Request request) {
+  ++transfers_[transfer].open;
   if (code != MPI_SUCCESS) {
-    task.events.push_back(failure(task, step, code));
+    complete(transfer, code);
     return;
   }
   requests_.push_back(request);
-  tickets_.push_back({&task, step});
+  transfer_of_.push_back(transfer);
+}
+
+// All with one tag: MPI keeps their order.
+void Wire::post_pieces(std::uint32_t transfer, std::byte* buffer) {
+  const LoweredStep& s = *transfers_[transfer].task->program.step(transfers_[transfer].step).step;
+  for (std::uint64_t done = 0; done < s.bytes; done += network_.piece_bytes) {
+    const auto count = static_cast<int>(std::min(network_.piece_bytes, s.bytes - done));
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = s.op == Op::send_wire
+                         ? MPI_Isend(buffer + done, count, MPI_BYTE, s.endpoint, s.tag, network_.data, &request)
+                         : MPI_Irecv(buffer + done, count, MPI_BYTE, s.endpoint, s.tag, network_.data, &request);
+    add(transfer, code, request);
+  }
+}
+
+void Wire::complete(std::uint32_t transfer, int code) {
+  Transfer& t = transfers_[transfer];
+  t.error = t.error == MPI_SUCCESS ? code : t.error;
+  if (t.waiting != nullptr) { // the receiver is ready; or cannot say so, and gets the message all the same
+    post_pieces(transfer, std::exchange(t.waiting, nullptr));
+  }
+  release(transfer);
+}
+
+void Wire::release(std::uint32_t transfer) {
+  const Transfer& t = transfers_[transfer];
+  if (--transfers_[transfer].open == 0) {
+    t.task->events.push_back(t.error == MPI_SUCCESS ? WireEvent{t.step, 0, {}} : failure(*t.task, t.step, t.error));
+    free_.push_back(transfer);
+  }
 }
 
 bool Wire::poll() {
@@ -100,20 +161,23 @@ bool Wire::poll() {
   if (count == MPI_UNDEFINED || count == 0) {
     return false;
   }
+  finished_.clear();
   for (int i = 0; i < count; ++i) {
-    const Ticket ticket = tickets_[indices_[i]];
-    const int error = code == MPI_ERR_IN_STATUS ? statuses_[i].MPI_ERROR : code;
-    ticket.task->events.push_back(error == MPI_SUCCESS ? WireEvent{ticket.step, 0, {}}
-                                                       : failure(*ticket.task, ticket.step, error));
+    finished_.push_back(
+        {static_cast<std::uint32_t>(indices_[i]), code == MPI_ERR_IN_STATUS ? statuses_[i].MPI_ERROR : code});
   }
   // Close the gaps from the back, so that the indices of the others stay right.
-  std::sort(indices_.begin(), indices_.begin() + count, std::greater<>());
-  for (int i = 0; i < count; ++i) {
-    const auto index = static_cast<std::size_t>(indices_[i]);
+  std::ranges::sort(finished_, std::greater<>(), &Finished::request);
+  for (Finished& finished : finished_) {
+    const std::size_t index = finished.request;
+    finished.transfer = transfer_of_[index];
     requests_[index] = requests_.back();
-    tickets_[index] = tickets_.back();
+    transfer_of_[index] = transfer_of_.back();
     requests_.pop_back();
-    tickets_.pop_back();
+    transfer_of_.pop_back();
+  }
+  for (const Finished& finished : finished_) { // may post more requests
+    complete(finished.transfer, finished.error);
   }
   return true;
 }

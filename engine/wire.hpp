@@ -15,9 +15,20 @@ namespace stoker::engine {
 
 struct Task;
 
+// How messages travel between nodes. A message longer than a piece goes as several, none of which is long enough for the MPI
+// library to ask the receiver first: a receiver says by itself, when it starts, that it is ready. An answer that the library
+// waits for stands in the queue behind all that the answering node sends, and on a network without flow control of its own
+// (TCP) that can leave a node without anything to send for a fifth of a large exchange. 0: messages go whole, which is right
+// where the network moves them without the processor (RDMA).
+struct Network {
+  MPI_Comm data = MPI_COMM_NULL;
+  MPI_Comm ready = MPI_COMM_NULL; // for what receivers say; a tag there is that of the message in the other direction
+  std::uint64_t piece_bytes = 0;  // equal in all processes; INT_MAX at most
+};
+
 class Wire {
 public:
-  explicit Wire(MPI_Comm network) : network_(network) {}
+  explicit Wire(const Network& network) : network_(network) {}
 
   // Posts the step's message. An error of MPI's is delivered like a completion.
   void post(Task& task, std::uint32_t step);
@@ -28,15 +39,34 @@ public:
   [[nodiscard]] bool in_flight() const { return !requests_.empty(); }
 
 private:
-  struct Ticket {
-    Task* task;
-    std::uint32_t step;
+  // A message on its way: of its requests the open ones.
+  struct Transfer {
+    Task* task = nullptr;
+    std::uint32_t step = 0;
+    std::uint32_t open = 0;
+    std::byte* waiting = nullptr; // data to send once the receiver is ready
+    int error = MPI_SUCCESS;      // of the first request that failed
   };
-  MPI_Comm network_;
+  struct Finished {
+    std::uint32_t request = 0; // its index
+    int error = MPI_SUCCESS;
+    std::uint32_t transfer = 0;
+  };
+  // A transfer with one count in `open`, to be released once all requests are added.
+  [[nodiscard]] std::uint32_t begin(Task& task, std::uint32_t step);
+  void add(std::uint32_t transfer, int code, MPI_Request request);
+  void post_pieces(std::uint32_t transfer, std::byte* buffer);
+  void complete(std::uint32_t transfer, int code); // one of its requests
+  void release(std::uint32_t transfer);
+
+  Network network_;
+  std::vector<Transfer> transfers_;
+  std::vector<std::uint32_t> free_; // of transfers_
   std::vector<MPI_Request> requests_;
-  std::vector<Ticket> tickets_; // parallel to requests_
-  std::vector<int> indices_;
+  std::vector<std::uint32_t> transfer_of_; // parallel to requests_
+  std::vector<int> indices_; // of poll(), to allocate once
   std::vector<MPI_Status> statuses_;
+  std::vector<Finished> finished_;
 };
 
 } // namespace stoker::engine

@@ -150,7 +150,9 @@ using Parameters = std::tuple<std::string, std::string, std::string>; // ranks_p
 class Neighborhoods : public ::testing::TestWithParam<Parameters> {
 protected:
   [[nodiscard]] static Settings settings() {
-    return {{"ranks_per_node", std::get<0>(GetParam())}, {"executor", std::get<1>(GetParam())}};
+    return {{"ranks_per_node", std::get<0>(GetParam())},
+            {"executor", std::get<1>(GetParam())},
+            {"wire_piece_bytes", std::get<0>(GetParam()) == "2" ? "1000" : "auto"}};
   }
   [[nodiscard]] static Settings info() {
     const std::string& algorithm = std::get<2>(GetParam());
