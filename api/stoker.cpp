@@ -539,7 +539,9 @@ int stoker_request_statistics(stoker_request request, stoker_statistics* statist
                    .algorithm = plan.choice_text.c_str(),
                    .executor = plan.executor == stoker::engine::Executor::engine ? "engine" : "inline",
                    .send_access = object.access_name(stoker::algos::Buffer::send),
-                   .recv_access = object.access_name(stoker::algos::Buffer::recv)};
+                   .recv_access = object.access_name(stoker::algos::Buffer::recv),
+                   .before_wire_seconds = sums.before_wire_seconds,
+                   .wire_seconds = sums.wire_seconds};
   });
 }
 

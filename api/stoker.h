@@ -187,7 +187,10 @@ int stoker_waitany(int count, const stoker_request requests[], int* index);
 /** Frees an inactive request and sets *request to STOKER_REQUEST_NULL. Local. STOKER_ERR_STATE when it is active. */
 int stoker_request_free(stoker_request* request);
 
-/** What one request did since init. Times in seconds, sums over epochs. `size` is set by the caller to sizeof(it). */
+/**
+ * What one request did since init. Times in seconds, sums over epochs; of inline requests init_seconds only, unless the setting
+ * inline_times asks for more. `size` is set by the caller to sizeof(it).
+ */
 typedef struct stoker_statistics {
   size_t size;
   uint64_t starts;         /**< epochs started */
@@ -201,6 +204,9 @@ typedef struct stoker_statistics {
   const char* executor;    /**< "engine" or "inline"; static storage */
   const char* send_access; /**< how others reach the send buffer: "own", "mapped", "cma" or "staged"; static storage */
   const char* recv_access; /**< the same for the receive buffer */
+  /* How exchange_seconds divides on a rank that sends to other nodes; 0 elsewhere. The rest of it comes after both. */
+  double before_wire_seconds; /**< from Start to its first message to another node: gathering within the node */
+  double wire_seconds;        /**< from there to the end of its last message to or from another node */
 } stoker_statistics;
 int stoker_request_statistics(stoker_request request, stoker_statistics* statistics);
 

@@ -27,13 +27,19 @@ public:
     points_.add_to(app);
     app.add_option("--algorithms", algorithms_, "with their parameters, as in radix:r=4; separated by spaces")
         ->capture_default_str();
+    app.add_flag("--breakdown", breakdown_,
+                 "also how long a rank that talks to other nodes gathers before its first message to them, exchanges, and "
+                 "distributes after the last one");
   }
 
   void run(Session& session) override {
-    for_each_point(session, points_,
-                   {"collective", "bytes", "executor", "algorithm", "iterations", "median_us", "mad_us", "min_us",
-                    "max_us", "ratio"},
-                   [&](Point& point) { run_point(session, point); });
+    std::vector<std::string> columns = {"collective", "bytes",  "executor", "algorithm", "iterations",
+                                        "median_us",  "mad_us", "min_us",   "max_us",    "ratio"};
+    if (breakdown_) {
+      columns.insert(columns.end(), {"before_us", "between_us", "after_us"});
+      points_.settings = {{"inline_times", "1"}};
+    }
+    for_each_point(session, points_, columns, [&](Point& point) { run_point(session, point); });
   }
 
 private:
@@ -44,7 +50,7 @@ private:
         operations.push_back(operation);
       }
     }
-    const std::vector<Row> rows = compare_runs(session, point, operations, name());
+    const std::vector<Row> rows = compare_runs(session, point, operations, name(), breakdown_);
     std::map<std::string, std::pair<double, std::string>> best; // by executor
     for (std::size_t i = 1; i < rows.size(); ++i) {
       const std::pair candidate(*rows[i].ratio, *rows[i].algorithm);
@@ -59,6 +65,7 @@ private:
   }
 
   PointOptions points_;
+  bool breakdown_ = false;
   std::vector<std::string> algorithms_ = {
       "nonblocking",  "pairwise",    "bruck-norotation", "radix",          "radix2",
       "hierarchical", "multileader", "node-aware",       "locality-aware", "multileader-node-aware"};

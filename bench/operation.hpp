@@ -5,9 +5,18 @@
 #include "bench/exchange.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace stoker::bench {
+
+// Where the time of an exchange went: sums over all epochs so far, in seconds.
+struct PhaseSums {
+  double epochs = 0;
+  double before = 0;  // until the first message to another node
+  double between = 0; // until the last message to or from another node is done
+  double all = 0;
+};
 
 class Operation {
 public:
@@ -19,6 +28,8 @@ public:
   // What the reports call it: "mpi-blocking", "mpi-nonblocking", "mpi-persistent", "engine", "inline".
   [[nodiscard]] virtual std::string name() const = 0;
   [[nodiscard]] virtual std::string algorithm() const { return "mpi"; }
+  // On this rank. Nothing where it is not known.
+  [[nodiscard]] virtual std::optional<PhaseSums> phases() const { return std::nullopt; }
   // Runs on the engine's helpers, which must not be paused.
   [[nodiscard]] virtual bool needs_helpers() const { return false; }
 

@@ -5,8 +5,8 @@
     bench/plot.py [--output PREFIX] [--title TEXT] FILE...
 
 Writes PREFIX-overlap.png (efficiency over message size), PREFIX-latency.png (Start+Wait over the blocking call),
-PREFIX-alltoall.png (the algorithms over the blocking call) and PREFIX-fft.png (the FFT and its transposes), each where the
-files hold such results. One panel per MPI library, collective and kernel or executor, or size; where files repeat a point,
+PREFIX-alltoall.png (the algorithms over the blocking call), PREFIX-breakdown.png (their phases, of alltoall --breakdown) and
+PREFIX-fft.png (the FFT and its transposes), each where the files hold such results. One panel per MPI library, collective and kernel or executor, or size; where files repeat a point,
 the median is drawn, with the range.
 """
 import argparse
@@ -143,6 +143,30 @@ def draw_algorithms(rows, output, title):
     finish(figure, rows[0], output, title)
 
 
+def draw_breakdown(rows, output, title):
+    """Stacked bars: before, between and after the messages between nodes. One panel for each size and executor."""
+    panels = collections.defaultdict(lambda: collections.defaultdict(list))
+    phases = ("before_us", "between_us", "after_us")
+    for row in rows:
+        panels[(row["mpi"], row["collective"], row["bytes"], row["executor"])][row["algorithm"]].append(
+            [row[phase] for phase in phases])
+    figure, axes = grid(len(panels), 2, (6, 3.8), sharey=False)
+    for axis, ((mpi, collective, size, executor), algorithms) in zip(axes.flat, sorted(panels.items())):
+        bottom = [0.0] * len(algorithms)
+        for phase, label, colour in zip(range(3), ("before (within nodes)", "between nodes", "after (within nodes)"),
+                                        ("tab:blue", "tab:red", "tab:green")):
+            heights = [statistics.median(values[phase] for values in runs) for runs in algorithms.values()]
+            axis.bar(range(len(algorithms)), heights, bottom=bottom, label=label, color=colour, alpha=0.8)
+            bottom = [b + h for b, h in zip(bottom, heights)]
+        axis.set_xticks(range(len(algorithms)), list(algorithms), rotation=45, ha="right", fontsize=7)
+        axis.set_title(f"{mpi}, {collective} of {size_text(size)}, {executor}", fontsize=10)
+        axis.grid(axis="y", alpha=0.3)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("microseconds")
+    axes.flat[0].legend(fontsize=8)
+    finish(figure, rows[0], output, title)
+
+
 def draw_fft(rows, output, title):
     """Bars of the whole time, the transposes' part of it darker: one panel for each size, one bar for each way."""
     panels = collections.defaultdict(lambda: collections.defaultdict(list))
@@ -183,6 +207,10 @@ def main():
     chosen = [row for row in rows if row["benchmark"] == "alltoall"]
     if chosen:
         draw_algorithms(chosen, f"{arguments.output}-alltoall.png", arguments.title)
+        drawn += 1
+    chosen = [row for row in rows if row.get("between_us") is not None]
+    if chosen:
+        draw_breakdown(chosen, f"{arguments.output}-breakdown.png", arguments.title)
         drawn += 1
     chosen = [row for row in rows if row["benchmark"] == "fft"]
     if chosen:

@@ -5,6 +5,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -71,8 +73,35 @@ Variant Point::variant(Operation* operation, std::function<void()> body) {
   return variant;
 }
 
+namespace {
+
+// Of all ranks together, between two readings of one operation. Nothing where nobody sends to other nodes, or where it is not
+// known. Collective.
+void add_phases(Row& row, MPI_Comm comm, const std::optional<PhaseSums>& before, const std::optional<PhaseSums>& after) {
+  if (!before || !after) {
+    return;
+  }
+  const double epochs = after->epochs - before->epochs;
+  const bool sends = after->between > before->between;
+  std::array<double, 4> sums{};
+  if (sends && epochs > 0) {
+    const double to_us = 1e6 / epochs;
+    const double first = (after->before - before->before) * to_us;
+    const double second = (after->between - before->between) * to_us;
+    sums = {1, first, second, ((after->all - before->all) * to_us) - first - second};
+  }
+  MPI_Allreduce(MPI_IN_PLACE, sums.data(), static_cast<int>(sums.size()), MPI_DOUBLE, MPI_SUM, comm);
+  if (sums[0] > 0) {
+    row.more["before_us"] = sums[1] / sums[0];
+    row.more["between_us"] = sums[2] / sums[0];
+    row.more["after_us"] = sums[3] / sums[0];
+  }
+}
+
+} // namespace
+
 std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<Operation*>& operations,
-                              const std::string& benchmark) {
+                              const std::string& benchmark, bool breakdown) {
   point.helpers().set(false);
   const double exchange_us = estimate_us(session.comm(), [&] { operations[0]->run(); });
   const int batch = batch_for(exchange_us, session.budget());
@@ -80,6 +109,10 @@ std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<
   std::vector<Variant> variants;
   for (Operation* operation : operations) {
     variants.push_back(point.variant(operation, [operation] { operation->run(); }));
+  }
+  std::vector<std::optional<PhaseSums>> phases;
+  for (const Operation* operation : operations) {
+    phases.push_back(operation->phases());
   }
   const auto times = measure(session.comm(), variants, batch, session.budget());
   std::vector<Row> rows;
@@ -95,6 +128,9 @@ std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<
     row.baseline = operations[0]->name();
     row.ratio = times[i].median / times[0].median;
     row.more["batch"] = batch;
+    if (breakdown) {
+      add_phases(row, session.comm(), phases[i], operations[i]->phases());
+    }
     session.report().add(row);
     rows.push_back(std::move(row));
   }
@@ -108,7 +144,7 @@ void for_each_point(Session& session, const PointOptions& options, std::vector<s
   };
   std::optional<Engine> engine;
   if (!has("none")) {
-    engine.emplace(session.make_engine(has("engine") ? "engine" : "inline"));
+    engine.emplace(session.make_engine(has("engine") ? "engine" : "inline", options.settings));
     session.describe(*engine);
   } else if (options.buffers == "mapped") {
     throw std::invalid_argument("--buffers mapped needs an engine: --executors must not be none");

@@ -23,6 +23,7 @@ struct PointOptions {
   std::string algorithm;
   std::string buffers = "heap";
   bool validate_always = false;
+  std::vector<Setting> settings; // of the engine, by the benchmark
 
   void add_to(CLI::App& app);
 };
@@ -53,10 +54,11 @@ private:
   int epoch_ = 0;
 };
 
-// Runs the operations back to back, measures and reports them under a benchmark's name. The first one is the baseline. Returns
-// the rows. Collective.
+// Runs the operations back to back, measures and reports them under a benchmark's name. The first one is the baseline. With
+// `breakdown`, rows have before_us, between_us and after_us: means over the epochs and over the ranks that send to other nodes.
+// Returns the rows. Collective.
 std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<Operation*>& operations,
-                              const std::string& benchmark);
+                              const std::string& benchmark, bool breakdown = false);
 
 // Creates the engine that the options ask for (none where they ask for no executor), begins a table of these columns
 // and calls `visit` for every point.

@@ -163,8 +163,8 @@ void Session::describe_machine() {
                            overhead * 1000));
 }
 
-Engine Session::make_engine(const std::string& executor) const {
-  std::vector<Setting> settings = {{"executor", executor}};
+Engine Session::make_engine(const std::string& executor, std::vector<Setting> settings) const {
+  settings.emplace_back("executor", executor);
   for (const std::string& text : options_.settings) {
     const auto equals = text.find('=');
     if (equals == std::string::npos) {

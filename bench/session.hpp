@@ -35,8 +35,8 @@ public:
   [[nodiscard]] const Budget& budget() const { return options_.budget; }
   [[nodiscard]] Report& report() { return report_; }
 
-  // Collective. `executor`: "engine" or "inline"; --set may add other settings.
-  [[nodiscard]] Engine make_engine(const std::string& executor) const;
+  // Collective. `executor`: "engine" or "inline"; --set may add to the settings, or overrule them.
+  [[nodiscard]] Engine make_engine(const std::string& executor, std::vector<Setting> settings = {}) const;
   // Says where the helpers of this engine run, once for people and in every later row. Collective.
   void describe(const Engine& engine);
 

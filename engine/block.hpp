@@ -104,7 +104,7 @@ struct Block {
   std::uint32_t steps = 0;
   std::uint32_t has_wire = 0;
   std::uint32_t has_dependencies = 0;
-  std::uint32_t timed = 0;     // whether completed_at is wanted
+  std::uint32_t timed = 0;     // whether the times below are wanted
   std::uint32_t exclusive = 0; // inline: only the rank executes it, so ownership and wake-ups are left out
   BufferDescriptor buffers[3]; // indexed by algos::Buffer
   // Offsets from the block's begin.
@@ -127,7 +127,10 @@ struct Block {
   alignas(cache_line) std::atomic<std::uint64_t> started{0};
   alignas(cache_line) CompletionWord completed;
   std::atomic<std::int32_t> error{0}; // first error of the epoch; ordered by `completed`
-  std::uint64_t completed_at = 0;     // ns, CLOCK_MONOTONIC
+  // ns, CLOCK_MONOTONIC; ordered by `completed`, too
+  std::uint64_t completed_at = 0;
+  std::uint64_t wire_began_at = 0; // the first message to another node was handed to MPI; 0: there was none
+  std::uint64_t wire_ended_at = 0; // the last message to or from another node was done
   char error_text[256] = {};
   alignas(cache_line) std::atomic<std::uint64_t> retired{0};
   alignas(cache_line) Ownership ownership;

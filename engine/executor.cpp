@@ -123,6 +123,7 @@ void begin_epoch(Block& block, std::uint64_t epoch) {
       remaining[i] = steps[i].predecessors;
     }
   }
+  block.wire_began_at = 0;
   block.error.store(0, std::memory_order_relaxed);
   block.started.store(epoch, std::memory_order_release);
 }
@@ -156,10 +157,14 @@ bool advance(const Program& program) {
 
 void finish_wire_step(const Program& program, std::uint32_t step, int error, const char* text) {
   const StepView& view = program.step(step);
-  --program.block().state.in_flight;
+  Block& block = program.block();
+  --block.state.in_flight;
   program.posted()[step] = 0;
+  if (block.timed != 0) {
+    block.wire_ended_at = now_ns();
+  }
   if (error != 0) {
-    record_error(program.block(), error, text);
+    record_error(block, error, text);
   } else if (view.step->op == Op::recv_wire && view.step->bounce != 0) {
     check_transfer(program, view, scatter(program.buffers(), view.target, program.bounce(*view.step)));
   }

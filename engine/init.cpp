@@ -227,7 +227,8 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
     options.send = describe(memory, plan.send, send_path, plan.send_staging);
     options.recv = describe(memory, plan.recv, recv_path, plan.recv_staging);
     options.eager_bytes = engine->settings().eager_bytes;
-    options.timed = plan.executor == Executor::engine || engine->trace() != nullptr;
+    options.timed =
+        plan.executor == Executor::engine || engine->settings().inline_times || engine->trace() != nullptr;
     options.exclusive = plan.executor == Executor::inline_;
     plan.block = place(program, memory, map, options, pairs);
   });

@@ -394,6 +394,10 @@ void Request::finish() {
     wake_policy_.finished(begin - started_ns_, exchange);
     statistics_.exchange_seconds += 1e-9 * static_cast<double>(exchange);
     statistics_.hidden_seconds += 1e-9 * static_cast<double>(exchange - std::min(exchange, exposed_ns_));
+    if (const std::uint64_t sent = block_->wire_began_at; sent != 0) {
+      statistics_.before_wire_seconds += 1e-9 * static_cast<double>(sent - std::min(started_ns_, sent));
+      statistics_.wire_seconds += 1e-9 * static_cast<double>(block_->wire_ended_at - sent);
+    }
     if (Trace* trace = engine_->trace()) {
       const std::lock_guard lock(trace->mutex);
       trace->requests.add(algos::name_of(plan_.choice.algorithm->collective).data(), started_ns_, block_->completed_at);

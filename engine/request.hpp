@@ -40,6 +40,8 @@ struct RequestStatistics {
   double exchange_seconds = 0;
   double exposed_seconds = 0;
   double hidden_seconds = 0;
+  double before_wire_seconds = 0;
+  double wire_seconds = 0;
 };
 
 class Request {

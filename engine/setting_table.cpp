@@ -261,6 +261,9 @@ const std::vector<SettingRow>& setting_table() {
                                             "whether start wakes a sleeping helper; auto leaves a request's work to "
                                             "wait where wait follows at once, or where "
                                             "short exchanges were measured to be faster that way"),
+      row<&S::inline_times, parse_switch>(
+          "inline_times", "0, 1",
+          "1: statistics of inline requests hold times, too, which cost some looks at the clock in every epoch"),
       row<&S::stall_seconds, parse_at_least<0>>(
           "stall_seconds", "seconds, a whole number, 0 or more",
           "after waiting this long for a request a rank names those that it waits for in a warning; 0: never"),

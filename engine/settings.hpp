@@ -45,6 +45,7 @@ struct Settings {
   int nap_us = 300;
   int wait_spin_us = 50;
   WakeChoice wake = WakeChoice::automatic;
+  bool inline_times = false;
   int stall_seconds = 60;
   std::string trace;
   LogLevel log = LogLevel::warn;

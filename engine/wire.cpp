@@ -2,6 +2,7 @@
 #include "engine/wire.hpp"
 
 #include "engine/agreement.hpp"
+#include "engine/executor.hpp"
 #include "engine/progress.hpp"
 
 #include <algorithm>
@@ -75,7 +76,11 @@ void Wire::post(Task& task, std::uint32_t step) {
   } else {
     buffer = contiguous(task.program.buffers(), sending ? view.source : view.target);
   }
-  ++task.program.block().state.in_flight;
+  Block& block = task.program.block();
+  if (sending && block.timed != 0 && block.wire_began_at == 0) {
+    block.wire_began_at = now_ns();
+  }
+  ++block.state.in_flight;
   task.program.posted()[step] = 1;
   const std::uint32_t transfer = begin(task, step);
   if (network_.piece_bytes == 0 || s.bytes <= network_.piece_bytes) {

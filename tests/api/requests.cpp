@@ -462,6 +462,27 @@ TEST_P(Requests, Statistics) {
   EXPECT_GE(statistics.hidden_seconds, 0.0);
 }
 
+TEST_P(Requests, StatisticsDivideTheTimeOfThoseThatTalkToOtherNodes) {
+  const EngineOwner nodes(MPI_COMM_WORLD,
+                          {{"executor", GetParam()}, {"ranks_per_node", "2"}, {"inline_times", "1"}});
+  TransferSpec spec;
+  spec.block_bytes = 512;
+  spec.algorithm = "hierarchical";
+  Transfer transfer(spec, nodes.get(), MPI_COMM_WORLD);
+  ASSERT_EQ(transfer.code(), STOKER_SUCCESS) << transfer.message();
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    run_once(transfer);
+  }
+  stoker_statistics statistics{};
+  statistics.size = sizeof statistics;
+  ASSERT_TRUE(ok(stoker_request_statistics(transfer.request(), &statistics)));
+  EXPECT_GT(statistics.exchange_seconds, 0.0);
+  const bool talks = world_rank() % 2 == 0 && world_size() > 2; // the leaders, where there are several nodes
+  EXPECT_EQ(statistics.wire_seconds > 0, talks);
+  EXPECT_EQ(statistics.before_wire_seconds > 0, talks);
+  EXPECT_LE(statistics.before_wire_seconds + statistics.wire_seconds, statistics.exchange_seconds);
+}
+
 TEST_P(Requests, StatisticsCountBytesByPath) {
   const std::uint64_t block = 512;
   const EngineOwner own_nodes(MPI_COMM_WORLD, {{"executor", GetParam()}, {"ranks_per_node", "1"}});
