@@ -30,9 +30,23 @@ struct CostModel {
   [[nodiscard]] const Cost& at(Level level) const { return message[static_cast<std::size_t>(level)]; }
 };
 
+// A cluster of today in round numbers: what the default choice is made with where nothing was measured.
+inline constexpr CostModel typical_cluster = {
+    .message = {Cost{5e-8, 1e-10}, Cost{3e-7, 1e-10}, Cost{5e-7, 1.5e-10}, Cost{2e-6, 1e-10}}, .port = {2e-7, 1e-10}};
+
 // Seconds from the start of all ranks to the end of the last one. A rank sends one message at a time and receives one at a
 // time, in the order in which they become ready; copies occupy its sending side. `programs` holds one for each rank, in rank
 // order. Throws std::invalid_argument when they do not match, or wait for each other.
 [[nodiscard]] double predict(std::span<const Program> programs, const topology::Layout& layout, const CostModel& model);
+
+// What one rank's program alone tells: seconds for which the rank is busy at least, and its part of what its node's port is busy
+// for in each direction. The schedule takes no less than the longest of all ranks, and of all nodes' sums; predict() is
+// exact, but needs the programs of all ranks.
+struct Load {
+  double rank = 0;
+  double port_out = 0;
+  double port_in = 0;
+};
+[[nodiscard]] Load load_of(const Program& program, const topology::Layout& layout, const CostModel& model);
 
 } // namespace stoker::algos

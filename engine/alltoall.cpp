@@ -2,7 +2,6 @@
 #include "engine/alltoall.hpp"
 
 #include "algos/exchange.hpp"
-#include "algos/selection.hpp"
 #include "engine/agreement.hpp"
 #include "engine/executor.hpp"
 #include "engine/init.hpp"
@@ -134,7 +133,21 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, al
   if (plan.choice.algorithm == nullptr) {
     std::uint64_t sent = total(row);
     check_mpi(MPI_Allreduce(MPI_IN_PLACE, &sent, 1, MPI_UINT64_T, MPI_SUM, comm), "MPI_Allreduce");
-    plan.choice = algos::select(collective, layout, sent / (ranks * ranks));
+    // As if all blocks had the mean size, which is all that every rank knows of alltoallv.
+    const std::uint64_t mean = sent / (ranks * ranks);
+    const auto sizes = algos::BlockSizes::uniform(context.ranks(), mean);
+    Sizes offsets(ranks);
+    for (std::size_t r = 0; r < ranks; ++r) {
+      offsets[r] = r * mean;
+    }
+    const algos::Exchange exchange{.layout = layout,
+                                   .rank = context.rank(),
+                                   .sizes = sizes,
+                                   .send_offsets = plan.in_place ? Sizes{} : offsets,
+                                   .recv_offsets = offsets,
+                                   .in_place = plan.in_place};
+    plan.choice = select(*engine, context, collective,
+                         [&](const algos::Choice& choice) { return algos::compile(choice, exchange); });
   }
 
   // 3. The program.

@@ -2,6 +2,7 @@
 #include "engine/engine.hpp"
 
 #include "engine/agreement.hpp"
+#include "engine/cost_file.hpp"
 #include "engine/eager_limit.hpp"
 #include "engine/lower.hpp"
 #include "engine/request.hpp"
@@ -14,6 +15,7 @@
 #include <climits>
 #include <map>
 #include <sstream>
+#include <type_traits>
 
 #include <sched.h>
 #include <unistd.h>
@@ -168,6 +170,14 @@ Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
     for (const std::string& line : environment_warnings()) {
       log_->warn("{}", line);
     }
+  }
+
+  if (!settings_.cost_model.empty()) { // the file may exist where rank 0 is, and nowhere else
+    failure = rank_ == 0 ? attempt([&] { cost_model_ = read_cost_file(settings_.cost_model); }) : std::nullopt;
+    agree(control_, failure ? std::optional(Error(Code::setting, std::string("cost_model: ") + failure->what()))
+                            : std::nullopt);
+    static_assert(std::is_trivially_copyable_v<algos::CostModel>);
+    check_mpi(MPI_Bcast(&cost_model_, sizeof cost_model_, MPI_BYTE, 0, control_), "MPI_Bcast");
   }
 
   int provided = MPI_THREAD_SINGLE;

@@ -3,6 +3,7 @@
 // to work once it is destroyed.
 #pragma once
 
+#include "algos/cost_model.hpp"
 #include "engine/comm_context.hpp"
 #include "engine/helper.hpp"
 #include "engine/node_memory.hpp"
@@ -89,6 +90,7 @@ public:
   [[nodiscard]] const std::vector<HelperFacts>& helper_facts() const { return helper_facts_; }
   [[nodiscard]] const std::string& helper_explanation() const { return helper_explanation_; }
   [[nodiscard]] const std::shared_ptr<NodeMemory>& memory() const { return memory_; }
+  [[nodiscard]] const algos::CostModel& cost_model() const { return cost_model_; } // equal on all ranks
   [[nodiscard]] MPI_Comm network() const { return network_.data; }
   [[nodiscard]] int highest_tag() const { return highest_tag_; }
   [[nodiscard]] spdlog::logger& log() const { return *log_; }
@@ -127,6 +129,7 @@ private:
   int highest_tag_ = 0;
   bool has_helpers_ = false;
   OwnedComm control_; // for what the application's threads have to say
+  algos::CostModel cost_model_ = algos::typical_cluster;
   OwnedComm data_; // for the endpoints' messages
   OwnedComm ready_;
   Network network_; // both

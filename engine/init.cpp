@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/init.hpp"
 
+#include "algos/cost_model.hpp"
+#include "algos/selection.hpp"
 #include "engine/agreement.hpp"
 #include "engine/executor.hpp"
 #include "engine/lower.hpp"
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <string>
@@ -198,6 +201,35 @@ void agree_on_choice(const CommContext& context, algos::Collective collective, c
     }
   });
   agree(context.comm(), with_rank(context, failure));
+}
+
+algos::Choice select(const Engine& engine, const CommContext& context, algos::Collective collective,
+                     const std::function<algos::Program(const algos::Choice&)>& compile) {
+  const std::vector<algos::Choice> candidates = algos::candidates(collective, context.layout());
+  if (candidates.size() == 1) {
+    return candidates.front();
+  }
+  const std::size_t n = candidates.size();
+  std::vector<double> seconds(n);
+  std::vector<double> ports(2 * n);
+  const auto failure = attempt([&] {
+    for (std::size_t i = 0; i < n; ++i) {
+      const algos::Load load = load_of(compile(candidates[i]), context.layout(), engine.cost_model());
+      seconds[i] = load.rank;
+      ports[2 * i] = load.port_out;
+      ports[2 * i + 1] = load.port_in;
+    }
+  });
+  agree(context.comm(), with_rank(context, failure));
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, ports.data(), static_cast<int>(ports.size()), MPI_DOUBLE, MPI_SUM,
+                          context.node()),
+            "MPI_Allreduce");
+  for (std::size_t i = 0; i < n; ++i) {
+    seconds[i] = std::max({seconds[i], ports[2 * i], ports[2 * i + 1]});
+  }
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, seconds.data(), static_cast<int>(n), MPI_DOUBLE, MPI_MAX, context.comm()),
+            "MPI_Allreduce");
+  return candidates[algos::preferred(seconds)];
 }
 
 std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, RequestPlan plan, Path send_path,

@@ -39,6 +39,10 @@ struct Readers {
 // Where the blocks begin in the buffer as the program sees it: by displacement in place, or where they are staged.
 [[nodiscard]] std::vector<std::uint64_t> program_offsets(const UserBuffer& buffer, Path path);
 
+// Collective: the default choice. `compile` gives this rank's program of a candidate.
+[[nodiscard]] algos::Choice select(const Engine& engine, const CommContext& context, algos::Collective collective,
+                                   const std::function<algos::Program(const algos::Choice&)>& compile);
+
 // Collective, checks that all ranks are about to initialise the same: collective, in place or not, algorithm. Throws
 // Error(mismatch).
 void agree_on_choice(const CommContext& context, algos::Collective collective, const RequestPlan& plan);

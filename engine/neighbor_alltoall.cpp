@@ -2,7 +2,6 @@
 #include "engine/neighbor_alltoall.hpp"
 
 #include "algos/neighbor_exchange.hpp"
-#include "algos/selection.hpp"
 #include "engine/agreement.hpp"
 #include "engine/executor.hpp"
 #include "engine/init.hpp"
@@ -154,14 +153,6 @@ std::vector<Neighborhood> gather_node(const CommContext& context, const Neighbor
   return node;
 }
 
-// Sums over all ranks: what the default choice is made from.
-algos::NeighborTraffic traffic(const CommContext& context, const Neighborhood& own) {
-  algos::NeighborTraffic sum = algos::neighbor_traffic(context.layout(), context.rank(), own.outgoing);
-  static_assert(sizeof sum == 3 * sizeof(std::uint64_t));
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &sum, 3, MPI_UINT64_T, MPI_SUM, context.comm()), "MPI_Allreduce");
-  return sum;
-}
-
 } // namespace
 
 Neighbors neighbors_of(MPI_Comm comm) {
@@ -259,17 +250,18 @@ std::unique_ptr<Request> make_neighbor_alltoall(const std::shared_ptr<Engine>& e
   // 2. What the ranks must agree on, and what they know of each other's blocks.
   agree_on_choice(context, collective, plan);
   learn_incoming(context, own);
-  if (plan.choice.algorithm == nullptr) {
-    plan.choice = algos::select_neighbor(collective, layout, traffic(context, own));
-  }
   std::vector<Neighborhood> node;
-  if (algos::knowledge_of(plan.choice) != algos::Knowledge::own) {
+  if (plan.choice.algorithm == nullptr || algos::knowledge_of(plan.choice) != algos::Knowledge::own) {
     node = gather_node(context, own);
+  }
+  const algos::NeighborExchange exchange{.layout = layout, .rank = context.rank(), .own = own, .node = node};
+  if (plan.choice.algorithm == nullptr) {
+    plan.choice = select(*engine, context, collective,
+                         [&](const algos::Choice& choice) { return algos::compile(choice, exchange); });
   }
 
   // 3. The program.
   const algos::Choice choice = plan.choice;
-  const algos::NeighborExchange exchange{.layout = layout, .rank = context.rank(), .own = own, .node = node};
   return make_request(
       engine, std::move(plan), send_path, recv_path, [&] { return algos::compile(choice, exchange); }, begin);
 }

@@ -222,16 +222,20 @@ const std::vector<SettingRow>& setting_table() {
           "pretend that every so many consecutive ranks form a node; 0: the real nodes"),
       row<&S::alltoall_algorithm, parse_algorithm<Collective::alltoall>>(
           "alltoall_algorithm", "auto, " + algos::known_algorithms(Collective::alltoall),
-          "algorithm of alltoall requests whose info names none; auto selects by layout and size"),
+          "algorithm of alltoall requests whose info names none; auto takes what cost_model expects to be fastest"),
       row<&S::alltoallv_algorithm, parse_algorithm<Collective::alltoallv>>(
           "alltoallv_algorithm", "auto, " + algos::known_algorithms(Collective::alltoallv),
-          "algorithm of alltoallv requests whose info names none; auto selects by layout and size"),
+          "algorithm of alltoallv requests whose info names none; auto takes what cost_model expects to be fastest"),
       row<&S::neighbor_alltoall_algorithm, parse_algorithm<Collective::neighbor_alltoall>>(
           "neighbor_alltoall_algorithm", "auto, " + algos::known_algorithms(Collective::neighbor_alltoall),
-          "algorithm of neighbor_alltoall requests whose info names none; auto selects by layout and traffic"),
+          "algorithm of neighbor_alltoall requests whose info names none; auto takes what cost_model expects to be fastest"),
       row<&S::neighbor_alltoallv_algorithm, parse_algorithm<Collective::neighbor_alltoallv>>(
           "neighbor_alltoallv_algorithm", "auto, " + algos::known_algorithms(Collective::neighbor_alltoallv),
-          "algorithm of neighbor_alltoallv requests whose info names none; auto selects by layout and traffic"),
+          "algorithm of neighbor_alltoallv requests whose info names none; auto takes what cost_model expects to be fastest"),
+      row<&S::cost_model, parse_any>(
+          "cost_model", "empty, or a path",
+          "file from stoker calibrate with what messages cost on this machine, by which algorithms are chosen; read by rank "
+          "0; empty: typical figures of a cluster"),
       row<&S::arena_bytes, parse_bytes>(
           "arena_bytes", bytes,
           "address space of each rank's shared segment, whose pages cost nothing until used; 0: as large as the node's "

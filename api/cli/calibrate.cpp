@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `stoker calibrate`: the cost model's parameters for the machine that the job runs on, from ping-pongs with MPI.
 #include "api/cli/commands.hpp"
-#include "api/cli/cost_file.hpp"
+#include "engine/cost_file.hpp"
 #include "api/cli/mpi_session.hpp"
 #include "topology/discover.hpp"
 
@@ -151,11 +151,11 @@ int measure(const MpiSession& session, const CalibrateOptions& options) {
     model.port = {pairs.size() > 1 ? together.seconds * share : 0.0, together.seconds_per_byte * share};
   }
   if (session.rank() == 0) {
-    const std::string text = cost_text(model);
+    const std::string text = engine::cost_text(model);
     if (options.output.empty()) {
       fmt::print("{}\n", text);
     } else {
-      write_cost_file(options.output, text);
+      engine::write_cost_file(options.output, text);
     }
     for (const std::string& note : notes) {
       fmt::print(stderr, "stoker: {}; the next distance's cost stands for it\n", note);

@@ -151,7 +151,7 @@ int show(const MpiSession& session, std::span<const engine::SettingText> call_se
     info["error"] = error.what();
   }
   info["algorithms"] = algorithms();
-  info["selection"] = algos::selection_text();
+  info["selection"] = algos::selection_text;
   info["settings"] = settings_in_effect(call_settings);
   if (session.rank() == 0) {
     if (as_json) {

@@ -6,7 +6,7 @@
 #include "algos/traffic.hpp"
 #include "algos/whole_exchange.hpp"
 #include "api/cli/commands.hpp"
-#include "api/cli/cost_file.hpp"
+#include "engine/cost_file.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -185,7 +185,7 @@ int schedule(const ScheduleOptions& options) {
   const std::vector<algos::Message> messages = messages_by_round(programs);
   Summary summary = summarize(programs, messages, layout);
   if (!options.model.empty()) {
-    summary.seconds = predict(programs, layout, read_cost_file(options.model));
+    summary.seconds = predict(programs, layout, engine::read_cost_file(options.model));
   }
   if (options.verify) {
     if (const std::string defect = verify(programs, exchange.contents()); !defect.empty()) {

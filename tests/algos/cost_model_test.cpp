@@ -58,8 +58,34 @@ TEST(CostModel, ANodesPortIsShared) {
 }
 
 // A machine like the papers': a network message costs far more than one within the node, and a node's ranks share its port.
-constexpr CostModel cluster = {
-    .message = {Cost{5e-8, 1e-10}, Cost{3e-7, 1e-10}, Cost{5e-7, 1.5e-10}, Cost{2e-6, 1e-10}}, .port = {2e-7, 1e-10}};
+constexpr CostModel cluster = typical_cluster;
+
+// Never more than the schedule takes: it is a bound.
+TEST(CostModel, LoadsAreLowerBounds) {
+  for (const Layout& layout : {Layout::uniform(16, 4, 2), Layout::uniform(13, 5)}) {
+    for (const char* algorithm : {"nonblocking", "pairwise", "radix", "radix2", "hierarchical", "multileader:leaders=2",
+                                  "node-aware", "locality-aware:groups=2", "multileader-node-aware:leaders=2"}) {
+      for (const std::uint64_t bytes : {8U, 8192U}) {
+        const auto exchange = WholeExchange::uniform(layout, bytes);
+        const auto programs = exchange.compile(parse_choice(Collective::alltoall, algorithm));
+        double bound = 0;
+        std::vector<Load> nodes(static_cast<std::size_t>(layout.nodes()));
+        for (const Program& program : programs) {
+          const Load load = load_of(program, layout, cluster);
+          EXPECT_GT(load.rank, 0);
+          bound = std::max(bound, load.rank);
+          Load& node = nodes[static_cast<std::size_t>(layout.node_of(program.rank))];
+          node.port_out += load.port_out;
+          node.port_in += load.port_in;
+        }
+        for (const Load& node : nodes) {
+          bound = std::max({bound, node.port_out, node.port_in});
+        }
+        EXPECT_LE(bound, predict(programs, layout, cluster) * 1.000001) << algorithm << ", " << bytes << " bytes";
+      }
+    }
+  }
+}
 
 // The value for which a family is fastest.
 int best_of(const std::string& prefix, const std::vector<int>& values, const Layout& layout, std::uint64_t bytes,

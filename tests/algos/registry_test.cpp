@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The registry's rows, the default choice among them, and how both read.
+#include "algos/cost_model.hpp"
 #include "algos/print.hpp"
 #include "algos/selection.hpp"
 #include "algos/whole_exchange.hpp"
@@ -67,26 +68,46 @@ TEST(Choice, SaysWhatIsWrongAndWhatWouldBeRight) {
   EXPECT_EQ(to_text(resolve(parse_choice(Collective::alltoall, "radix2"), layout)), "radix2:r1=2,r2=2");
 }
 
-TEST(Selection, SmallBlocksOnSharedNodesAreAggregated) {
-  const auto choice = [](const Layout& layout, std::uint64_t bytes) {
-    return to_text(select(Collective::alltoallv, layout, bytes));
-  };
-  EXPECT_EQ(choice(Layout::uniform(8, 4), 8), "hierarchical");
-  EXPECT_EQ(choice(Layout::uniform(8, 4), 1 << 20), "nonblocking");
-  EXPECT_EQ(choice(Layout::uniform(8, 8), 8), "nonblocking");
-  EXPECT_EQ(choice(Layout::uniform(8, 1), 8), "nonblocking");
-  EXPECT_EQ(choice(Layout::uniform(1, 1), 0), "nonblocking");
+// What ranks would agree on, had they compiled all this.
+std::string selected(Collective collective, const Layout& layout, std::uint64_t bytes) {
+  const auto exchange = WholeExchange::uniform(layout, bytes);
+  std::vector<double> seconds;
+  const std::vector<Choice> choices = candidates(collective, layout);
+  for (const Choice& choice : choices) {
+    seconds.push_back(predict(exchange.compile(choice), layout, typical_cluster));
+  }
+  return to_text(choices[preferred(seconds)]);
 }
 
-TEST(Selection, EveryRuleNamesAnAlgorithmAndTheLastAlwaysApplies) {
-  for (const SelectionRule& rule : selection_rules()) {
-    for (const Collective collective : {Collective::alltoall, Collective::alltoallv}) {
-      EXPECT_NE(find(collective, rule.algorithm), nullptr) << rule.algorithm;
-    }
+TEST(Selection, SmallBlocksOnSharedNodesAreAggregatedAndLargeOnesAreNot) {
+  for (const Collective collective : {Collective::alltoall, Collective::alltoallv}) {
+    EXPECT_NE(selected(collective, Layout::uniform(32, 8), 8), "nonblocking");
+    EXPECT_EQ(selected(collective, Layout::uniform(32, 8), 1 << 20), "nonblocking");
+    EXPECT_EQ(selected(collective, Layout::uniform(8, 8), 8), "nonblocking");
+    EXPECT_EQ(selected(collective, Layout::uniform(8, 1), 8), "nonblocking");
+    EXPECT_EQ(selected(collective, Layout::uniform(1, 1), 0), "nonblocking");
   }
-  const std::string text = selection_text();
-  EXPECT_EQ(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')), selection_rules().size());
-  EXPECT_TRUE(text.ends_with(": otherwise\n")) << text;
+}
+
+TEST(Selection, CandidatesAreDifferentAndAlltoallvForwardsNothing) {
+  for (const auto& [collective, layout] :
+       {std::pair(Collective::alltoall, Layout::uniform(8, 2)), std::pair(Collective::alltoallv, Layout::uniform(64, 16)),
+        std::pair(Collective::neighbor_alltoall, Layout::uniform(8, 4))}) {
+    std::set<std::string> texts;
+    for (const Choice& choice : candidates(collective, layout)) {
+      EXPECT_TRUE(texts.insert(to_text(choice)).second);
+      EXPECT_TRUE(collective != Collective::alltoallv || knowledge_of(choice) != Knowledge::all) << to_text(choice);
+    }
+    EXPECT_TRUE(texts.contains("nonblocking"));
+    EXPECT_GT(texts.size(), 1U);
+  }
+}
+
+TEST(Selection, TheSimplestOfThoseCloseToTheFastestIsTaken) {
+  EXPECT_EQ(preferred(std::vector{1.0}), 0U);
+  EXPECT_EQ(preferred(std::vector{1.05, 1.0, 1.2}), 0U);
+  EXPECT_EQ(preferred(std::vector{2.0, 1.05, 1.0}), 1U);
+  EXPECT_EQ(preferred(std::vector{2.0, 1.5, 1.0}), 2U);
 }
 
 TEST(Print, AProgramReadsAsText) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Parameters of the cost model as JSON.
-#include "api/cli/cost_file.hpp"
+#include "engine/cost_file.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@
 #include <fstream>
 #include <stdexcept>
 
-namespace stoker::cli {
+namespace stoker::engine {
 namespace {
 
 using nlohmann::ordered_json;
@@ -61,4 +61,4 @@ algos::CostModel read_cost_file(const std::string& path) {
   }
 }
 
-} // namespace stoker::cli
+} // namespace stoker::engine
