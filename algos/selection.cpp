@@ -18,7 +18,7 @@ std::vector<Choice> candidates(Collective collective, const topology::Layout& la
   if (layout.nodes() == 1 || layout.nodes() == layout.ranks()) {
     return result;
   }
-  for (const std::string_view name : {"hierarchical", "multileader-node-aware", "node-aware", "locality-aware",
+  for (const std::string_view name : {"hierarchical", "node-aware", "multileader-node-aware", "locality-aware",
                                       "multileader", "radix2"}) {
     const Algorithm* algorithm = find(collective, name);
     if (algorithm == nullptr || (algorithm->knowledge == Knowledge::all && collective != Collective::alltoall)) {
@@ -37,6 +37,26 @@ std::size_t preferred(std::span<const double> seconds) {
   const double least = *std::ranges::min_element(seconds);
   return static_cast<std::size_t>(
       std::ranges::find_if(seconds, [&](double s) { return s <= close * least; }) - seconds.begin());
+}
+
+double expected_seconds(const Choice& choice, const topology::Layout& layout, std::uint64_t bytes,
+                        const CostModel& model) {
+  const auto sizes = BlockSizes::uniform(layout.ranks(), bytes);
+  std::vector<std::uint64_t> offsets(static_cast<std::size_t>(layout.ranks()));
+  for (std::size_t r = 0; r < offsets.size(); ++r) {
+    offsets[r] = r * bytes;
+  }
+  double longest = 0;
+  Load node;
+  for (const int rank : layout.node_ranks(0)) {
+    const Exchange exchange{
+        .layout = layout, .rank = rank, .sizes = sizes, .send_offsets = offsets, .recv_offsets = offsets};
+    const Load load = load_of(compile(choice, exchange), layout, model);
+    longest = std::max(longest, load.rank);
+    node.port_out += load.port_out;
+    node.port_in += load.port_in;
+  }
+  return std::max({longest, node.port_out, node.port_in});
 }
 
 } // namespace stoker::algos

@@ -4,8 +4,10 @@
 #pragma once
 
 #include "algos/choice.hpp"
+#include "algos/cost_model.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,11 @@ namespace stoker::algos {
 
 // Index of the one to take, given how long each is expected to take: the first that comes close to the fastest.
 [[nodiscard]] std::size_t preferred(std::span<const double> seconds);
+
+// How long an alltoall of such blocks takes at least, by the sums that the default choice is made from. Compiles the programs of
+// one node's ranks: for layouts whose nodes are alike.
+[[nodiscard]] double expected_seconds(const Choice& choice, const topology::Layout& layout, std::uint64_t bytes,
+                                      const CostModel& model);
 
 // For help texts.
 inline constexpr std::string_view selection_text =

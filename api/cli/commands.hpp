@@ -33,6 +33,7 @@ int plan(const PlanOptions& options);
 struct ScheduleOptions {
   bool json = false;
   std::string algorithm = "nonblocking"; // with its parameters
+  std::string grid; // "8x4": the neighborhood collective on a periodic grid of ranks instead of alltoall
   int ranks = 8;
   int ranks_per_node = 4;
   int domains_per_node = 1;
@@ -44,6 +45,17 @@ struct ScheduleOptions {
   bool verify = false;
 };
 int schedule(const ScheduleOptions& options);
+
+struct PredictOptions {
+  bool json = false;
+  std::vector<std::string> algorithms; // empty: what the default is chosen from
+  int ranks = 32;
+  int ranks_per_node = 8;
+  int domains_per_node = 1;
+  std::vector<std::uint64_t> bytes = {8, 64, 512, 4096, 32768, 262144}; // of each block
+  std::string model;                                                    // as above; empty: a typical cluster
+};
+int predict(const PredictOptions& options);
 
 struct CalibrateOptions {
   std::string output; // empty: standard output

@@ -69,6 +69,8 @@ int main(int argc, char** argv) {
       app.add_subcommand("schedule", "What an alltoall algorithm sends: counted by distance, printed, drawn, verified");
   schedule_command->add_option("algorithm", schedule.algorithm, "name with parameters, as in radix:r=4 (stoker info)")
       ->capture_default_str();
+  schedule_command->add_option("--grid", schedule.grid,
+                               "as in 8x4: neighbor_alltoall on a periodic grid of so many ranks, instead of alltoall");
   schedule_command->add_option("--ranks", schedule.ranks, "all of whose programs are compiled")
       ->check(CLI::Range(1, 8192))
       ->capture_default_str();
@@ -91,9 +93,32 @@ int main(int argc, char** argv) {
       ->check(CLI::NonNegativeNumber)
       ->excludes("--json", "--svg", "--model", "--verify");
 
+  stoker::cli::PredictOptions predict;
+  CLI::App* predict_command = app.add_subcommand(
+      "predict", "How long alltoall algorithms take by the cost model, at least, and which is taken by default");
+  predict_command
+      ->add_option("algorithms", predict.algorithms, "names with parameters; default: what the default is chosen from")
+      ->expected(0, -1);
+  predict_command->add_option("--ranks", predict.ranks)->check(CLI::Range(1, 1 << 20))->capture_default_str();
+  predict_command->add_option("--ppn", predict.ranks_per_node, "ranks per node")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  predict_command->add_option("--domains", predict.domains_per_node, "NUMA domains per node")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  predict_command->add_option("--bytes", predict.bytes, "of the block for each pair")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  predict_command->add_option("--model", predict.model,
+                              "what stoker calibrate has measured; default: a typical cluster");
+  predict_command->add_flag("--json", predict.json, "one JSON object instead of text");
+
   stoker::cli::CalibrateOptions calibrate;
   CLI::App* calibrate_command = app.add_subcommand(
-      "calibrate", "Measures what messages cost here, for stoker schedule --model; under mpiexec, as the job will run");
+      "calibrate", "Measures what messages cost here, for the setting cost_model and stoker predict; under mpiexec, as the job "
+                   "will run");
   calibrate_command->add_option("--output", calibrate.output, "file to write; default: standard output");
   calibrate_command
       ->add_option("--ranks-per-node", calibrate.ranks_per_node,
@@ -113,6 +138,9 @@ int main(int argc, char** argv) {
     }
     if (plan_command->parsed()) {
       return stoker::cli::plan(plan);
+    }
+    if (predict_command->parsed()) {
+      return stoker::cli::predict(predict);
     }
     if (calibrate_command->parsed()) {
       return stoker::cli::calibrate(calibrate);

@@ -5,6 +5,7 @@
 #include "algos/rounds.hpp"
 #include "algos/traffic.hpp"
 #include "algos/whole_exchange.hpp"
+#include "algos/whole_neighbor_exchange.hpp"
 #include "api/cli/commands.hpp"
 #include "engine/cost_file.hpp"
 
@@ -14,9 +15,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 
 namespace stoker::cli {
@@ -164,17 +168,47 @@ void draw(const std::string& path, const std::string& what, const std::vector<al
   }
 }
 
+// All there is to say of an exchange.
+struct Subject {
+  algos::Choice choice;
+  std::vector<algos::Program> programs;
+  std::function<std::vector<algos::Contents>()> contents; // for --verify
+};
+
+Subject alltoall(const ScheduleOptions& options, const topology::Layout& layout) {
+  const algos::Choice choice = resolve(parse_choice(algos::Collective::alltoall, options.algorithm), layout);
+  const auto exchange = algos::WholeExchange::uniform(layout, options.bytes, options.in_place);
+  return {choice, exchange.compile(choice), [exchange] { return exchange.contents(); }};
+}
+
+Subject neighbors(const ScheduleOptions& options, const topology::Layout& layout) {
+  if (options.in_place) {
+    throw std::invalid_argument("--in-place: neighborhood collectives have no such form");
+  }
+  std::vector<int> dimensions;
+  std::istringstream text(options.grid);
+  for (std::string extent; std::getline(text, extent, 'x');) {
+    int value = 0;
+    const auto [end, error] = std::from_chars(extent.data(), extent.data() + extent.size(), value);
+    if (error != std::errc{} || end != extent.data() + extent.size() || value < 1) {
+      throw std::invalid_argument(fmt::format("--grid {}: expected positive numbers, as in 8x4", options.grid));
+    }
+    dimensions.push_back(value);
+  }
+  const algos::Choice choice = resolve(parse_choice(algos::Collective::neighbor_alltoall, options.algorithm), layout);
+  const auto exchange = algos::WholeNeighborExchange::grid(layout, dimensions, options.bytes);
+  return {choice, exchange.compile(choice), [exchange] { return exchange.contents(); }};
+}
+
 } // namespace
 
 int schedule(const ScheduleOptions& options) {
   const topology::Layout layout =
       topology::Layout::uniform(options.ranks, options.ranks_per_node, options.domains_per_node);
-  const algos::Choice choice = resolve(parse_choice(algos::Collective::alltoall, options.algorithm), layout);
-  const auto exchange = algos::WholeExchange::uniform(layout, options.bytes, options.in_place);
-  const std::vector<algos::Program> programs = exchange.compile(choice);
-  const std::string what =
-      fmt::format("{} of {} B for each pair, {} ranks on {} nodes{}", to_text(choice), options.bytes, layout.ranks(),
-                  layout.nodes(), options.in_place ? ", in place" : "");
+  const auto [choice, programs, contents] = options.grid.empty() ? alltoall(options, layout) : neighbors(options, layout);
+  const std::string what = fmt::format("{} of {} B for each {}, {} ranks on {} nodes{}", to_text(choice), options.bytes,
+                                       options.grid.empty() ? "pair" : "neighbor on a grid of " + options.grid,
+                                       layout.ranks(), layout.nodes(), options.in_place ? ", in place" : "");
   if (options.rank >= 0) {
     if (options.rank >= layout.ranks()) {
       throw std::invalid_argument(fmt::format("--rank {}: expected 0 to {}", options.rank, layout.ranks() - 1));
@@ -188,7 +222,7 @@ int schedule(const ScheduleOptions& options) {
     summary.seconds = predict(programs, layout, engine::read_cost_file(options.model));
   }
   if (options.verify) {
-    if (const std::string defect = verify(programs, exchange.contents()); !defect.empty()) {
+    if (const std::string defect = verify(programs, contents()); !defect.empty()) {
       throw std::runtime_error("the schedule is wrong: " + defect);
     }
     summary.verified = true;

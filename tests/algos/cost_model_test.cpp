@@ -2,10 +2,12 @@
 // The cost model: exact where the answer can be written down, and the literature's choices on machines like theirs.
 #include "algos/cost_model.hpp"
 #include "algos/radix_counts.hpp"
+#include "algos/selection.hpp"
 #include "algos/whole_exchange.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace stoker::tests {
@@ -125,6 +127,43 @@ TEST(CostModel, AggregationPaysWhereMessagesAreSmall) {
   EXPECT_LT(time("multileader-node-aware:leaders=4", 4), time("hierarchical", 4));
   EXPECT_LT(time("node-aware", 4096), time("hierarchical", 4096));
   EXPECT_LT(time("nonblocking", 1 << 20), time("hierarchical", 1 << 20));
+}
+
+// ---- what the model picks on the papers' machines: docs/algorithms.md has the tables ----
+
+// The first within 10 % of the fastest is what the default choice takes; here the fastest.
+int fastest(const std::string& prefix, const std::vector<int>& values, const std::string& suffix, const Layout& layout,
+            std::uint64_t bytes) {
+  const auto time = [&](int value) {
+    const Choice choice =
+        resolve(parse_choice(Collective::alltoall, prefix + std::to_string(value) + suffix), layout);
+    return expected_seconds(choice, layout, bytes, typical_cluster);
+  };
+  return *std::ranges::min_element(values, {}, time);
+}
+
+// 32 nodes of 112 ranks: four leaders for small blocks and "many but not all", around 20, where leaders are node-aware among
+// themselves; then node-aware.
+TEST(CostModel, PicksTheLeadersOfKinkeadEtAl) {
+  const Layout dane = Layout::uniform(3584, 112, 8);
+  EXPECT_EQ(fastest("multileader:leaders=", {1, 4, 14, 28}, "", dane, 4), 4);
+  EXPECT_EQ(fastest("multileader-node-aware:leaders=", {1, 4, 20, 56, 112}, "", dane, 4), 20);
+  const auto time = [&](const char* text, std::uint64_t bytes) {
+    return expected_seconds(resolve(parse_choice(Collective::alltoall, text), dane), dane, bytes, typical_cluster);
+  };
+  EXPECT_LT(time("multileader-node-aware", 4), 0.5 * time("node-aware", 4));
+  EXPECT_LT(time("node-aware", 4096), 1.1 * time("multileader-node-aware", 4096));
+  EXPECT_LT(time("node-aware", 4096), time("nonblocking", 4096));
+}
+
+// Tunable radix: small radices for small blocks, the square root from 128 bytes on, N between nodes in two layers.
+TEST(CostModel, PicksTheRadicesOfFanEtAl) {
+  const Layout theta = Layout::uniform(16384, 64);
+  EXPECT_LE(fastest("radix:r=", {2, 32, 128, 1024}, "", theta, 8), 32);
+  EXPECT_EQ(fastest("radix:r=", {2, 32, 128, 1024}, "", theta, 128), 128);
+  EXPECT_EQ(fastest("radix:r=", {2, 32, 128, 1024}, "", theta, 512), 128);
+  const Layout nodes = Layout::uniform(4096, 64);
+  EXPECT_EQ(fastest("radix2:r1=8,r2=", {2, 4, 8, 16, 64}, "", nodes, 512), 64);
 }
 
 } // namespace

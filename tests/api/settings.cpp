@@ -98,6 +98,8 @@ TEST(Settings, BadValueIsNamedWithWhatIsExpected) {
   }
   EXPECT_TRUE(creation_refused({{"alltoall_algorithm", "magic"}}, STOKER_ERR_SETTING,
                                {"alltoall_algorithm", "magic", "nonblocking", "hierarchical"}));
+  EXPECT_TRUE(creation_refused({{"cost_model", "/nonexistent.json"}}, STOKER_ERR_SETTING,
+                               {"cost_model", "/nonexistent.json", "No such file"}));
   EXPECT_TRUE(creation_refused({{"alltoallv_algorithm", "magic"}}, STOKER_ERR_SETTING,
                                {"alltoallv_algorithm", "magic", "nonblocking", "hierarchical"}));
   EXPECT_TRUE(creation_refused({{"reserve", "list:"}}, STOKER_ERR_SETTING, {"reserve"}));

@@ -98,6 +98,15 @@ def alltoall(driver):
                         COLLECTIVES, [8, 1024], ["mpi-blocking"])
 
 
+    rows = driver.rows("alltoall", *TINY, "--bytes", "64", "--algorithms", "auto", "hierarchical", "--breakdown", "--set",
+                       "ranks_per_node=2")
+    for row in rows:
+        if row["algorithm"] == "mpi":
+            expect("between_us" not in row, "phases of an MPI call are not known")
+        elif row["nodes"] > 1:
+            expect(row["before_us"] >= 0 and row["between_us"] > 0 and row["after_us"] >= 0, f"three phases: {row}")
+
+
 def fft(driver):
     rows = driver.rows("fft", *TINY, "--points", "1,8", "--algorithms", "nonblocking", "radix2", "--executors",
                        "engine,inline")

@@ -66,6 +66,29 @@ class Schedule(Case):
             xml.etree.ElementTree.parse(picture)
             self.fail_with("/nonexistent/s.svg", arguments=("schedule", "--svg", "/nonexistent/s.svg"))
 
+    def test_neighbors_on_a_grid(self):
+        counts = self.succeed_json("schedule", "locality-aware", "--grid", "4x6", "--ranks", "24", "--ppn", "6", "--bytes",
+                                   "8", "--verify")
+        self.assertTrue(counts["verified"])
+        network = next(level for level in counts["sent"] if level["level"] == "network")
+        # a row of the grid on each node: its two neighbor rows are on other nodes
+        self.assertEqual(network["busiest_node"], {"messages": 2, "bytes": 2 * 6 * 8})
+        for grid, part in (("4x5", "20 points"), ("4x-6", "expected positive numbers"), ("x", "expected positive numbers")):
+            self.fail_with("grid", part, arguments=("schedule", "--grid", grid, "--ranks", "24"))
+        self.fail_with("no algorithm radix for neighbor_alltoall",
+                       arguments=("schedule", "radix", "--grid", "4x6", "--ranks", "24"))
+
+    def test_predictions_name_the_default(self):
+        table = self.succeed_json("predict", "--ranks", "64", "--ppn", "16", "--bytes", "8,1M")
+        taken = [{prediction["bytes"]: row["algorithm"] for prediction in row["predictions"] if prediction["preferred"]}
+                 for row in table["algorithms"]]
+        by_size = {size: name for row in taken for size, name in row.items()}
+        self.assertEqual(by_size[1 << 20], "nonblocking")
+        self.assertNotEqual(by_size[8], "nonblocking")
+        text = self.succeed("predict", "--bytes", "8", "radix:r=2", "radix:r=4", "--ranks", "16", "--ppn", "4")
+        self.assertIn("radix:r=4", text)
+        self.fail_with("radix", "2 to 16", arguments=("predict", "radix:r=17", "--ranks", "16", "--ppn", "4"))
+
     def test_prediction_from_a_calibration(self):
         with tempfile.TemporaryDirectory() as folder:
             model = os.path.join(folder, "model.json")
@@ -106,7 +129,7 @@ class Usage(Case):
 
     def test_help_names_the_subcommands(self):
         text = self.succeed("--help")
-        for command in ("info", "plan", "schedule", "doctor"):
+        for command in ("info", "plan", "schedule", "predict", "calibrate", "doctor"):
             self.assertIn(command, text)
 
     def test_no_subcommand(self):
