@@ -174,7 +174,8 @@ private:
       return;
     }
     Part message;
-    std::map<int, std::uint64_t> places; // of parcels in scratch, by source; those that arrive where they belong are not there
+    std::map<int, std::uint64_t>
+        places; // of parcels in scratch, by source; those that arrive where they belong are not there
     for (const auto& [source, bytes] : shipment.parcels) {
       if (const Part end = sole_end(shipment, source, bytes); !end.slices.empty()) {
         message.add(end);
@@ -285,8 +286,6 @@ Program compile_neighbor_direct(const NeighborExchange& exchange) {
   return std::move(builder).finish();
 }
 
-Program compile_neighbor_locality_aware(const NeighborExchange& exchange) {
-  return LocalityAware(exchange).compile();
-}
+Program compile_neighbor_locality_aware(const NeighborExchange& exchange) { return LocalityAware(exchange).compile(); }
 
 } // namespace stoker::algos

@@ -18,8 +18,8 @@ std::vector<Choice> candidates(Collective collective, const topology::Layout& la
   if (layout.nodes() == 1 || layout.nodes() == layout.ranks()) {
     return result;
   }
-  for (const std::string_view name : {"hierarchical", "node-aware", "multileader-node-aware", "locality-aware",
-                                      "multileader", "radix2"}) {
+  for (const std::string_view name :
+       {"hierarchical", "node-aware", "multileader-node-aware", "locality-aware", "multileader", "radix2"}) {
     const Algorithm* algorithm = find(collective, name);
     if (algorithm == nullptr || (algorithm->knowledge == Knowledge::all && collective != Collective::alltoall)) {
       continue;
@@ -35,8 +35,8 @@ std::size_t preferred(std::span<const double> seconds) {
   // The model is not more exact than that, and simple schedules have fewer things that can go slowly.
   constexpr double close = 1.1;
   const double least = *std::ranges::min_element(seconds);
-  return static_cast<std::size_t>(
-      std::ranges::find_if(seconds, [&](double s) { return s <= close * least; }) - seconds.begin());
+  return static_cast<std::size_t>(std::ranges::find_if(seconds, [&](double s) { return s <= close * least; }) -
+                                  seconds.begin());
 }
 
 double expected_seconds(const Choice& choice, const topology::Layout& layout, std::uint64_t bytes,

@@ -29,7 +29,8 @@ namespace stoker::algos {
 
 // For help texts.
 inline constexpr std::string_view selection_text =
-    "of nonblocking and the algorithms that aggregate messages between nodes, where several ranks share one: the simplest "
+    "of nonblocking and the algorithms that aggregate messages between nodes, where several ranks share one: the "
+    "simplest "
     "that the cost model (setting cost_model) expects to come within 10 % of the fastest";
 
 } // namespace stoker::algos

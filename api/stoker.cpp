@@ -350,9 +350,9 @@ int stoker_alltoallv_init(const void* sendbuf, const int sendcounts[], const int
     const WideArrays send(in_place ? nullptr : sendcounts, in_place ? nullptr : sdispls, ranks);
     const WideArrays recv(recvcounts, rdispls, ranks);
     init(engine, request, [&](const auto& live_engine) {
-      return make_alltoall(live_engine, Collective::alltoallv,
-                           {sendbuf, send.counts, send.displs, sendtype, recvbuf, recv.counts, recv.displs, recvtype,
-                            comm, info});
+      return make_alltoall(
+          live_engine, Collective::alltoallv,
+          {sendbuf, send.counts, send.displs, sendtype, recvbuf, recv.counts, recv.displs, recvtype, comm, info});
     });
   });
 }
@@ -404,9 +404,9 @@ int stoker_neighbor_alltoallv_init(const void* sendbuf, const int sendcounts[], 
     const WideArrays send(sendcounts, sdispls, neighbors.targets.size());
     const WideArrays recv(recvcounts, rdispls, neighbors.sources.size());
     init(engine, request, [&](const auto& live_engine) {
-      return make_neighbor_alltoall(live_engine, Collective::neighbor_alltoallv, neighbors,
-                                    {sendbuf, send.counts, send.displs, sendtype, recvbuf, recv.counts, recv.displs,
-                                     recvtype, comm, info});
+      return make_neighbor_alltoall(
+          live_engine, Collective::neighbor_alltoallv, neighbors,
+          {sendbuf, send.counts, send.displs, sendtype, recvbuf, recv.counts, recv.displs, recvtype, comm, info});
     });
   });
 }

@@ -202,7 +202,8 @@ struct Degrees {
       int weighted = 0;
       MPI_Dist_graph_neighbors_count(comm, &n, &m, &weighted);
     } else {
-      throw Error(STOKER_ERR_ARGUMENT, "comm has no topology; expected a Cartesian, graph or distributed graph communicator");
+      throw Error(STOKER_ERR_ARGUMENT,
+                  "comm has no topology; expected a Cartesian, graph or distributed graph communicator");
     }
     sources = static_cast<std::size_t>(n);
     targets = static_cast<std::size_t>(m);
@@ -270,7 +271,8 @@ public:
   template <class T>
   [[nodiscard]] Request alltoall_init(InPlace, std::span<T> buffer, MPI_Comm comm, MPI_Info info = MPI_INFO_NULL) {
     const MPI_Datatype type = datatype_of<T>();
-    return alltoall(MPI_IN_PLACE, 0, type, buffer.data(), block_count(buffer.size(), ranks_of(comm), "buffer"), type, comm, info);
+    return alltoall(MPI_IN_PLACE, 0, type, buffer.data(), block_count(buffer.size(), ranks_of(comm), "buffer"), type,
+                    comm, info);
   }
   // Any committed datatypes; counts in elements per block.
   [[nodiscard]] Request alltoall_init(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,

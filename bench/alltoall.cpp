@@ -27,9 +27,10 @@ public:
     points_.add_to(app);
     app.add_option("--algorithms", algorithms_, "with their parameters, as in radix:r=4; separated by spaces")
         ->capture_default_str();
-    app.add_flag("--breakdown", breakdown_,
-                 "also how long a rank that talks to other nodes gathers before its first message to them, exchanges, and "
-                 "distributes after the last one");
+    app.add_flag(
+        "--breakdown", breakdown_,
+        "also how long a rank that talks to other nodes gathers before its first message to them, exchanges, and "
+        "distributes after the last one");
   }
 
   void run(Session& session) override {

@@ -77,7 +77,8 @@ namespace {
 
 // Of all ranks together, between two readings of one operation. Nothing where nobody sends to other nodes, or where it is not
 // known. Collective.
-void add_phases(Row& row, MPI_Comm comm, const std::optional<PhaseSums>& before, const std::optional<PhaseSums>& after) {
+void add_phases(Row& row, MPI_Comm comm, const std::optional<PhaseSums>& before,
+                const std::optional<PhaseSums>& after) {
   if (!before || !after) {
     return;
   }

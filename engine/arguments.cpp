@@ -12,8 +12,8 @@ namespace {
 
 std::string at(const char* array, std::size_t index) { return std::string(array) + "[" + std::to_string(index) + "]"; }
 
-std::vector<UserBlock> blocks_of(std::size_t size, const MPI_Count* counts, const MPI_Aint* displs, const Datatype& type,
-                                 const char* counts_name, const char* displs_name) {
+std::vector<UserBlock> blocks_of(std::size_t size, const MPI_Count* counts, const MPI_Aint* displs,
+                                 const Datatype& type, const char* counts_name, const char* displs_name) {
   if (size > 0 && (counts == nullptr || displs == nullptr)) {
     throw Error(Code::argument, std::string(counts == nullptr ? counts_name : displs_name) + " is null; expected " +
                                     std::to_string(size) + " entries");

@@ -169,7 +169,8 @@ void UserBuffer::lay_out_packed() {
       packed_bytes_ += static_cast<std::uint64_t>(run.count) * type_.size();
       runs_.push_back(run);
     }
-    const std::int64_t elements = type_.extent() > 0 ? (blocks_[b].displacement - run.displacement) / type_.extent() : 0;
+    const std::int64_t elements =
+        type_.extent() > 0 ? (blocks_[b].displacement - run.displacement) / type_.extent() : 0;
     packed_offsets_[b] = static_cast<std::uint64_t>(place) + (static_cast<std::uint64_t>(elements) * type_.size());
   }
 }

@@ -78,7 +78,8 @@ private:
   std::byte* address_ = nullptr;
   Datatype type_;
   std::vector<UserBlock> blocks_;
-  std::vector<UserBlock> runs_; // elements to pack, in the order of the packed form: the blocks, or what they cover together
+  std::vector<UserBlock>
+      runs_; // elements to pack, in the order of the packed form: the blocks, or what they cover together
   std::vector<std::uint64_t> packed_offsets_; // by block
   std::uint64_t packed_bytes_ = 0;
   std::uint64_t bytes_ = 0;

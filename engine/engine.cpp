@@ -174,8 +174,8 @@ Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
 
   if (!settings_.cost_model.empty()) { // the file may exist where rank 0 is, and nowhere else
     failure = rank_ == 0 ? attempt([&] { cost_model_ = read_cost_file(settings_.cost_model); }) : std::nullopt;
-    agree(control_, failure ? std::optional(Error(Code::setting, std::string("cost_model: ") + failure->what()))
-                            : std::nullopt);
+    agree(control_,
+          failure ? std::optional(Error(Code::setting, std::string("cost_model: ") + failure->what())) : std::nullopt);
     static_assert(std::is_trivially_copyable_v<algos::CostModel>);
     check_mpi(MPI_Bcast(&cost_model_, sizeof cost_model_, MPI_BYTE, 0, control_), "MPI_Bcast");
   }

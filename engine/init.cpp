@@ -66,7 +66,7 @@ RankMap rank_map(const Engine& engine, const CommContext& context, Executor exec
   map.rank = context.rank();
   for (const int rank : context.engine_ranks()) {
     map.arena_of.push_back(engine.layout().same_node(rank, engine.rank()) ? static_cast<int>(engine.arena_of(rank))
-                                                                           : -1);
+                                                                          : -1);
   }
   map.endpoint = executor == Executor::engine ? engine.carrier() : engine.rank();
   map.endpoint_arena = engine.arena_of(map.endpoint);
@@ -179,22 +179,21 @@ void agree_on_choice(const CommContext& context, algos::Collective collective, c
   check_mpi(MPI_Bcast(&first, sizeof first, MPI_BYTE, 0, context.comm()), "MPI_Bcast");
   const auto failure = attempt([&] {
     if (mine.collective != first.collective) {
-      throw Error(Code::mismatch,
-                  std::string(algos::name_of(collective)) + " is initialised here, but on rank 0 " +
-                      std::string(algos::name_of(static_cast<algos::Collective>(first.collective))) +
-                      "; expected the same on all ranks");
+      throw Error(Code::mismatch, std::string(algos::name_of(collective)) + " is initialised here, but on rank 0 " +
+                                      std::string(algos::name_of(static_cast<algos::Collective>(first.collective))) +
+                                      "; expected the same on all ranks");
     }
     if (mine.in_place != first.in_place) {
-      throw Error(Code::mismatch, std::string("sendbuf is ") +
-                                      (plan.in_place ? "MPI_IN_PLACE here, but not" : "a buffer here, but MPI_IN_PLACE") +
-                                      " on rank 0; expected the same on all ranks");
+      throw Error(Code::mismatch,
+                  std::string("sendbuf is ") +
+                      (plan.in_place ? "MPI_IN_PLACE here, but not" : "a buffer here, but MPI_IN_PLACE") +
+                      " on rank 0; expected the same on all ranks");
     }
     if (mine.algorithm != first.algorithm || mine.tuning != first.tuning) {
       const auto name = [](const Choices& choices) {
         return choices.algorithm < 0
                    ? std::string("auto")
-                   : algos::to_text(
-                         {&algos::registry()[static_cast<std::size_t>(choices.algorithm)], choices.tuning});
+                   : algos::to_text({&algos::registry()[static_cast<std::size_t>(choices.algorithm)], choices.tuning});
       };
       throw Error(Code::mismatch, "info key stoker_algorithm is " + name(mine) + " here and " + name(first) +
                                       " on rank 0; expected the same on all ranks");
@@ -221,9 +220,9 @@ algos::Choice select(const Engine& engine, const CommContext& context, algos::Co
     }
   });
   agree(context.comm(), with_rank(context, failure));
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, ports.data(), static_cast<int>(ports.size()), MPI_DOUBLE, MPI_SUM,
-                          context.node()),
-            "MPI_Allreduce");
+  check_mpi(
+      MPI_Allreduce(MPI_IN_PLACE, ports.data(), static_cast<int>(ports.size()), MPI_DOUBLE, MPI_SUM, context.node()),
+      "MPI_Allreduce");
   for (std::size_t i = 0; i < n; ++i) {
     seconds[i] = std::max({seconds[i], ports[2 * i], ports[2 * i + 1]});
   }
@@ -259,8 +258,7 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
     options.send = describe(memory, plan.send, send_path, plan.send_staging);
     options.recv = describe(memory, plan.recv, recv_path, plan.recv_staging);
     options.eager_bytes = engine->settings().eager_bytes;
-    options.timed =
-        plan.executor == Executor::engine || engine->settings().inline_times || engine->trace() != nullptr;
+    options.timed = plan.executor == Executor::engine || engine->settings().inline_times || engine->trace() != nullptr;
     options.exclusive = plan.executor == Executor::inline_;
     plan.block = place(program, memory, map, options, pairs);
   });

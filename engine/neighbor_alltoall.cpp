@@ -94,9 +94,10 @@ void learn_incoming(const CommContext& context, Neighborhood& own) {
     }
     for (std::size_t r = 0; r < ranks; ++r) {
       if (taken[r] != receiving[r]) {
-        throw Error(Code::mismatch, "comm's topology: rank " + std::to_string(r) + " lists this rank as a destination " +
-                                        std::to_string(receiving[r]) + " times, but is listed here as a source " +
-                                        std::to_string(taken[r]) + " times; expected edges that both ends know");
+        throw Error(Code::mismatch, "comm's topology: rank " + std::to_string(r) +
+                                        " lists this rank as a destination " + std::to_string(receiving[r]) +
+                                        " times, but is listed here as a source " + std::to_string(taken[r]) +
+                                        " times; expected edges that both ends know");
       }
     }
     std::ranges::fill(taken, 0);
@@ -188,7 +189,8 @@ Neighbors neighbors_of(MPI_Comm comm) {
     check_mpi(MPI_Dist_graph_neighbors_count(comm, &sources, &targets, &weighted), "MPI_Dist_graph_neighbors_count");
     neighbors.sources.resize(static_cast<std::size_t>(sources));
     neighbors.targets.resize(static_cast<std::size_t>(targets));
-    std::vector<int> source_weights(neighbors.sources.size() + 1); // MPICH asks for an address even where there are none
+    std::vector<int> source_weights(neighbors.sources.size() +
+                                    1); // MPICH asks for an address even where there are none
     std::vector<int> target_weights(neighbors.targets.size() + 1);
     check_mpi(MPI_Dist_graph_neighbors(comm, sources, neighbors.sources.data(), source_weights.data(), targets,
                                        neighbors.targets.data(), target_weights.data()),
@@ -216,7 +218,8 @@ std::unique_ptr<Request> make_neighbor_alltoall(const std::shared_ptr<Engine>& e
   Path recv_path = Path::own;
   const auto failure = attempt([&] {
     if (given.sendbuf == MPI_IN_PLACE) {
-      throw Error(Code::argument, "sendbuf is MPI_IN_PLACE; expected a buffer: neighborhood collectives have no such form");
+      throw Error(Code::argument,
+                  "sendbuf is MPI_IN_PLACE; expected a buffer: neighborhood collectives have no such form");
     }
     std::vector<MPI_Count> sendcounts;
     std::vector<MPI_Count> recvcounts;

@@ -228,14 +228,16 @@ const std::vector<SettingRow>& setting_table() {
           "algorithm of alltoallv requests whose info names none; auto takes what cost_model expects to be fastest"),
       row<&S::neighbor_alltoall_algorithm, parse_algorithm<Collective::neighbor_alltoall>>(
           "neighbor_alltoall_algorithm", "auto, " + algos::known_algorithms(Collective::neighbor_alltoall),
-          "algorithm of neighbor_alltoall requests whose info names none; auto takes what cost_model expects to be fastest"),
+          "algorithm of neighbor_alltoall requests whose info names none; auto takes what cost_model expects to be "
+          "fastest"),
       row<&S::neighbor_alltoallv_algorithm, parse_algorithm<Collective::neighbor_alltoallv>>(
           "neighbor_alltoallv_algorithm", "auto, " + algos::known_algorithms(Collective::neighbor_alltoallv),
-          "algorithm of neighbor_alltoallv requests whose info names none; auto takes what cost_model expects to be fastest"),
-      row<&S::cost_model, parse_any>(
-          "cost_model", "empty, or a path",
-          "file from stoker calibrate with what messages cost on this machine, by which algorithms are chosen; read by rank "
-          "0; empty: typical figures of a cluster"),
+          "algorithm of neighbor_alltoallv requests whose info names none; auto takes what cost_model expects to be "
+          "fastest"),
+      row<&S::cost_model, parse_any>("cost_model", "empty, or a path",
+                                     "file from stoker calibrate with what messages cost on this machine, by which "
+                                     "algorithms are chosen; read by rank "
+                                     "0; empty: typical figures of a cluster"),
       row<&S::arena_bytes, parse_bytes>(
           "arena_bytes", bytes,
           "address space of each rank's shared segment, whose pages cost nothing until used; 0: as large as the node's "
@@ -246,11 +248,12 @@ const std::vector<SettingRow>& setting_table() {
                                          "buffers up to this size that a helper in another process needs are copied "
                                          "into shared memory by their rank rather "
                                          "than reached by cross-memory attach"),
-      row<&S::wire_piece_bytes, parse_auto_bytes>(
-          "wire_piece_bytes", "auto, or " + bytes,
-          "messages between nodes longer than this go in pieces of this length, sent when their receiver says that it is "
-          "ready; 0: as one message each; auto: what Open MPI sends over TCP without asking the receiver, where nodes have "
-          "several messages to send at a time, else 0"),
+      row<&S::wire_piece_bytes, parse_auto_bytes>("wire_piece_bytes", "auto, or " + bytes,
+                                                  "messages between nodes longer than this go in pieces of this "
+                                                  "length, sent when their receiver says that it is "
+                                                  "ready; 0: as one message each; auto: what Open MPI sends over TCP "
+                                                  "without asking the receiver, where nodes have "
+                                                  "several messages to send at a time, else 0"),
       row<&S::batch, parse_at_least<1>>("batch", "a whole number, 1 or more",
                                         "submissions that a helper takes from one rank's ring before it looks "
                                         "at the next"),
@@ -258,9 +261,10 @@ const std::vector<SettingRow>& setting_table() {
           "spin_us", microseconds, "how long a helper with work but nothing to do polls before it yields and naps"),
       row<&S::nap_us, parse_at_least<0>>(
           "nap_us", microseconds, "longest nap of a helper between two polls while a request is active; 0: never nap"),
-      row<&S::wait_spin_us, parse_at_least<0>>("wait_spin_us", microseconds,
-                                               "how long a rank polls in wait before it sleeps; ten times as long where "
-                                               "others want its core, which it gives away between polls"),
+      row<&S::wait_spin_us, parse_at_least<0>>(
+          "wait_spin_us", microseconds,
+          "how long a rank polls in wait before it sleeps; ten times as long where "
+          "others want its core, which it gives away between polls"),
       row<&S::wake, parse_name<WakeChoice>>("wake", accepted_names<WakeChoice>(),
                                             "whether start wakes a sleeping helper; auto leaves a request's work to "
                                             "wait where wait follows at once, or where "

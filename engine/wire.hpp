@@ -64,7 +64,7 @@ private:
   std::vector<std::uint32_t> free_; // of transfers_
   std::vector<MPI_Request> requests_;
   std::vector<std::uint32_t> transfer_of_; // parallel to requests_
-  std::vector<int> indices_; // of poll(), to allocate once
+  std::vector<int> indices_;               // of poll(), to allocate once
   std::vector<MPI_Status> statuses_;
   std::vector<Finished> finished_;
 };

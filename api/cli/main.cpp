@@ -117,8 +117,9 @@ int main(int argc, char** argv) {
 
   stoker::cli::CalibrateOptions calibrate;
   CLI::App* calibrate_command = app.add_subcommand(
-      "calibrate", "Measures what messages cost here, for the setting cost_model and stoker predict; under mpiexec, as the job "
-                   "will run");
+      "calibrate",
+      "Measures what messages cost here, for the setting cost_model and stoker predict; under mpiexec, as the job "
+      "will run");
   calibrate_command->add_option("--output", calibrate.output, "file to write; default: standard output");
   calibrate_command
       ->add_option("--ranks-per-node", calibrate.ranks_per_node,

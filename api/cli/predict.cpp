@@ -17,8 +17,7 @@ namespace stoker::cli {
 int predict(const PredictOptions& options) {
   const topology::Layout layout =
       topology::Layout::uniform(options.ranks, options.ranks_per_node, options.domains_per_node);
-  const algos::CostModel model =
-      options.model.empty() ? algos::typical_cluster : engine::read_cost_file(options.model);
+  const algos::CostModel model = options.model.empty() ? algos::typical_cluster : engine::read_cost_file(options.model);
   std::vector<algos::Choice> choices = candidates(algos::Collective::alltoall, layout);
   if (!options.algorithms.empty()) {
     choices.clear();

@@ -205,7 +205,8 @@ Subject neighbors(const ScheduleOptions& options, const topology::Layout& layout
 int schedule(const ScheduleOptions& options) {
   const topology::Layout layout =
       topology::Layout::uniform(options.ranks, options.ranks_per_node, options.domains_per_node);
-  const auto [choice, programs, contents] = options.grid.empty() ? alltoall(options, layout) : neighbors(options, layout);
+  const auto [choice, programs, contents] =
+      options.grid.empty() ? alltoall(options, layout) : neighbors(options, layout);
   const std::string what = fmt::format("{} of {} B for each {}, {} ranks on {} nodes{}", to_text(choice), options.bytes,
                                        options.grid.empty() ? "pair" : "neighbor on a grid of " + options.grid,
                                        layout.ranks(), layout.nodes(), options.in_place ? ", in place" : "");

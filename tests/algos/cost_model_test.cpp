@@ -135,8 +135,7 @@ TEST(CostModel, AggregationPaysWhereMessagesAreSmall) {
 int fastest(const std::string& prefix, const std::vector<int>& values, const std::string& suffix, const Layout& layout,
             std::uint64_t bytes) {
   const auto time = [&](int value) {
-    const Choice choice =
-        resolve(parse_choice(Collective::alltoall, prefix + std::to_string(value) + suffix), layout);
+    const Choice choice = resolve(parse_choice(Collective::alltoall, prefix + std::to_string(value) + suffix), layout);
     return expected_seconds(choice, layout, bytes, typical_cluster);
   };
   return *std::ranges::min_element(values, {}, time);

@@ -117,16 +117,17 @@ TEST_P(Neighbor, Grids) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Registry, Neighbor, testing::ValuesIn([] {
-                           std::vector<Choice> choices;
-                           for (const auto collective : {Collective::neighbor_alltoall, Collective::neighbor_alltoallv}) {
-                             for (const Algorithm& algorithm : algorithms_of(collective)) {
-                               choices.push_back({&algorithm, {}});
-                             }
-                           }
-                           return choices;
-                         }()),
-                         [](const auto& choice) { return test_name(choice.param); });
+INSTANTIATE_TEST_SUITE_P(
+    Registry, Neighbor, testing::ValuesIn([] {
+      std::vector<Choice> choices;
+      for (const auto collective : {Collective::neighbor_alltoall, Collective::neighbor_alltoallv}) {
+        for (const Algorithm& algorithm : algorithms_of(collective)) {
+          choices.push_back({&algorithm, {}});
+        }
+      }
+      return choices;
+    }()),
+    [](const auto& choice) { return test_name(choice.param); });
 
 Volume between_nodes(const WholeNeighborExchange& exchange, const char* algorithm) {
   Volume volume;

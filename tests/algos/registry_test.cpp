@@ -90,9 +90,9 @@ TEST(Selection, SmallBlocksOnSharedNodesAreAggregatedAndLargeOnesAreNot) {
 }
 
 TEST(Selection, CandidatesAreDifferentAndAlltoallvForwardsNothing) {
-  for (const auto& [collective, layout] :
-       {std::pair(Collective::alltoall, Layout::uniform(8, 2)), std::pair(Collective::alltoallv, Layout::uniform(64, 16)),
-        std::pair(Collective::neighbor_alltoall, Layout::uniform(8, 4))}) {
+  for (const auto& [collective, layout] : {std::pair(Collective::alltoall, Layout::uniform(8, 2)),
+                                           std::pair(Collective::alltoallv, Layout::uniform(64, 16)),
+                                           std::pair(Collective::neighbor_alltoall, Layout::uniform(8, 4))}) {
     std::set<std::string> texts;
     for (const Choice& choice : candidates(collective, layout)) {
       EXPECT_TRUE(texts.insert(to_text(choice)).second);

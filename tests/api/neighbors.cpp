@@ -239,8 +239,7 @@ std::string case_name(const ::testing::TestParamInfo<Parameters>& test) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Neighborhoods,
-                         ::testing::Combine(::testing::Values("0", "2", "3"),
-                                            ::testing::Values("engine", "inline"),
+                         ::testing::Combine(::testing::Values("0", "2", "3"), ::testing::Values("engine", "inline"),
                                             ::testing::Values("auto", "nonblocking", "locality-aware")),
                          case_name);
 

@@ -463,8 +463,7 @@ TEST_P(Requests, Statistics) {
 }
 
 TEST_P(Requests, StatisticsDivideTheTimeOfThoseThatTalkToOtherNodes) {
-  const EngineOwner nodes(MPI_COMM_WORLD,
-                          {{"executor", GetParam()}, {"ranks_per_node", "2"}, {"inline_times", "1"}});
+  const EngineOwner nodes(MPI_COMM_WORLD, {{"executor", GetParam()}, {"ranks_per_node", "2"}, {"inline_times", "1"}});
   TransferSpec spec;
   spec.block_bytes = 512;
   spec.algorithm = "hierarchical";
