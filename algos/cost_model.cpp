@@ -151,25 +151,21 @@ double predict(std::span<const Program> programs, const topology::Layout& layout
 
 Load load_of(const Program& program, const topology::Layout& layout, const CostModel& model) {
   Load load;
-  double sending = 0;
-  double receiving = 0;
-  double longest = 0; // chain of steps of which each waits for the one before
   std::vector<double> ready(program.steps.size(), 0);
   for (StepId id = 0; id < program.steps.size(); ++id) { // in a topological order
     const Step& step = program.steps[id];
     const Level level = step.kind == StepKind::copy ? Level::self : level_between(layout, program.rank, step.peer);
     const double cost = step.kind == StepKind::copy && step.bytes == 0 ? 0 : model.at(level).of(step.bytes);
-    (step.kind == StepKind::recv ? receiving : sending) += cost;
+    (step.kind == StepKind::recv ? load.receiving : load.sending) += cost;
     if (level == Level::network) {
       (step.kind == StepKind::recv ? load.port_in : load.port_out) += model.port.of(step.bytes);
     }
     const double done = ready[id] + cost;
-    longest = std::max(longest, done);
+    load.chain = std::max(load.chain, done);
     for (const StepId next : program.successors_of(step)) {
       ready[next] = std::max(ready[next], done);
     }
   }
-  load.rank = std::max({sending, receiving, longest});
   return load;
 }
 

@@ -39,11 +39,12 @@ inline constexpr CostModel typical_cluster = {
 // order. Throws std::invalid_argument when they do not match, or wait for each other.
 [[nodiscard]] double predict(std::span<const Program> programs, const topology::Layout& layout, const CostModel& model);
 
-// What one rank's program alone tells: seconds for which the rank is busy at least, and its part of what its node's port is busy
-// for in each direction. The schedule takes no less than the longest of all ranks, and of all nodes' sums; predict() is
-// exact, but needs the programs of all ranks.
+// What one rank's program alone tells, in seconds. The schedule takes no less than the longest of these over all ranks, and than
+// the sums over each node for the port; predict() is exact, but needs the programs of all ranks.
 struct Load {
-  double rank = 0;
+  double sending = 0; // and copying
+  double receiving = 0;
+  double chain = 0; // the longest of steps of which each waits for the one before
   double port_out = 0;
   double port_in = 0;
 };

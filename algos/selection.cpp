@@ -39,24 +39,44 @@ std::size_t preferred(std::span<const double> seconds) {
                                   seconds.begin());
 }
 
+NodeLoad::NodeLoad(Driver driver, const topology::Layout& layout, int node) : driver_(driver), layout_(layout) {
+  int last = 0;
+  first_domain_ = layout.domains();
+  for (const int rank : layout.node_ranks(node)) {
+    first_domain_ = std::min(first_domain_, layout.domain_of(rank));
+    last = std::max(last, layout.domain_of(rank));
+  }
+  // Domains of a node may be numbered in any order among others: there may be gaps, which cost nothing.
+  sums_.resize(2 + static_cast<std::size_t>(last - first_domain_ + 1), 0);
+}
+
+void NodeLoad::add(int rank, const Load& load) {
+  sums_[0] += load.port_out;
+  sums_[1] += load.port_in;
+  longest_ = std::max(longest_, load.chain);
+  if (driver_ == Driver::rank) {
+    longest_ = std::max({longest_, load.sending, load.receiving});
+  } else {
+    sums_[2 + static_cast<std::size_t>(layout_.domain_of(rank) - first_domain_)] += load.sending + load.receiving;
+  }
+}
+
+double NodeLoad::seconds() const { return std::max(longest_, *std::ranges::max_element(sums_)); }
+
 double expected_seconds(const Choice& choice, const topology::Layout& layout, std::uint64_t bytes,
-                        const CostModel& model) {
+                        const CostModel& model, Driver driver) {
   const auto sizes = BlockSizes::uniform(layout.ranks(), bytes);
   std::vector<std::uint64_t> offsets(static_cast<std::size_t>(layout.ranks()));
   for (std::size_t r = 0; r < offsets.size(); ++r) {
     offsets[r] = r * bytes;
   }
-  double longest = 0;
-  Load node;
+  NodeLoad node(driver, layout, 0);
   for (const int rank : layout.node_ranks(0)) {
     const Exchange exchange{
         .layout = layout, .rank = rank, .sizes = sizes, .send_offsets = offsets, .recv_offsets = offsets};
-    const Load load = load_of(compile(choice, exchange), layout, model);
-    longest = std::max(longest, load.rank);
-    node.port_out += load.port_out;
-    node.port_in += load.port_in;
+    node.add(rank, load_of(compile(choice, exchange), layout, model));
   }
-  return std::max({longest, node.port_out, node.port_in});
+  return node.seconds();
 }
 
 } // namespace stoker::algos

@@ -22,10 +22,31 @@ namespace stoker::algos {
 // Index of the one to take, given how long each is expected to take: the first that comes close to the fastest.
 [[nodiscard]] std::size_t preferred(std::span<const double> seconds);
 
+// Who carries the steps out: every rank its own, sending and receiving at the same time; or a helper those of its domain's
+// ranks, one after the other.
+enum class Driver : std::uint8_t { rank, helper };
+
+// Adds up a node's part of the time that a schedule takes at least: the sum of two is that of their ranks together.
+class NodeLoad {
+public:
+  NodeLoad(Driver driver, const topology::Layout& layout, int node);
+  void add(int rank, const Load& load);
+  [[nodiscard]] double seconds() const;
+  // What has to be summed up where each rank knows its own load only.
+  [[nodiscard]] std::span<double> sums() { return sums_; }
+
+private:
+  Driver driver_;
+  const topology::Layout& layout_;
+  int first_domain_;
+  std::vector<double> sums_; // port out, port in, each domain's helper
+  double longest_ = 0;
+};
+
 // How long an alltoall of such blocks takes at least, by the sums that the default choice is made from. Compiles the programs of
 // one node's ranks: for layouts whose nodes are alike.
 [[nodiscard]] double expected_seconds(const Choice& choice, const topology::Layout& layout, std::uint64_t bytes,
-                                      const CostModel& model);
+                                      const CostModel& model, Driver driver = Driver::rank);
 
 // For help texts.
 inline constexpr std::string_view selection_text =

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -521,27 +522,30 @@ int stoker_request_free(stoker_request* request) {
 int stoker_request_statistics(stoker_request request, stoker_statistics* statistics) {
   return guarded([&] {
     check_pointer(statistics, "statistics");
-    if (statistics->size < sizeof *statistics) {
-      throw Error(Code::argument, "statistics->size is " + std::to_string(statistics->size) + "; expected at least " +
-                                      std::to_string(sizeof *statistics));
+    const std::size_t size = statistics->size;
+    constexpr std::size_t least = offsetof(stoker_statistics, before_wire_seconds); // of the first release
+    if (size < least) {
+      throw Error(Code::argument,
+                  "statistics->size is " + std::to_string(size) + "; expected at least " + std::to_string(least));
     }
     const Request& object = live(request);
     const auto& plan = object.plan();
     const auto& sums = object.statistics();
-    *statistics = {.size = statistics->size,
-                   .starts = sums.starts,
-                   .init_seconds = plan.init_seconds,
-                   .exchange_seconds = sums.exchange_seconds,
-                   .exposed_seconds = sums.exposed_seconds,
-                   .hidden_seconds = sums.hidden_seconds,
-                   .bytes_wire = plan.bytes_wire,
-                   .bytes_node = plan.bytes_node,
-                   .algorithm = plan.choice_text.c_str(),
-                   .executor = plan.executor == stoker::engine::Executor::engine ? "engine" : "inline",
-                   .send_access = object.access_name(stoker::algos::Buffer::send),
-                   .recv_access = object.access_name(stoker::algos::Buffer::recv),
-                   .before_wire_seconds = sums.before_wire_seconds,
-                   .wire_seconds = sums.wire_seconds};
+    const stoker_statistics all{.size = size,
+                                .starts = sums.starts,
+                                .init_seconds = plan.init_seconds,
+                                .exchange_seconds = sums.exchange_seconds,
+                                .exposed_seconds = sums.exposed_seconds,
+                                .hidden_seconds = sums.hidden_seconds,
+                                .bytes_wire = plan.bytes_wire,
+                                .bytes_node = plan.bytes_node,
+                                .algorithm = plan.choice_text.c_str(),
+                                .executor = plan.executor == stoker::engine::Executor::engine ? "engine" : "inline",
+                                .send_access = object.access_name(stoker::algos::Buffer::send),
+                                .recv_access = object.access_name(stoker::algos::Buffer::recv),
+                                .before_wire_seconds = sums.before_wire_seconds,
+                                .wire_seconds = sums.wire_seconds};
+    std::memcpy(statistics, &all, std::min(size, sizeof all)); // callers may have been compiled with a shorter struct
   });
 }
 

@@ -161,7 +161,8 @@ int stoker_neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count sendco
                                      stoker_engine engine, stoker_request* request);
 
 /**
- * Starts an inactive request: local, no MPI call in the engine executor, no lock, no allocation. Requests may be started in
+ * Starts an inactive request. An inline request makes progress inside start, test and wait of this engine's requests only: a
+ * rank that blocks elsewhere in between may keep its peers waiting, even inside MPI. Local, no MPI call in the engine executor, no lock, no allocation. Requests may be started in
  * any order, a different one on each rank. Waits while this rank's submission ring is full; never drops. A request for which
  * waking a sleeping helper was seen not to pay leaves its work to Test and Wait, or to the helper's next look at most 20 ms
  * later; the setting wake=always wakes it every time.
@@ -188,8 +189,8 @@ int stoker_waitany(int count, const stoker_request requests[], int* index);
 int stoker_request_free(stoker_request* request);
 
 /**
- * What one request did since init. Times in seconds, sums over epochs; of inline requests init_seconds only, unless the setting
- * inline_times asks for more. `size` is set by the caller to sizeof(it).
+ * What one request did since init. Times in seconds, sums over epochs; those of inline requests are 0 except init_seconds,
+ * unless the setting inline_times or trace asks for more. `size` is set by the caller to sizeof(it).
  */
 typedef struct stoker_statistics {
   size_t size;

@@ -287,13 +287,17 @@ public:
                                        std::span<const MPI_Aint> send_displs, std::span<T> recv,
                                        std::span<const MPI_Count> recv_counts, std::span<const MPI_Aint> recv_displs,
                                        MPI_Comm comm, MPI_Info info = MPI_INFO_NULL) {
-    check_blocks(send.size(), send_counts, send_displs, ranks_of(comm), "send");
-    check_blocks(recv.size(), recv_counts, recv_displs, ranks_of(comm), "recv");
     const MPI_Datatype type = datatype_of<T>();
-    stoker_request request = STOKER_REQUEST_NULL;
-    detail::check(stoker_alltoallv_init_c(send.data(), send_counts.data(), send_displs.data(), type, recv.data(),
-                                          recv_counts.data(), recv_displs.data(), type, comm, info, handle_, &request));
-    return Request(request);
+    return collectively(
+        [&] {
+          check_blocks(send.size(), send_counts, send_displs, ranks_of(comm), "send");
+          check_blocks(recv.size(), recv_counts, recv_displs, ranks_of(comm), "recv");
+        },
+        [&](bool refuse, stoker_request* request) {
+          return stoker_alltoallv_init_c(send.data(), send_counts.data(), send_displs.data(), type, recv.data(),
+                                         refuse ? nullptr : recv_counts.data(), recv_displs.data(), type, comm, info,
+                                         handle_, request);
+        });
   }
 
   // A block for each destination and one from each source of comm's topology, in MPI's order.
@@ -302,11 +306,17 @@ public:
                                                MPI_Info info = MPI_INFO_NULL) {
     const detail::Degrees degrees(comm);
     const MPI_Datatype type = datatype_of<T>();
-    stoker_request request = STOKER_REQUEST_NULL;
-    detail::check(stoker_neighbor_alltoall_init_c(send.data(), block_count(send.size(), degrees.targets, "send"), type,
-                                                  recv.data(), block_count(recv.size(), degrees.sources, "recv"), type,
-                                                  comm, info, handle_, &request));
-    return Request(request);
+    MPI_Count send_count = -1; // refused
+    MPI_Count recv_count = -1;
+    return collectively(
+        [&] {
+          send_count = block_count(send.size(), degrees.targets, "send");
+          recv_count = block_count(recv.size(), degrees.sources, "recv");
+        },
+        [&](bool, stoker_request* request) {
+          return stoker_neighbor_alltoall_init_c(send.data(), send_count, type, recv.data(), recv_count, type, comm,
+                                                 info, handle_, request);
+        });
   }
   // Counts and displacements in elements, one for each destination and one for each source. Blocks to send may overlap.
   template <class T>
@@ -316,14 +326,17 @@ public:
                                                 std::span<const MPI_Aint> recv_displs, MPI_Comm comm,
                                                 MPI_Info info = MPI_INFO_NULL) {
     const detail::Degrees degrees(comm);
-    check_blocks(send.size(), send_counts, send_displs, degrees.targets, "send");
-    check_blocks(recv.size(), recv_counts, recv_displs, degrees.sources, "recv");
     const MPI_Datatype type = datatype_of<T>();
-    stoker_request request = STOKER_REQUEST_NULL;
-    detail::check(stoker_neighbor_alltoallv_init_c(send.data(), send_counts.data(), send_displs.data(), type,
-                                                   recv.data(), recv_counts.data(), recv_displs.data(), type, comm,
-                                                   info, handle_, &request));
-    return Request(request);
+    return collectively(
+        [&] {
+          check_blocks(send.size(), send_counts, send_displs, degrees.targets, "send");
+          check_blocks(recv.size(), recv_counts, recv_displs, degrees.sources, "recv");
+        },
+        [&](bool refuse, stoker_request* request) {
+          return stoker_neighbor_alltoallv_init_c(
+              send.data(), refuse ? nullptr : send_counts.data(), send_displs.data(), type, recv.data(),
+              refuse ? nullptr : recv_counts.data(), recv_displs.data(), type, comm, info, handle_, request);
+        });
   }
 
   void trace_begin(const char* name) { (void)stoker_trace_begin(handle_, name); }
@@ -344,8 +357,28 @@ private:
     MPI_Comm_size(comm, &size);
     return static_cast<std::size_t>(size);
   }
+  // `check` throws what only this rank may find wrong; `call` then has to be refused, so that the other ranks hear of it, too.
+  template <class Check, class Call>
+  static Request collectively(Check&& check, Call&& call) {
+    std::optional<Error> wrong;
+    try {
+      check();
+    } catch (const Error& error) {
+      wrong = error;
+    }
+    stoker_request request = STOKER_REQUEST_NULL;
+    const int code = call(wrong.has_value(), &request);
+    if (wrong) {
+      if (request != STOKER_REQUEST_NULL) { // a rank without neighbors, on which nobody depends
+        (void)stoker_request_free(&request);
+      }
+      throw Error(*wrong);
+    }
+    detail::check(code);
+    return Request(request);
+  }
   static MPI_Count block_count(std::size_t elements, std::size_t blocks, const char* name) {
-    if (blocks == 0 ? elements != 0 : elements % blocks != 0) {
+    if (blocks != 0 && elements % blocks != 0) {
       throw Error(STOKER_ERR_ARGUMENT, std::string(name) + ": " + std::to_string(elements) +
                                            " elements do not divide into " + std::to_string(blocks) + " equal blocks");
     }

@@ -34,8 +34,8 @@ public:
   }
 
   void run(Session& session) override {
-    std::vector<std::string> columns = {"collective", "bytes",  "executor", "algorithm", "iterations",
-                                        "median_us",  "mad_us", "min_us",   "max_us",    "ratio"};
+    std::vector<std::string> columns = {"collective", "bytes",  "executor", "algorithm", "iterations", "median_us",
+                                        "mad_us",     "min_us", "max_us",   "ratio",     "init_us"};
     if (breakdown_) {
       columns.insert(columns.end(), {"before_us", "between_us", "after_us"});
       points_.settings = {{"inline_times", "1"}};

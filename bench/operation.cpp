@@ -129,6 +129,7 @@ public:
   [[nodiscard]] std::string name() const override { return request_.statistics().executor; }
   [[nodiscard]] std::string algorithm() const override { return request_.statistics().algorithm; }
   [[nodiscard]] bool needs_helpers() const override { return name() == "engine"; }
+  [[nodiscard]] std::optional<double> init_seconds() const override { return request_.statistics().init_seconds; }
   [[nodiscard]] std::optional<PhaseSums> phases() const override {
     const stoker_statistics s = request_.statistics();
     return PhaseSums{static_cast<double>(s.starts), s.before_wire_seconds, s.wire_seconds, s.exchange_seconds};

@@ -30,6 +30,8 @@ public:
   [[nodiscard]] virtual std::string algorithm() const { return "mpi"; }
   // On this rank. Nothing where it is not known.
   [[nodiscard]] virtual std::optional<PhaseSums> phases() const { return std::nullopt; }
+  // What the init took on this rank, in seconds. Nothing where there was none.
+  [[nodiscard]] virtual std::optional<double> init_seconds() const { return std::nullopt; }
   // Runs on the engine's helpers, which must not be paused.
   [[nodiscard]] virtual bool needs_helpers() const { return false; }
 

@@ -129,6 +129,9 @@ std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<
     row.baseline = operations[0]->name();
     row.ratio = times[i].median / times[0].median;
     row.more["batch"] = batch;
+    if (const auto init = operations[i]->init_seconds()) {
+      row.more["init_us"] = 1e6 * slowest_rank(session.comm(), {*init}).front();
+    }
     if (breakdown) {
       add_phases(row, session.comm(), phases[i], operations[i]->phases());
     }

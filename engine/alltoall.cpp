@@ -134,7 +134,7 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, al
     std::uint64_t sent = total(row);
     check_mpi(MPI_Allreduce(MPI_IN_PLACE, &sent, 1, MPI_UINT64_T, MPI_SUM, comm), "MPI_Allreduce");
     // As if all blocks had the mean size, which is all that every rank knows of alltoallv.
-    const std::uint64_t mean = sent / (ranks * ranks);
+    const std::uint64_t mean = (sent + (ranks * ranks) - 1) / (ranks * ranks);
     const auto sizes = algos::BlockSizes::uniform(context.ranks(), mean);
     Sizes offsets(ranks);
     for (std::size_t r = 0; r < ranks; ++r) {
@@ -146,7 +146,7 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, al
                                    .send_offsets = plan.in_place ? Sizes{} : offsets,
                                    .recv_offsets = offsets,
                                    .in_place = plan.in_place};
-    plan.choice = select(*engine, context, collective,
+    plan.choice = select(*engine, context, collective, plan.executor,
                          [&](const algos::Choice& choice) { return algos::compile(choice, exchange); });
   }
 

@@ -62,6 +62,32 @@ void check_address(const UserBuffer& buffer, const char* name) {
   }
 }
 
+struct Interval {
+  const std::byte* begin;
+  const std::byte* end;
+};
+
+// What the blocks of a contiguous type cover, in order of place and without overlaps.
+std::vector<Interval> intervals_of(const UserBuffer& buffer) {
+  std::vector<Interval> blocks;
+  for (std::size_t b = 0; b < buffer.blocks().size(); ++b) {
+    if (const std::uint64_t bytes = buffer.block_bytes(b); bytes > 0) {
+      const std::byte* begin = buffer.address() + buffer.blocks()[b].displacement;
+      blocks.push_back({begin, begin + bytes});
+    }
+  }
+  std::ranges::sort(blocks, {}, &Interval::begin);
+  std::vector<Interval> merged;
+  for (const Interval& block : blocks) {
+    if (!merged.empty() && block.begin <= merged.back().end) {
+      merged.back().end = std::max(merged.back().end, block.end);
+    } else {
+      merged.push_back(block);
+    }
+  }
+  return merged;
+}
+
 } // namespace
 
 UserBuffer checked_send_buffer(const ExchangeArguments& arguments, std::size_t blocks) {
@@ -85,12 +111,23 @@ UserBuffer checked_recv_buffer(const ExchangeArguments& arguments, std::size_t b
 }
 
 void check_buffers_apart(const UserBuffer& send, const UserBuffer& recv) {
-  if (send.bytes() == 0 || recv.bytes() == 0 || !send.type().contiguous() || !recv.type().contiguous()) {
+  if (send.bytes() == 0 || recv.bytes() == 0 || !send.type().contiguous() || !recv.type().contiguous() ||
+      send.address() + send.lower() >= recv.address() + recv.upper() ||
+      recv.address() + recv.lower() >= send.address() + send.upper()) {
     return;
   }
-  if (send.address() + send.lower() < recv.address() + recv.upper() &&
-      recv.address() + recv.lower() < send.address() + send.upper()) {
-    throw Error(Code::argument, "sendbuf and recvbuf overlap; expected disjoint buffers, or MPI_IN_PLACE on all ranks");
+  // Blocks of the two may lie between each other, as the edges and the halo of one array do.
+  const std::vector<Interval> sent = intervals_of(send);
+  const std::vector<Interval> received = intervals_of(recv);
+  for (std::size_t s = 0, r = 0; s < sent.size() && r < received.size();) {
+    if (sent[s].end <= received[r].begin) {
+      ++s;
+    } else if (received[r].end <= sent[s].begin) {
+      ++r;
+    } else {
+      throw Error(Code::argument, "sendbuf and recvbuf overlap; expected disjoint blocks, or MPI_IN_PLACE on all ranks "
+                                  "where the collective has such a form");
+    }
   }
 }
 

@@ -48,7 +48,11 @@ algos::CostModel read_cost_file(const std::string& path) {
     const ordered_json json = ordered_json::parse(file);
     const auto cost = [&](const std::string& name) {
       const ordered_json& entry = json.at(name);
-      return algos::Cost{entry.at("seconds").get<double>(), entry.at("seconds_per_byte").get<double>()};
+      const algos::Cost parsed{entry.at("seconds").get<double>(), entry.at("seconds_per_byte").get<double>()};
+      if (!(parsed.seconds >= 0 && parsed.seconds_per_byte >= 0)) { // nor NaN
+        throw std::runtime_error(fmt::format("{}: {}: expected 0 or more", path, name));
+      }
+      return parsed;
     };
     algos::CostModel model;
     for (std::size_t level = 0; level < algos::level_count; ++level) {

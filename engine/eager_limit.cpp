@@ -36,8 +36,11 @@ std::optional<std::uint64_t> tcp_eager_limit() {
   if (MPI_T_init_thread(level, &provided) != MPI_SUCCESS) {
     return std::nullopt;
   }
-  const bool only_tcp =
-      exists("pml_ob1_verbose") && !exists("btl_openib_eager_limit") && !exists("btl_uct_eager_limit");
+  bool only_tcp = exists("pml_ob1_verbose");
+  for (const char* other : {"btl_openib_eager_limit", "btl_uct_eager_limit", "btl_ofi_eager_limit",
+                            "btl_usnic_eager_limit", "btl_ugni_eager_limit", "btl_portals4_eager_limit"}) {
+    only_tcp = only_tcp && !exists(other);
+  }
   const auto limit = only_tcp ? value_of("btl_tcp_eager_limit") : std::nullopt;
   MPI_T_finalize();
   return limit;

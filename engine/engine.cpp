@@ -99,7 +99,7 @@ std::uint64_t agreed_piece_bytes(MPI_Comm comm, const topology::Layout& layout, 
     return std::min<std::uint64_t>(*settings.wire_piece_bytes, INT_MAX); // equal settings
   }
   if (layout.nodes() == 1 || layout.ranks() == 2) {
-    return 0; // one message in each direction at a time: nothing that an answer could be queued behind
+    return 0; // few messages at a time for an answer to be queued behind: whole ones were faster there
   }
   constexpr std::uint64_t headers = 1024; // far more than any version puts in front
   const std::uint64_t limit = tcp_eager_limit().value_or(0);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -202,31 +203,37 @@ void agree_on_choice(const CommContext& context, algos::Collective collective, c
   agree(context.comm(), with_rank(context, failure));
 }
 
-algos::Choice select(const Engine& engine, const CommContext& context, algos::Collective collective,
+algos::Choice select(const Engine& engine, const CommContext& context, algos::Collective collective, Executor executor,
                      const std::function<algos::Program(const algos::Choice&)>& compile) {
-  const std::vector<algos::Choice> candidates = algos::candidates(collective, context.layout());
+  const topology::Layout& layout = context.layout();
+  const std::vector<algos::Choice> candidates = algos::candidates(collective, layout);
   if (candidates.size() == 1) {
     return candidates.front();
   }
-  const std::size_t n = candidates.size();
-  std::vector<double> seconds(n);
-  std::vector<double> ports(2 * n);
+  const auto driver = executor == Executor::engine ? algos::Driver::helper : algos::Driver::rank;
+  std::vector<algos::NodeLoad> loads(candidates.size(), {driver, layout, layout.node_of(context.rank())});
   const auto failure = attempt([&] {
-    for (std::size_t i = 0; i < n; ++i) {
-      const algos::Load load = load_of(compile(candidates[i]), context.layout(), engine.cost_model());
-      seconds[i] = load.rank;
-      ports[2 * i] = load.port_out;
-      ports[2 * i + 1] = load.port_in;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      loads[i].add(context.rank(), load_of(compile(candidates[i]), layout, engine.cost_model()));
     }
   });
   agree(context.comm(), with_rank(context, failure));
-  check_mpi(
-      MPI_Allreduce(MPI_IN_PLACE, ports.data(), static_cast<int>(ports.size()), MPI_DOUBLE, MPI_SUM, context.node()),
-      "MPI_Allreduce");
-  for (std::size_t i = 0; i < n; ++i) {
-    seconds[i] = std::max({seconds[i], ports[2 * i], ports[2 * i + 1]});
+  std::vector<double> sums;
+  for (algos::NodeLoad& load : loads) {
+    sums.insert(sums.end(), load.sums().begin(), load.sums().end());
   }
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, seconds.data(), static_cast<int>(n), MPI_DOUBLE, MPI_MAX, context.comm()),
+  check_mpi(
+      MPI_Allreduce(MPI_IN_PLACE, sums.data(), static_cast<int>(sums.size()), MPI_DOUBLE, MPI_SUM, context.node()),
+      "MPI_Allreduce");
+  auto next = sums.begin();
+  for (algos::NodeLoad& load : loads) {
+    std::copy_n(next, load.sums().size(), load.sums().begin());
+    next += static_cast<std::ptrdiff_t>(load.sums().size());
+  }
+  std::vector<double> seconds;
+  std::ranges::transform(loads, std::back_inserter(seconds), &algos::NodeLoad::seconds);
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, seconds.data(), static_cast<int>(seconds.size()), MPI_DOUBLE, MPI_MAX,
+                          context.comm()),
             "MPI_Allreduce");
   return candidates[algos::preferred(seconds)];
 }

@@ -41,6 +41,7 @@ struct Readers {
 
 // Collective: the default choice. `compile` gives this rank's program of a candidate.
 [[nodiscard]] algos::Choice select(const Engine& engine, const CommContext& context, algos::Collective collective,
+                                   Executor executor,
                                    const std::function<algos::Program(const algos::Choice&)>& compile);
 
 // Collective, checks that all ranks are about to initialise the same: collective, in place or not, algorithm. Throws

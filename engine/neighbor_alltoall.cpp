@@ -34,6 +34,12 @@ std::vector<NeighborBlock> blocks_to(const std::vector<int>& ranks, const std::v
   return blocks;
 }
 
+// Whether blocks of several ranks may travel together: by the algorithm, or by the one that may be selected.
+bool may_bundle(const algos::Choice& choice, const topology::Layout& layout) {
+  return choice.algorithm == nullptr ? layout.nodes() > 1 && layout.nodes() < layout.ranks()
+                                     : algos::knowledge_of(choice) != algos::Knowledge::own;
+}
+
 std::vector<std::size_t> in_order(std::size_t n) {
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -239,7 +245,7 @@ std::unique_ptr<Request> make_neighbor_alltoall(const std::shared_ptr<Engine>& e
     }
     Readers readers;
     readers.helper = plan.executor == Executor::engine && engine->helper() == nullptr;
-    const bool bundles = plan.choice.algorithm == nullptr || algos::knowledge_of(plan.choice) != algos::Knowledge::own;
+    const bool bundles = may_bundle(plan.choice, layout);
     readers.peers = layout.node_ranks(layout.node_of(context.rank())).size() > 1 &&
                     (longest_in_node > engine->settings().eager_bytes || bundles);
     recv_path = chosen_path(*engine, plan.recv, readers, "recvbuf");
@@ -254,12 +260,12 @@ std::unique_ptr<Request> make_neighbor_alltoall(const std::shared_ptr<Engine>& e
   agree_on_choice(context, collective, plan);
   learn_incoming(context, own);
   std::vector<Neighborhood> node;
-  if (plan.choice.algorithm == nullptr || algos::knowledge_of(plan.choice) != algos::Knowledge::own) {
+  if (may_bundle(plan.choice, layout)) {
     node = gather_node(context, own);
   }
   const algos::NeighborExchange exchange{.layout = layout, .rank = context.rank(), .own = own, .node = node};
   if (plan.choice.algorithm == nullptr) {
-    plan.choice = select(*engine, context, collective,
+    plan.choice = select(*engine, context, collective, plan.executor,
                          [&](const algos::Choice& choice) { return algos::compile(choice, exchange); });
   }
 

@@ -123,12 +123,13 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
   return *value << shift;
 }
 
-std::optional<AutoBytes> parse_auto_bytes(std::string_view text) {
+std::optional<AutoBytes> parse_piece(std::string_view text) {
+  constexpr std::uint64_t least = 512; // below, messages would be all headers
   if (text == "auto") {
     return AutoBytes{};
   }
   const auto bytes = parse_bytes(text);
-  return bytes ? std::optional(AutoBytes(*bytes)) : std::nullopt;
+  return bytes && (*bytes == 0 || *bytes >= least) ? std::optional(AutoBytes(*bytes)) : std::nullopt;
 }
 
 std::optional<std::string> parse_any(std::string_view text) { return std::string(text); }
@@ -248,12 +249,12 @@ const std::vector<SettingRow>& setting_table() {
                                          "buffers up to this size that a helper in another process needs are copied "
                                          "into shared memory by their rank rather "
                                          "than reached by cross-memory attach"),
-      row<&S::wire_piece_bytes, parse_auto_bytes>("wire_piece_bytes", "auto, or " + bytes,
-                                                  "messages between nodes longer than this go in pieces of this "
-                                                  "length, sent when their receiver says that it is "
-                                                  "ready; 0: as one message each; auto: what Open MPI sends over TCP "
-                                                  "without asking the receiver, where nodes have "
-                                                  "several messages to send at a time, else 0"),
+      row<&S::wire_piece_bytes, parse_piece>("wire_piece_bytes", "auto, 0, or at least 512 " + bytes,
+                                             "messages between nodes longer than this go in pieces of this length, "
+                                             "sent when their receiver says that it is "
+                                             "ready; 0: as one message each; auto: what Open MPI sends over TCP "
+                                             "without asking the receiver where there are "
+                                             "more than two ranks, else 0"),
       row<&S::batch, parse_at_least<1>>("batch", "a whole number, 1 or more",
                                         "submissions that a helper takes from one rank's ring before it looks "
                                         "at the next"),

@@ -14,6 +14,9 @@
 namespace stoker::engine {
 namespace {
 
+// Pieces of one message on their way at a time, so that neither MPI's lists nor what a receiver may have to hold grow with it.
+constexpr int pieces_in_window = 64;
+
 // A count and datatype for any number of bytes; messages beyond 2 GiB need a datatype of their own.
 class WireType {
 public:
@@ -66,12 +69,13 @@ void Wire::post(Task& task, std::uint32_t step) {
   const StepView& view = task.program.step(step);
   const LoweredStep& s = *view.step;
   const bool sending = s.op == Op::send_wire;
+  const std::uint32_t transfer = begin(task, step);
   std::byte* buffer = nullptr;
   if (s.bounce != 0) {
     buffer = task.program.bounce(s);
-    if (const int error = sending ? gather(buffer, task.program.buffers(), view.source) : 0; error != 0) {
-      task.events.push_back({step, static_cast<int>(Code::access), "the send buffer could not be read"});
+    if (sending && gather(buffer, task.program.buffers(), view.source) != 0) {
       // The message goes all the same, so that the receiver is not left waiting.
+      transfers_[transfer].unreadable = true;
     }
   } else {
     buffer = contiguous(task.program.buffers(), sending ? view.source : view.target);
@@ -82,23 +86,16 @@ void Wire::post(Task& task, std::uint32_t step) {
   }
   ++block.state.in_flight;
   task.program.posted()[step] = 1;
-  const std::uint32_t transfer = begin(task, step);
+  transfers_[transfer].buffer = buffer;
   if (network_.piece_bytes == 0 || s.bytes <= network_.piece_bytes) {
     const WireType type(s.bytes);
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = sending ? MPI_Isend(buffer, type.count(), type.type(), s.endpoint, s.tag, network_.data, &request)
                              : MPI_Irecv(buffer, type.count(), type.type(), s.endpoint, s.tag, network_.data, &request);
-    add(transfer, code, request);
-  } else if (sending) {
-    transfers_[transfer].waiting = buffer;
-    MPI_Request request = MPI_REQUEST_NULL;
-    const int code = MPI_Irecv(nullptr, 0, MPI_BYTE, s.endpoint, s.tag, network_.ready, &request);
+    transfers_[transfer].posted = s.bytes;
     add(transfer, code, request);
   } else {
-    post_pieces(transfer, buffer);
-    MPI_Request request = MPI_REQUEST_NULL;
-    const int code = MPI_Isend(nullptr, 0, MPI_BYTE, s.endpoint, s.tag, network_.ready, &request);
-    add(transfer, code, request);
+    begin_window(transfer);
   }
   release(transfer); // what begin() counted
 }
@@ -114,6 +111,10 @@ std::uint32_t Wire::begin(Task& task, std::uint32_t step) {
   return transfer;
 }
 
+const LoweredStep& Wire::step_of(const Transfer& transfer) const {
+  return *transfer.task->program.step(transfer.step).step;
+}
+
 void Wire::add(std::uint32_t transfer, int code, MPI_Request request) {
   ++transfers_[transfer].open;
   if (code != MPI_SUCCESS) {
@@ -124,15 +125,39 @@ void Wire::add(std::uint32_t transfer, int code, MPI_Request request) {
   transfer_of_.push_back(transfer);
 }
 
+void Wire::begin_window(std::uint32_t transfer) {
+  const LoweredStep& s = step_of(transfers_[transfer]);
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (s.op == Op::send_wire) {
+    transfers_[transfer].asking = true;
+    const int code = MPI_Irecv(nullptr, 0, MPI_BYTE, s.endpoint, s.tag, network_.ready, &request);
+    add(transfer, code, request);
+    return;
+  }
+  post_pieces(transfer);
+  const int code = MPI_Isend(nullptr, 0, MPI_BYTE, s.endpoint, s.tag, network_.ready, &request);
+  if (code != MPI_SUCCESS) { // the sender will not hear of it, and send nothing
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      if (transfer_of_[i] == transfer) {
+        MPI_Cancel(&requests_[i]);
+      }
+    }
+    transfers_[transfer].posted = s.bytes;
+  }
+  add(transfer, code, request);
+}
+
 // All with one tag: MPI keeps their order.
-void Wire::post_pieces(std::uint32_t transfer, std::byte* buffer) {
-  const LoweredStep& s = *transfers_[transfer].task->program.step(transfers_[transfer].step).step;
-  for (std::uint64_t done = 0; done < s.bytes; done += network_.piece_bytes) {
-    const auto count = static_cast<int>(std::min(network_.piece_bytes, s.bytes - done));
+void Wire::post_pieces(std::uint32_t transfer) {
+  const LoweredStep& s = step_of(transfers_[transfer]);
+  for (int piece = 0; piece < pieces_in_window && transfers_[transfer].posted < s.bytes; ++piece) {
+    std::byte* place = transfers_[transfer].buffer + transfers_[transfer].posted;
+    const auto count = static_cast<int>(std::min(network_.piece_bytes, s.bytes - transfers_[transfer].posted));
+    transfers_[transfer].posted += static_cast<std::uint64_t>(count);
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = s.op == Op::send_wire
-                         ? MPI_Isend(buffer + done, count, MPI_BYTE, s.endpoint, s.tag, network_.data, &request)
-                         : MPI_Irecv(buffer + done, count, MPI_BYTE, s.endpoint, s.tag, network_.data, &request);
+                         ? MPI_Isend(place, count, MPI_BYTE, s.endpoint, s.tag, network_.data, &request)
+                         : MPI_Irecv(place, count, MPI_BYTE, s.endpoint, s.tag, network_.data, &request);
     add(transfer, code, request);
   }
 }
@@ -140,18 +165,32 @@ void Wire::post_pieces(std::uint32_t transfer, std::byte* buffer) {
 void Wire::complete(std::uint32_t transfer, int code) {
   Transfer& t = transfers_[transfer];
   t.error = t.error == MPI_SUCCESS ? code : t.error;
-  if (t.waiting != nullptr) { // the receiver is ready; or cannot say so, and gets the message all the same
-    post_pieces(transfer, std::exchange(t.waiting, nullptr));
+  if (t.asking) { // the receiver is ready; or cannot say so, and gets the message all the same
+    t.asking = false;
+    post_pieces(transfer);
   }
   release(transfer);
 }
 
 void Wire::release(std::uint32_t transfer) {
-  const Transfer& t = transfers_[transfer];
-  if (--transfers_[transfer].open == 0) {
-    t.task->events.push_back(t.error == MPI_SUCCESS ? WireEvent{t.step, 0, {}} : failure(*t.task, t.step, t.error));
-    free_.push_back(transfer);
+  Transfer& t = transfers_[transfer];
+  if (--t.open > 0) {
+    return;
   }
+  if (t.posted < step_of(t).bytes) {
+    t.open = 1;
+    begin_window(transfer);
+    release(transfer);
+    return;
+  }
+  if (t.unreadable) {
+    t.task->events.push_back({t.step, static_cast<int>(Code::access), "the send buffer could not be read"});
+  } else if (t.error != MPI_SUCCESS) {
+    t.task->events.push_back(failure(*t.task, t.step, t.error));
+  } else {
+    t.task->events.push_back({t.step, 0, {}});
+  }
+  free_.push_back(transfer);
 }
 
 bool Wire::poll() {

@@ -39,13 +39,16 @@ public:
   [[nodiscard]] bool in_flight() const { return !requests_.empty(); }
 
 private:
-  // A message on its way: of its requests the open ones.
+  // A message on its way.
   struct Transfer {
     Task* task = nullptr;
     std::uint32_t step = 0;
-    std::uint32_t open = 0;
-    std::byte* waiting = nullptr; // data to send once the receiver is ready
-    int error = MPI_SUCCESS;      // of the first request that failed
+    std::uint32_t open = 0; // requests not done
+    std::byte* buffer = nullptr;
+    std::uint64_t posted = 0; // bytes so far
+    bool asking = false;      // sends once the receiver says that it is ready
+    bool unreadable = false;  // the data to send could not be read
+    int error = MPI_SUCCESS;  // of the first request that failed
   };
   struct Finished {
     std::uint32_t request = 0; // its index
@@ -54,8 +57,11 @@ private:
   };
   // A transfer with one count in `open`, to be released once all requests are added.
   [[nodiscard]] std::uint32_t begin(Task& task, std::uint32_t step);
+  [[nodiscard]] const LoweredStep& step_of(const Transfer& transfer) const;
   void add(std::uint32_t transfer, int code, MPI_Request request);
-  void post_pieces(std::uint32_t transfer, std::byte* buffer);
+  void
+  begin_window(std::uint32_t transfer); // the next pieces: a receiver says that it is ready, a sender waits for that
+  void post_pieces(std::uint32_t transfer);
   void complete(std::uint32_t transfer, int code); // one of its requests
   void release(std::uint32_t transfer);
 

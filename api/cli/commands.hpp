@@ -54,6 +54,7 @@ struct PredictOptions {
   int domains_per_node = 1;
   std::vector<std::uint64_t> bytes = {8, 64, 512, 4096, 32768, 262144}; // of each block
   std::string model;                                                    // as above; empty: a typical cluster
+  bool helpers = false; // one helper per domain does the work of its ranks
 };
 int predict(const PredictOptions& options);
 

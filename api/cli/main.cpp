@@ -113,6 +113,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   predict_command->add_option("--model", predict.model,
                               "what stoker calibrate has measured; default: a typical cluster");
+  predict_command->add_flag("--helpers", predict.helpers,
+                            "one helper per domain does what its ranks would do side by side, as with executor=engine");
   predict_command->add_flag("--json", predict.json, "one JSON object instead of text");
 
   stoker::cli::CalibrateOptions calibrate;

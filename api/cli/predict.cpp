@@ -11,12 +11,17 @@
 
 #include <algorithm>
 #include <iterator>
+#include <stdexcept>
 
 namespace stoker::cli {
 
 int predict(const PredictOptions& options) {
   const topology::Layout layout =
       topology::Layout::uniform(options.ranks, options.ranks_per_node, options.domains_per_node);
+  if (layout.ranks() % options.ranks_per_node != 0 && layout.nodes() > 1) {
+    throw std::invalid_argument(
+        fmt::format("--ranks {} --ppn {}: expected nodes of equal size", options.ranks, options.ranks_per_node));
+  }
   const algos::CostModel model = options.model.empty() ? algos::typical_cluster : engine::read_cost_file(options.model);
   std::vector<algos::Choice> choices = candidates(algos::Collective::alltoall, layout);
   if (!options.algorithms.empty()) {
@@ -25,6 +30,7 @@ int predict(const PredictOptions& options) {
       return resolve(algos::parse_choice(algos::Collective::alltoall, text), layout);
     });
   }
+  const algos::Driver driver = options.helpers ? algos::Driver::helper : algos::Driver::rank;
   std::size_t width = 0;
   for (const algos::Choice& choice : choices) {
     width = std::max(width, to_text(choice).size());
@@ -41,7 +47,7 @@ int predict(const PredictOptions& options) {
   std::vector<std::vector<double>> table(options.bytes.size()); // by size, then by choice
   for (std::size_t b = 0; b < options.bytes.size(); ++b) {
     for (const algos::Choice& choice : choices) {
-      table[b].push_back(expected_seconds(choice, layout, options.bytes[b], model));
+      table[b].push_back(expected_seconds(choice, layout, options.bytes[b], model, driver));
     }
   }
   for (std::size_t c = 0; c < choices.size(); ++c) {
@@ -65,7 +71,9 @@ int predict(const PredictOptions& options) {
     fmt::print("{}\n", json.dump(2));
   } else {
     fmt::print("\n* the first of these that comes within 10 % of the fastest{}\n",
-               options.algorithms.empty() ? ": what requests take by default" : "");
+               !options.algorithms.empty() ? ""
+               : options.helpers           ? ": what requests on helpers take by default"
+                                           : ": what inline requests take by default");
   }
   return 0;
 }

@@ -71,17 +71,13 @@ TEST(CostModel, LoadsAreLowerBounds) {
         const auto exchange = WholeExchange::uniform(layout, bytes);
         const auto programs = exchange.compile(parse_choice(Collective::alltoall, algorithm));
         double bound = 0;
-        std::vector<Load> nodes(static_cast<std::size_t>(layout.nodes()));
-        for (const Program& program : programs) {
-          const Load load = load_of(program, layout, cluster);
-          EXPECT_GT(load.rank, 0);
-          bound = std::max(bound, load.rank);
-          Load& node = nodes[static_cast<std::size_t>(layout.node_of(program.rank))];
-          node.port_out += load.port_out;
-          node.port_in += load.port_in;
-        }
-        for (const Load& node : nodes) {
-          bound = std::max({bound, node.port_out, node.port_in});
+        for (int node = 0; node < layout.nodes(); ++node) {
+          NodeLoad load(Driver::rank, layout, node);
+          for (const int rank : layout.node_ranks(node)) {
+            load.add(rank, load_of(programs[static_cast<std::size_t>(rank)], layout, cluster));
+          }
+          EXPECT_GT(load.seconds(), 0);
+          bound = std::max(bound, load.seconds());
         }
         EXPECT_LE(bound, predict(programs, layout, cluster) * 1.000001) << algorithm << ", " << bytes << " bytes";
       }
@@ -127,6 +123,24 @@ TEST(CostModel, AggregationPaysWhereMessagesAreSmall) {
   EXPECT_LT(time("multileader-node-aware:leaders=4", 4), time("hierarchical", 4));
   EXPECT_LT(time("node-aware", 4096), time("hierarchical", 4096));
   EXPECT_LT(time("nonblocking", 1 << 20), time("hierarchical", 1 << 20));
+}
+
+// A helper does one thing after the other for all its ranks, so fewer messages in all are worth more to it than messages that
+// ranks send side by side.
+TEST(CostModel, HelpersPreferFewerMessages) {
+  const Layout layout = Layout::uniform(16, 8);
+  const auto time = [&](const char* text, Driver driver) {
+    return expected_seconds(resolve(parse_choice(Collective::alltoall, text), layout), layout, 8, typical_cluster,
+                            driver);
+  };
+  EXPECT_LT(time("node-aware", Driver::rank), time("hierarchical", Driver::rank));
+  EXPECT_LT(time("hierarchical", Driver::helper), time("node-aware", Driver::helper));
+  // The sum of all eight ranks' one message with each of the others: 7 within the node and 8 to the other one, both ways.
+  EXPECT_NEAR(
+      time("nonblocking", Driver::helper),
+      8 * (2 * ((7 * typical_cluster.at(Level::domain).of(8)) + (8 * typical_cluster.at(Level::network).of(8))) +
+           typical_cluster.at(Level::self).of(8)),
+      1e-12);
 }
 
 // ---- what the model picks on the papers' machines: docs/algorithms.md has the tables ----

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The registry's rows, the default choice among them, and how both read.
-#include "algos/cost_model.hpp"
 #include "algos/print.hpp"
 #include "algos/selection.hpp"
 #include "algos/whole_exchange.hpp"
@@ -68,25 +67,27 @@ TEST(Choice, SaysWhatIsWrongAndWhatWouldBeRight) {
   EXPECT_EQ(to_text(resolve(parse_choice(Collective::alltoall, "radix2"), layout)), "radix2:r1=2,r2=2");
 }
 
-// What ranks would agree on, had they compiled all this.
-std::string selected(Collective collective, const Layout& layout, std::uint64_t bytes) {
-  const auto exchange = WholeExchange::uniform(layout, bytes);
+// What ranks agree on.
+std::string selected(Collective collective, const Layout& layout, std::uint64_t bytes, Driver driver) {
   std::vector<double> seconds;
   const std::vector<Choice> choices = candidates(collective, layout);
   for (const Choice& choice : choices) {
-    seconds.push_back(predict(exchange.compile(choice), layout, typical_cluster));
+    seconds.push_back(expected_seconds(choice, layout, bytes, typical_cluster, driver));
   }
   return to_text(choices[preferred(seconds)]);
 }
 
 TEST(Selection, SmallBlocksOnSharedNodesAreAggregatedAndLargeOnesAreNot) {
   for (const Collective collective : {Collective::alltoall, Collective::alltoallv}) {
-    EXPECT_NE(selected(collective, Layout::uniform(32, 8), 8), "nonblocking");
-    EXPECT_EQ(selected(collective, Layout::uniform(32, 8), 1 << 20), "nonblocking");
-    EXPECT_EQ(selected(collective, Layout::uniform(8, 8), 8), "nonblocking");
-    EXPECT_EQ(selected(collective, Layout::uniform(8, 1), 8), "nonblocking");
-    EXPECT_EQ(selected(collective, Layout::uniform(1, 1), 0), "nonblocking");
+    for (const Driver driver : {Driver::rank, Driver::helper}) {
+      EXPECT_NE(selected(collective, Layout::uniform(32, 8), 8, driver), "nonblocking");
+      EXPECT_EQ(selected(collective, Layout::uniform(32, 8), 1 << 20, driver), "nonblocking");
+      EXPECT_EQ(selected(collective, Layout::uniform(8, 8), 8, driver), "nonblocking");
+      EXPECT_EQ(selected(collective, Layout::uniform(8, 1), 8, driver), "nonblocking");
+      EXPECT_EQ(selected(collective, Layout::uniform(1, 1), 0, driver), "nonblocking");
+    }
   }
+  EXPECT_EQ(selected(Collective::alltoall, Layout::uniform(8, 4), 8, Driver::helper), "hierarchical");
 }
 
 TEST(Selection, CandidatesAreDifferentAndAlltoallvForwardsNothing) {

@@ -166,6 +166,58 @@ TEST(CppDoor, BadSpansThrowBeforeAnythingIsSent) {
   EXPECT_EQ(short_code, STOKER_ERR_ARGUMENT) << short_text;
 }
 
+// A star: rank 0 sends to everybody else and receives from nobody; with one rank it is alone.
+TEST(CppDoor, Neighborhoods) {
+  const int others = world_size() - 1;
+  std::vector<int> targets(world_rank() == 0 ? static_cast<std::size_t>(others) : 0);
+  std::iota(targets.begin(), targets.end(), 1);
+  const int source = 0;
+  const int sources = world_rank() == 0 ? 0 : 1;
+  MPI_Comm star = MPI_COMM_NULL;
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, sources, &source, MPI_UNWEIGHTED, static_cast<int>(targets.size()),
+                                 targets.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &star);
+  stoker::Engine engine(MPI_COMM_WORLD);
+  std::vector<int> send(2 * targets.size());
+  std::vector<int> recv(2 * static_cast<std::size_t>(sources), -1);
+  const std::vector<MPI_Count> send_counts(targets.size(), 2);
+  std::vector<MPI_Aint> send_displs;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    send_displs.push_back(static_cast<MPI_Aint>(2 * i));
+  }
+  const std::vector<MPI_Count> recv_counts(static_cast<std::size_t>(sources), 2);
+  const std::vector<MPI_Aint> recv_displs(static_cast<std::size_t>(sources), 0);
+  for (const bool with_counts : {false, true}) {
+    stoker::Request request = with_counts ? engine.neighbor_alltoallv_init<int>(send, send_counts, send_displs, recv,
+                                                                                recv_counts, recv_displs, star)
+                                          : engine.neighbor_alltoall_init<int>(send, recv, star);
+    for (int epoch = 1; epoch <= 3; ++epoch) {
+      std::iota(send.begin(), send.end(), 100 * epoch);
+      std::fill(recv.begin(), recv.end(), -1);
+      request.start();
+      request.wait();
+      const int first = (100 * epoch) + (2 * (world_rank() - 1));
+      EXPECT_EQ(recv, world_rank() == 0 ? std::vector<int>() : (std::vector{first, first + 1}));
+    }
+  }
+  if (others > 0) { // wrong on the last rank alone; everybody hears of it
+    const bool bad = world_rank() == others;
+    std::vector<int> odd(bad ? 3 : 0);
+    const std::span<int> wrong = bad ? std::span<int>(odd) : std::span<int>(recv);
+    const std::vector<MPI_Count> far(static_cast<std::size_t>(sources), bad ? 9 : 2);
+    const auto refusal = thrown_by([&] {
+      (void)engine.neighbor_alltoallv_init<int>(send, send_counts, send_displs, recv, far, recv_displs, star);
+    });
+    EXPECT_EQ(refusal.first, STOKER_ERR_ARGUMENT) << refusal.second;
+    EXPECT_EQ(refusal.second.find("reaches beyond") != std::string::npos, bad) << refusal.second;
+    // Three elements in one block are no error here: they do not match what is sent.
+    const auto mismatch = thrown_by([&] { (void)engine.neighbor_alltoall_init<int>(send, wrong, star); });
+    EXPECT_EQ(mismatch.first, STOKER_ERR_MISMATCH) << mismatch.second;
+  }
+  EXPECT_EQ(thrown_by([&] { (void)engine.neighbor_alltoall_init<int>(send, recv, MPI_COMM_WORLD); }).first,
+            STOKER_ERR_ARGUMENT);
+  MPI_Comm_free(&star);
+}
+
 TEST(CppDoor, ErrorsCarryCodeAndText) {
   const auto [code, text] = thrown_by([] { const stoker::Engine engine(MPI_COMM_WORLD, {{"executor", "fast"}}); });
   EXPECT_EQ(code, STOKER_ERR_SETTING);

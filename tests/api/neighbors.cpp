@@ -355,6 +355,48 @@ TEST(Neighbors, DuplicatesCrossBetweenNodesOnce) {
   }
 }
 
+// The usual halo exchange: edges and halo are cells of one array, next to each other.
+TEST(Neighbors, HaloWithinOneArray) {
+  const int ranks = world_size();
+  const int periodic = 1;
+  MPI_Comm ring = MPI_COMM_NULL;
+  MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &periodic, 0, &ring);
+  const CommOwner owner(ring);
+  const EngineOwner engine(MPI_COMM_WORLD, {{"ranks_per_node", "2"}});
+  constexpr int cells = 4; // 0 and 5 are the halo
+  std::vector<double> u(cells + 2);
+  const std::vector<MPI_Count> counts = {1, 1};
+  const std::vector<MPI_Aint> edges = {1, cells};
+  const std::vector<MPI_Aint> halo = {0, cells + 1};
+  const int before = (world_rank() + ranks - 1) % ranks;
+  const int after = (world_rank() + 1) % ranks;
+  for (const char* algorithm : {"nonblocking", "locality-aware"}) {
+    const InfoOwner info(Settings{{"stoker_algorithm", algorithm}});
+    stoker_request request = STOKER_REQUEST_NULL;
+    ASSERT_TRUE(
+        ok(stoker_neighbor_alltoallv_init_c(u.data(), counts.data(), edges.data(), MPI_DOUBLE, u.data(), counts.data(),
+                                            halo.data(), MPI_DOUBLE, ring, info.get(), engine.get(), &request)));
+    for (int epoch = 1; epoch <= 3; ++epoch) {
+      const auto cell = [&](int rank, int i) { return (1000.0 * epoch) + (10.0 * rank) + i; };
+      for (int i = 1; i <= cells; ++i) {
+        u[static_cast<std::size_t>(i)] = cell(world_rank(), i);
+      }
+      u.front() = u.back() = -1;
+      EXPECT_TRUE(ok(stoker_start(request)));
+      EXPECT_TRUE(ok(stoker_wait(request)));
+      EXPECT_EQ(u.front(), cell(before, cells)) << algorithm;
+      EXPECT_EQ(u.back(), cell(after, 1)) << algorithm;
+    }
+    EXPECT_TRUE(ok(stoker_request_free(&request)));
+  }
+  // A cell that is sent and received.
+  stoker_request request = STOKER_REQUEST_NULL;
+  EXPECT_TRUE(refused(stoker_neighbor_alltoallv_init_c(u.data(), counts.data(), edges.data(), MPI_DOUBLE, u.data(),
+                                                       counts.data(), edges.data(), MPI_DOUBLE, ring, MPI_INFO_NULL,
+                                                       engine.get(), &request),
+                      STOKER_ERR_ARGUMENT, {"sendbuf and recvbuf overlap"}));
+}
+
 TEST(Neighbors, WhatCannotWorkIsRefusedOnEveryRank) {
   const EngineOwner engine(MPI_COMM_WORLD);
   std::vector<int> send(16);

@@ -504,6 +504,36 @@ TEST_P(Requests, StatisticsCountBytesByPath) {
   }
 }
 
+// Lengths on both sides of a piece and of a window of them; ranks that run ahead of others by an epoch.
+TEST_P(Requests, MessagesInPieces) {
+  const EngineOwner nodes(MPI_COMM_WORLD,
+                          {{"executor", GetParam()}, {"ranks_per_node", "1"}, {"wire_piece_bytes", "512"}});
+  Transfers transfers;
+  for (const std::uint64_t bytes : {508U, 512U, 516U, 1024U, 1028U, 64U * 512U, 64U * 512U + 4U, 200000U}) {
+    for (const Pattern pattern : {Pattern::alltoall, Pattern::one_to_all}) {
+      TransferSpec spec;
+      spec.id = static_cast<int>(transfers.size());
+      spec.block_bytes = bytes;
+      spec.pattern = pattern;
+      spec.algorithm = "nonblocking";
+      transfers.push_back(std::make_unique<Transfer>(spec, nodes.get(), MPI_COMM_WORLD));
+      ASSERT_EQ(transfers.back()->code(), STOKER_SUCCESS) << transfers.back()->message();
+    }
+  }
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    for (const auto& transfer : transfers) {
+      transfer->prepare();
+      if (world_rank() == epoch % world_size()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1)); // the others are ahead
+      }
+      EXPECT_TRUE(ok(stoker_start(transfer->request())));
+      EXPECT_TRUE(ok(stoker_wait(transfer->request())));
+      const std::string defect = transfer->defect();
+      EXPECT_TRUE(defect.empty()) << defect;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Executors, Requests, ::testing::Values("engine", "inline"),
                          [](const auto& param) { return std::string(param.param); });
 

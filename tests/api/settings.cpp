@@ -107,6 +107,44 @@ TEST(Settings, BadValueIsNamedWithWhatIsExpected) {
   EXPECT_TRUE(creation_refused({{"machine", "no such machine:"}}, STOKER_ERR_SETTING, {"machine"}));
 }
 
+// Two machines: where messages between nodes cost next to nothing everything goes directly; where they cost a second, as few
+// of them as can be.
+TEST(Settings, CostModelDecidesTheDefaultAlgorithm) {
+  if (world_size() < 3) {
+    GTEST_SKIP() << "two nodes, one of them of two ranks, need 3 ranks";
+  }
+  int pid = getpid();
+  MPI_Bcast(&pid, 1, MPI_INT, 0, MPI_COMM_WORLD); // settings must be equal
+  const std::string path = "/tmp/stoker-test-cost-model-" + std::to_string(pid) + ".json";
+  const auto algorithm = [&](const char* network) {
+    if (world_rank() == 0) {
+      std::ofstream(path) << R"({"self":{"seconds":1e-7,"seconds_per_byte":1e-10},)"
+                          << R"("domain":{"seconds":1e-6,"seconds_per_byte":1e-10},)"
+                          << R"("node":{"seconds":1e-6,"seconds_per_byte":1e-10},)"
+                          << R"("network":{"seconds":)" << network << R"(,"seconds_per_byte":0},)"
+                          << R"("port":{"seconds":0,"seconds_per_byte":0}})";
+    }
+    const EngineOwner engine(MPI_COMM_WORLD, {{"ranks_per_node", "2"}, {"cost_model", path}});
+    TransferSpec spec;
+    spec.block_bytes = 8;
+    const Transfer transfer(spec, engine.get(), MPI_COMM_WORLD);
+    EXPECT_EQ(transfer.code(), STOKER_SUCCESS) << transfer.message();
+    stoker_statistics statistics{};
+    statistics.size = sizeof statistics;
+    EXPECT_TRUE(ok(stoker_request_statistics(transfer.request(), &statistics)));
+    return std::string(statistics.algorithm);
+  };
+  EXPECT_EQ(algorithm("0"), "nonblocking");
+  EXPECT_EQ(algorithm("1"), "hierarchical");
+  if (world_rank() == 0) {
+    std::ofstream(path) << R"({"self":{"seconds":-1,"seconds_per_byte":0}})";
+  }
+  EXPECT_TRUE(creation_refused({{"cost_model", path}}, STOKER_ERR_SETTING, {"self", "expected 0 or more"}));
+  if (world_rank() == 0) {
+    std::remove(path.c_str());
+  }
+}
+
 TEST(Settings, NullsAreRefused) {
   stoker_engine engine = STOKER_ENGINE_NULL;
   EXPECT_TRUE(refused(stoker_engine_create(MPI_COMM_WORLD, nullptr, 2, &engine), STOKER_ERR_ARGUMENT, {"settings"}));
