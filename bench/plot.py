@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Pictures of what stoker-bench wrote with --json.
 
-    bench/plot.py [--output PREFIX] [--title TEXT] FILE...
+    bench/plot.py [--output PREFIX] [--title TEXT] [--bytes N,...] FILE...
 
 Writes PREFIX-overlap.png (efficiency over message size), PREFIX-latency.png (Start+Wait over the blocking call),
 PREFIX-alltoall.png (the algorithms over the blocking call), PREFIX-breakdown.png (their phases, of alltoall --breakdown) and
@@ -79,7 +79,7 @@ def ratio_axis(axis):
 
 def finish(figure, example, output, title):
     figure.suptitle(title or f"{example['nodes']} nodes x {example['ppn']} ranks", fontsize=11)
-    figure.tight_layout()
+    figure.tight_layout(rect=(0, 0, 1, 1 - 0.2 / figure.get_figheight()))
     figure.savefig(output, dpi=150)
     print(output)
 
@@ -138,7 +138,8 @@ def draw_algorithms(rows, output, title):
         axis.grid(alpha=0.3)
     for axis in axes[:, 0]:
         axis.set_ylabel("time / blocking MPI call")
-    axes.flat[0].legend(fontsize=7, ncols=2)
+    axes.flat[0].set_ylim(top=4)
+    axes.flat[0].legend(fontsize=6, ncols=3, loc="upper right")
     figure.supxlabel("bytes per pair of ranks", fontsize=9)
     finish(figure, rows[0], output, title)
 
@@ -193,8 +194,12 @@ def main():
     parser.add_argument("files", nargs="+", metavar="FILE")
     parser.add_argument("--output", default="stoker-bench", metavar="PREFIX")
     parser.add_argument("--title", default="")
+    parser.add_argument("--bytes", default="", help="only these sizes")
     arguments = parser.parse_args()
     rows = read(arguments.files)
+    if arguments.bytes:
+        sizes = {int(size) for size in arguments.bytes.split(",")}
+        rows = [row for row in rows if row["bytes"] in sizes]
     drawn = 0
     for benchmark, value, ylabel, log in (
         ("overlap", "efficiency", "efficiency of the step", False),
