@@ -26,5 +26,6 @@ std::unique_ptr<Benchmark> make_alltoall();
 std::unique_ptr<Benchmark> make_call_cost();
 std::unique_ptr<Benchmark> make_idle();
 std::unique_ptr<Benchmark> make_fft();
+std::unique_ptr<Benchmark> make_neighbor();
 
 } // namespace stoker::bench

@@ -125,7 +125,7 @@ void print_text(const ordered_json& info) {
                  parameter.at("summary").get<std::string>());
     }
   }
-  fmt::print("selection (algorithm auto; the first line that holds counts)\n{}",
+  fmt::print("selection (algorithm auto)\n  {}\n",
              info.at("selection").get<std::string>());
   fmt::print("\nsettings\n");
   for (const ordered_json& setting : info.at("settings")) {

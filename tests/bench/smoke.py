@@ -107,6 +107,15 @@ def alltoall(driver):
             expect(row["before_us"] >= 0 and row["between_us"] > 0 and row["after_us"] >= 0, f"three phases: {row}")
 
 
+def neighbor(driver):
+    rows = driver.rows("neighbor", *TINY, "--bytes", "64,20K", "--reach", "2")
+    expect_combinations([row for row in rows if row["algorithm"] == "mpi"], ["data", "bytes"], ["equal", "different"],
+                        [64, 20480])
+    # auto, and both algorithms by name, each with both executors
+    expect(len([row for row in rows if row["algorithm"] != "mpi"]) == 2 * 2 * 6, f"six ways at each point: {len(rows)}")
+    expect({row["algorithm"] for row in rows} == {"mpi", "nonblocking", "locality-aware"}, "both algorithms")
+
+
 def fft(driver):
     rows = driver.rows("fft", *TINY, "--points", "1,8", "--algorithms", "nonblocking", "radix2", "--executors",
                        "engine,inline")
@@ -151,13 +160,13 @@ def refusals(driver):
         expect(done.returncode != 0, f"{arguments} was accepted")
         expect(named in done.stderr, f"{arguments}: the message does not name {named}: {done.stderr}")
     done = driver.run("--help")
-    expect(done.returncode == 0 and all(name in done.stdout for name in ("overlap", "latency", "alltoall", "fft", "call-cost", "idle")),
+    expect(done.returncode == 0 and all(name in done.stdout for name in ("overlap", "latency", "alltoall", "neighbor", "fft", "call-cost", "idle")),
            f"--help: {done.stdout}{done.stderr}")
 
 
 def main():
     name, *where = sys.argv[1:]
-    tests = {"overlap": overlap, "latency": latency, "alltoall": alltoall, "fft": fft, "call-cost": call_cost, "idle": idle, "refusals": refusals}
+    tests = {"overlap": overlap, "latency": latency, "alltoall": alltoall, "neighbor": neighbor, "fft": fft, "call-cost": call_cost, "idle": idle, "refusals": refusals}
     tests[name](Driver(*where))
 
 
