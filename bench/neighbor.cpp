@@ -64,8 +64,8 @@ public:
     const std::vector<MPI_Count> counts(counts_.begin(), counts_.end());
     const std::vector<MPI_Aint> send_displs(send_displs_.begin(), send_displs_.end());
     const std::vector<MPI_Aint> recv_displs(recv_displs_.begin(), recv_displs_.end());
-    Request request = engine.neighbor_alltoallv_init<std::byte>(send_, counts, send_displs, recv_, counts, recv_displs,
-                                                                comm_, info);
+    Request request =
+        engine.neighbor_alltoallv_init<std::byte>(send_, counts, send_displs, recv_, counts, recv_displs, comm_, info);
     MPI_Info_free(&info);
     for (int epoch = 0; epoch < 3; ++epoch) {
       std::ranges::fill(recv_, std::byte{0xee});

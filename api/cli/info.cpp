@@ -117,20 +117,19 @@ void print_text(const ordered_json& info) {
   }
   fmt::print("\nalgorithms\n");
   for (const ordered_json& algorithm : info.at("algorithms")) {
-    fmt::print("  {:<10} {:<24} {} [{}]\n", algorithm.at("collective").get<std::string>(),
+    fmt::print("  {:<18} {:<24} {} [{}]\n", algorithm.at("collective").get<std::string>(),
                algorithm.at("name").get<std::string>(), algorithm.at("summary").get<std::string>(),
                algorithm.at("source").get<std::string>());
     for (const ordered_json& parameter : algorithm.at("parameters")) {
-      fmt::print("  {:<10} {:<24}   {}: {}\n", "", "", parameter.at("name").get<std::string>(),
+      fmt::print("  {:<18} {:<24}   {}: {}\n", "", "", parameter.at("name").get<std::string>(),
                  parameter.at("summary").get<std::string>());
     }
   }
-  fmt::print("selection (algorithm auto)\n  {}\n",
-             info.at("selection").get<std::string>());
+  fmt::print("selection (algorithm auto)\n  {}\n", info.at("selection").get<std::string>());
   fmt::print("\nsettings\n");
   for (const ordered_json& setting : info.at("settings")) {
     const std::string value = setting.at("value");
-    fmt::print("  {:<20} {:<14} {:<12} {}\n", setting.at("key").get<std::string>(), value.empty() ? "-" : value,
+    fmt::print("  {:<28} {:<14} {:<12} {}\n", setting.at("key").get<std::string>(), value.empty() ? "-" : value,
                setting.at("origin").get<std::string>(), setting.at("help").get<std::string>());
   }
 }
