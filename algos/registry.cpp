@@ -232,8 +232,9 @@ std::string_view name_of(Collective collective) {
 std::span<const Algorithm> registry() { return algorithms; }
 
 std::span<const Algorithm> algorithms_of(Collective collective) {
-  const auto found = std::ranges::equal_range(algorithms, collective, {}, &Algorithm::collective);
-  return {found.begin(), found.end()};
+  const auto of = [&](const Algorithm& algorithm) { return algorithm.collective == collective; };
+  const auto* first = std::find_if(algorithms.begin(), algorithms.end(), of);
+  return {first, std::find_if_not(first, algorithms.end(), of)};
 }
 
 const Algorithm* find(Collective collective, std::string_view name) {
