@@ -109,7 +109,7 @@ void learn_incoming(const CommContext& context, Neighborhood& own) {
     std::ranges::fill(taken, 0);
     for (NeighborBlock& block : own.incoming) {
       const auto r = static_cast<std::size_t>(block.peer);
-      const NeighborBlock& sent = in[static_cast<std::size_t>(rdispls[r] + taken[r])];
+      const NeighborBlock& sent = in[static_cast<std::size_t>(rdispls[r]) + static_cast<std::size_t>(taken[r])];
       if (sent.bytes != block.bytes) {
         throw Error(Code::mismatch, "neighbor rank " + std::to_string(r) + " sends " + std::to_string(sent.bytes) +
                                         " bytes to it (its block " + std::to_string(taken[r]) +

@@ -29,6 +29,6 @@ struct Neighbors {
 // Error on every rank.
 [[nodiscard]] std::unique_ptr<Request> make_neighbor_alltoall(const std::shared_ptr<Engine>& engine,
                                                               algos::Collective collective, const Neighbors& neighbors,
-                                                              const ExchangeArguments& arguments);
+                                                              const ExchangeArguments& given);
 
 } // namespace stoker::engine

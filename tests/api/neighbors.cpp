@@ -125,9 +125,10 @@ public:
     std::size_t block = 0;
     for (const Edge& edge : edges_) {
       if (edge.target == world_rank()) {
-        for (int i = 0; i < edge.count; ++i) {
-          expected_[static_cast<std::size_t>(rdispls_[block] + i)] =
-              value(epoch, edge.source, static_cast<std::size_t>(edge.displacement + i));
+        const auto place = static_cast<std::size_t>(rdispls_[block]);
+        const auto origin = static_cast<std::size_t>(edge.displacement);
+        for (std::size_t i = 0; i < static_cast<std::size_t>(edge.count); ++i) {
+          expected_[place + i] = value(epoch, edge.source, origin + i);
         }
         ++block;
       }
@@ -179,7 +180,7 @@ TEST_P(Neighborhoods, EveryByteIsRightInEveryEpoch) {
     for (const auto& exchange : exchanges) {
       exchange->prepare(epoch);
     }
-    for (const std::size_t i : permutation(requests.size(), static_cast<std::uint64_t>(world_rank() + epoch))) {
+    for (const std::size_t i : permutation(requests.size(), static_cast<std::uint64_t>(world_rank()))) {
       EXPECT_TRUE(ok(stoker_start(requests[i])));
     }
     EXPECT_TRUE(ok(stoker_waitall(static_cast<int>(requests.size()), requests.data())));
@@ -347,7 +348,8 @@ TEST(Neighbors, DuplicatesCrossBetweenNodesOnce) {
       pairs += a / 2 != b / 2 ? 1 : 0;
     }
   }
-  const auto once = static_cast<std::uint64_t>(ranks * (nodes - 1) * count * 4);
+  const auto once = std::uint64_t{4} * static_cast<std::uint64_t>(ranks) * static_cast<std::uint64_t>(nodes - 1) *
+                    static_cast<std::uint64_t>(count);
   for (const bool strided : {false, true}) { // packed where they are not contiguous: also once
     EXPECT_EQ(wire_bytes({{"stoker_algorithm", "nonblocking"}}, strided), pairs * count * 4);
     EXPECT_EQ(wire_bytes({{"stoker_algorithm", "locality-aware"}}, strided), once);
