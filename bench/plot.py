@@ -6,7 +6,8 @@
 
 Writes PREFIX-overlap.png (efficiency over message size), PREFIX-latency.png (Start+Wait over the blocking call),
 PREFIX-alltoall.png (the algorithms over the blocking call), PREFIX-breakdown.png (their phases, of alltoall --breakdown) and
-PREFIX-fft.png (the FFT and its transposes), each where the files hold such results. One panel per MPI library, collective and kernel or executor, or size; where files repeat a point,
+PREFIX-fft.png (the FFT and its transposes), each where the files hold such results; PREFIX-scaling.png (the algorithms over the
+number of nodes, at each size) where they hold results of several numbers of nodes. One panel per MPI library, collective and kernel or executor, or size; where files repeat a point,
 the median is drawn, with the range.
 """
 import argparse
@@ -144,6 +145,34 @@ def draw_algorithms(rows, output, title):
     finish(figure, rows[0], output, title)
 
 
+def draw_scaling(rows, output, title):
+    """Microseconds over the number of nodes, a line for each algorithm and one for the MPI call."""
+    panels = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
+    executors = sorted({row["executor"] for row in rows if row["algorithm"] != "mpi"})
+    for row in rows:
+        for executor in executors if row["algorithm"] == "mpi" else [row["executor"]]:
+            panel = (row["mpi"], row["collective"], row["bytes"], executor)
+            panels[panel][row["algorithm"]][row["nodes"]].append(row["median_us"])
+    figure, axes = grid(len(panels), 2, (6, 4), sharey=False)
+    names = sorted({name for algorithms in panels.values() for name in algorithms})
+    markers = "os^vD<>pPX*h"
+    for axis, ((mpi, collective, size, executor), algorithms) in zip(axes.flat, sorted(panels.items())):
+        for i, name in enumerate(names):
+            points = sorted(algorithms[name].items())
+            axis.plot([nodes for nodes, _ in points], [statistics.median(values) for _, values in points], label=name,
+                      color="black" if name == "mpi" else f"C{i % 10}", marker=markers[i % len(markers)], markersize=5,
+                      linewidth=1.2)
+        axis.set_xticks(sorted({nodes for points in algorithms.values() for nodes in points}))
+        axis.set_yscale("log")
+        axis.set_title(f"{mpi}, {collective} of {size_text(size)}, {executor}", fontsize=10)
+        axis.grid(alpha=0.3)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("microseconds")
+    axes.flat[0].legend(fontsize=6, ncols=2)
+    figure.supxlabel("nodes", fontsize=9)
+    finish(figure, rows[0], output, title or f"{rows[0]['ppn']} ranks per node")
+
+
 def draw_breakdown(rows, output, title):
     """Stacked bars: before, between and after the messages between nodes. One panel for each size and executor."""
     panels = collections.defaultdict(lambda: collections.defaultdict(list))
@@ -212,6 +241,9 @@ def main():
     chosen = [row for row in rows if row["benchmark"] == "alltoall"]
     if chosen:
         draw_algorithms(chosen, f"{arguments.output}-alltoall.png", arguments.title)
+        drawn += 1
+    if len({row["nodes"] for row in chosen}) > 1:
+        draw_scaling(chosen, f"{arguments.output}-scaling.png", arguments.title)
         drawn += 1
     chosen = [row for row in rows if row.get("between_us") is not None]
     if chosen:

@@ -23,6 +23,12 @@ def latency_row(ratio, size):
             "nodes": 2, "ppn": 1, "bytes": size, "ratio": ratio}
 
 
+def alltoall_row(nodes, algorithm, executor, time):
+    return {"benchmark": "alltoall", "collective": "alltoall", "algorithm": algorithm, "executor": executor, "mpi": "mpich",
+            "nodes": nodes, "ppn": 2, "bytes": 64, "median_us": time, "ratio": time / 10, "before_us": 1.0,
+            "between_us": 5.0, "after_us": 2.0, "init_us": 50.0, "baseline_us": 10.0}
+
+
 def write(path, rows):
     with open(path, "w", encoding="utf-8") as out:
         out.writelines(json.dumps(row) + "\n" for row in rows)
@@ -64,6 +70,19 @@ def main():
         for kind in ("overlap", "latency"):
             with open(f"{folder}/picture-{kind}.png", "rb") as picture:
                 expect(picture.read(4) == b"\x89PNG", f"no picture of {kind}")
+        family = f"{folder}/family.json"
+        write(family, [alltoall_row(nodes, *way) for nodes in (2, 4) for way in
+                       (("mpi", "mpi-blocking", 10.0), ("radix:r=2", "engine", 8.0), ("nonblocking", "engine", 12.0))])
+        done = run(f"{bench}/plot.py", "--output", f"{folder}/picture", family)
+        expect(done.returncode == 0, done.stderr)
+        for kind in ("alltoall", "breakdown", "scaling"):
+            with open(f"{folder}/picture-{kind}.png", "rb") as picture:
+                expect(picture.read(4) == b"\x89PNG", f"no picture of {kind}")
+        os.mkdir(f"{folder}/run-family")
+        os.rename(family, f"{folder}/run-family/family.json")
+        done = run(f"{bench}/family.py", f"{folder}/run-family")
+        expect(done.returncode == 0, done.stderr)
+        expect("0.800" in done.stdout and "radix:r=2" in done.stdout, done.stdout)
         done = run(f"{bench}/plot.py", "--output", f"{folder}/none", "/dev/null")
         expect(done.returncode != 0, "a picture of nothing")
 
