@@ -171,12 +171,11 @@ TEST(CostModel, PicksTheLeadersOfKinkeadEtAl) {
 
 // Tunable radix: small radices for small blocks, the square root from 128 bytes on, N between nodes in two layers.
 TEST(CostModel, PicksTheRadicesOfFanEtAl) {
-  const Layout theta = Layout::uniform(16384, 64);
-  EXPECT_LE(fastest("radix:r=", {2, 32, 128, 1024}, "", theta, 8), 32);
-  EXPECT_EQ(fastest("radix:r=", {2, 32, 128, 1024}, "", theta, 128), 128);
-  EXPECT_EQ(fastest("radix:r=", {2, 32, 128, 1024}, "", theta, 512), 128);
-  const Layout nodes = Layout::uniform(4096, 64);
-  EXPECT_EQ(fastest("radix2:r1=8,r2=", {2, 4, 8, 16, 64}, "", nodes, 512), 64);
+  const Layout theta = Layout::uniform(4096, 64);
+  EXPECT_LE(fastest("radix:r=", {2, 16, 64, 512}, "", theta, 8), 16);
+  EXPECT_EQ(fastest("radix:r=", {2, 16, 64, 512}, "", theta, 128), 64);
+  EXPECT_EQ(fastest("radix:r=", {2, 16, 64, 512}, "", theta, 512), 64);
+  EXPECT_EQ(fastest("radix2:r1=8,r2=", {2, 4, 8, 16, 64}, "", theta, 512), 64);
 }
 
 } // namespace
