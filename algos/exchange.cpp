@@ -59,6 +59,14 @@ std::uint64_t BlockSizes::operator()(int source, int target) const {
                          std::to_string(target) + " is not known here");
 }
 
+std::vector<std::uint64_t> equal_offsets(int ranks, std::uint64_t bytes) {
+  std::vector<std::uint64_t> offsets(static_cast<std::size_t>(ranks));
+  for (std::size_t r = 0; r < offsets.size(); ++r) {
+    offsets[r] = r * bytes;
+  }
+  return offsets;
+}
+
 Slice Exchange::outgoing(int peer) const {
   return in_place ? Slice{Buffer::recv, recv_offsets[peer], sizes(rank, peer)}
                   : Slice{Buffer::send, send_offsets[peer], sizes(rank, peer)};

@@ -35,6 +35,9 @@ private:
   std::vector<std::vector<std::uint64_t>> columns_;
 };
 
+// Byte offsets of `ranks` blocks of `bytes`, one behind the other.
+[[nodiscard]] std::vector<std::uint64_t> equal_offsets(int ranks, std::uint64_t bytes);
+
 struct Exchange {
   const topology::Layout& layout;
   int rank = 0;

@@ -66,10 +66,7 @@ double NodeLoad::seconds() const { return std::max(longest_, *std::ranges::max_e
 double expected_seconds(const Choice& choice, const topology::Layout& layout, std::uint64_t bytes,
                         const CostModel& model, Driver driver) {
   const auto sizes = BlockSizes::uniform(layout.ranks(), bytes);
-  std::vector<std::uint64_t> offsets(static_cast<std::size_t>(layout.ranks()));
-  for (std::size_t r = 0; r < offsets.size(); ++r) {
-    offsets[r] = r * bytes;
-  }
+  const std::vector<std::uint64_t> offsets = equal_offsets(layout.ranks(), bytes);
   NodeLoad node(driver, layout, 0);
   for (const int rank : layout.node_ranks(0)) {
     const Exchange exchange{

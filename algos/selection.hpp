@@ -26,7 +26,7 @@ namespace stoker::algos {
 // ranks, one after the other.
 enum class Driver : std::uint8_t { rank, helper };
 
-// Adds up a node's part of the time that a schedule takes at least: the sum of two is that of their ranks together.
+// Adds up what the ranks of one node contribute to the time that a schedule takes at least.
 class NodeLoad {
 public:
   NodeLoad(Driver driver, const topology::Layout& layout, int node);
@@ -51,7 +51,6 @@ private:
 // For help texts.
 inline constexpr std::string_view selection_text =
     "of nonblocking and the algorithms that aggregate messages between nodes, where several ranks share one: the "
-    "simplest "
-    "that the cost model (setting cost_model) expects to come within 10 % of the fastest";
+    "simplest that the cost model (setting cost_model) expects to come within 10 % of the fastest";
 
 } // namespace stoker::algos

@@ -113,13 +113,10 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, al
         longest_in_node = std::max(longest_in_node, row[r]);
       }
     }
-    Readers readers;
-    readers.helper = plan.executor == Executor::engine && engine->helper() == nullptr;
     // Where blocks are bundled, messages are longer than blocks, and have to be fetched whatever the size of those.
     const bool bundles = layout.nodes() > 1 || (plan.choice.algorithm != nullptr &&
                                                 algos::knowledge_of(plan.choice) != algos::Knowledge::own);
-    readers.peers = layout.node_ranks(layout.node_of(context.rank())).size() > 1 &&
-                    (longest_in_node > engine->settings().eager_bytes || (bundles && total(row) > 0));
+    const Readers readers = readers_of(*engine, context, plan.executor, longest_in_node, bundles && total(row) > 0);
     recv_path = chosen_path(*engine, plan.recv, readers, "recvbuf");
     send_path = plan.in_place ? Path::own : chosen_path(*engine, plan.send, readers, "sendbuf");
   });
@@ -136,10 +133,7 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, al
     // As if all blocks had the mean size, which is all that every rank knows of alltoallv.
     const std::uint64_t mean = (sent + (ranks * ranks) - 1) / (ranks * ranks);
     const auto sizes = algos::BlockSizes::uniform(context.ranks(), mean);
-    Sizes offsets(ranks);
-    for (std::size_t r = 0; r < ranks; ++r) {
-      offsets[r] = r * mean;
-    }
+    const Sizes offsets = algos::equal_offsets(context.ranks(), mean);
     const algos::Exchange exchange{.layout = layout,
                                    .rank = context.rank(),
                                    .sizes = sizes,

@@ -114,6 +114,13 @@ Executor chosen_executor(const Engine& engine, MPI_Info info) {
   return engine.has_helpers() ? Executor::engine : Executor::inline_;
 }
 
+Readers readers_of(const Engine& engine, const CommContext& context, Executor executor, std::uint64_t longest_in_node,
+                   bool bundles) {
+  const bool shares_node = context.layout().node_ranks(context.layout().node_of(context.rank())).size() > 1;
+  return {.helper = executor == Executor::engine && engine.helper() == nullptr,
+          .peers = shares_node && (longest_in_node > engine.settings().eager_bytes || bundles)};
+}
+
 Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& readers, const char* name) {
   const NodeMemory& memory = *engine.memory();
   const bool in_arena = buffer.bytes() > 0 &&

@@ -32,6 +32,9 @@ struct Readers {
   bool helper = false; // the domain's helper is in another process
   bool peers = false;  // ranks of the node fetch messages that are too long for a channel's slot
 };
+// Of this rank's buffers. `longest_in_node`: of its blocks for other ranks of its node; `bundles`: messages may be longer.
+[[nodiscard]] Readers readers_of(const Engine& engine, const CommContext& context, Executor executor,
+                                 std::uint64_t longest_in_node, bool bundles);
 // How the readers get there. `name` is the argument's. Throws Error(access) where what the settings demand cannot be had.
 [[nodiscard]] Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& readers,
                                const char* name);

@@ -20,6 +20,20 @@ using algos::Neighborhood;
 
 // As ranks tell each other of blocks.
 static_assert(std::is_trivially_copyable_v<NeighborBlock>);
+class BlockType {
+public:
+  BlockType() {
+    MPI_Type_contiguous(sizeof(NeighborBlock), MPI_BYTE, &type_);
+    MPI_Type_commit(&type_);
+  }
+  BlockType(const BlockType&) = delete;
+  BlockType& operator=(const BlockType&) = delete;
+  ~BlockType() { MPI_Type_free(&type_); }
+  [[nodiscard]] MPI_Datatype get() const { return type_; }
+
+private:
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+};
 
 // One block for each neighbor that exists, in the order in which blocks of one pair of ranks match.
 std::vector<NeighborBlock> blocks_to(const std::vector<int>& ranks, const std::vector<std::size_t>& order,
@@ -85,12 +99,9 @@ void learn_incoming(const CommContext& context, Neighborhood& own) {
   const std::vector<int> sdispls = displacements(sending);
   const std::vector<int> rdispls = displacements(receiving);
   std::vector<NeighborBlock> in(static_cast<std::size_t>(rdispls.back() + receiving.back()));
-  MPI_Datatype type = MPI_DATATYPE_NULL;
-  MPI_Type_contiguous(sizeof(NeighborBlock), MPI_BYTE, &type);
-  MPI_Type_commit(&type);
-  const int code = MPI_Alltoallv(out.data(), sending.data(), sdispls.data(), type, in.data(), receiving.data(),
-                                 rdispls.data(), type, context.comm());
-  MPI_Type_free(&type);
+  const BlockType type;
+  const int code = MPI_Alltoallv(out.data(), sending.data(), sdispls.data(), type.get(), in.data(), receiving.data(),
+                                 rdispls.data(), type.get(), context.comm());
   check_mpi(code, "MPI_Alltoallv");
 
   const auto failure = attempt([&] {
@@ -142,12 +153,9 @@ std::vector<Neighborhood> gather_node(const CommContext& context, const Neighbor
   }
   const std::vector<int> displs = displacements(counts);
   std::vector<NeighborBlock> all(static_cast<std::size_t>(displs.back() + counts.back()));
-  MPI_Datatype type = MPI_DATATYPE_NULL;
-  MPI_Type_contiguous(sizeof(NeighborBlock), MPI_BYTE, &type);
-  MPI_Type_commit(&type);
-  const int code = MPI_Allgatherv(blocks.data(), static_cast<int>(blocks.size()), type, all.data(), counts.data(),
-                                  displs.data(), type, context.node());
-  MPI_Type_free(&type);
+  const BlockType type;
+  const int code = MPI_Allgatherv(blocks.data(), static_cast<int>(blocks.size()), type.get(), all.data(), counts.data(),
+                                  displs.data(), type.get(), context.node());
   check_mpi(code, "MPI_Allgatherv");
   std::vector<Neighborhood> node(members);
   auto next = all.begin();
@@ -243,11 +251,8 @@ std::unique_ptr<Request> make_neighbor_alltoall(const std::shared_ptr<Engine>& e
         longest_in_node = std::max(longest_in_node, plan.send.block_bytes(i));
       }
     }
-    Readers readers;
-    readers.helper = plan.executor == Executor::engine && engine->helper() == nullptr;
-    const bool bundles = may_bundle(plan.choice, layout);
-    readers.peers = layout.node_ranks(layout.node_of(context.rank())).size() > 1 &&
-                    (longest_in_node > engine->settings().eager_bytes || bundles);
+    const Readers readers =
+        readers_of(*engine, context, plan.executor, longest_in_node, may_bundle(plan.choice, layout));
     recv_path = chosen_path(*engine, plan.recv, readers, "recvbuf");
     send_path = chosen_path(*engine, plan.send, readers, "sendbuf");
     own.outgoing = blocks_to(neighbors.targets, in_order(neighbors.targets.size()), plan.send, send_path);
