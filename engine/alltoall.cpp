@@ -117,7 +117,8 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, al
     const bool bundles = layout.nodes() > 1 || (plan.choice.algorithm != nullptr &&
                                                 algos::knowledge_of(plan.choice) != algos::Knowledge::own);
     const Readers readers = readers_of(*engine, context, plan.executor, longest_in_node, bundles && total(row) > 0);
-    recv_path = chosen_path(*engine, plan.recv, readers, "recvbuf");
+    // Peers fetch from send buffers and scratch only.
+    recv_path = chosen_path(*engine, plan.recv, {.helper = readers.helper}, "recvbuf");
     send_path = plan.in_place ? Path::own : chosen_path(*engine, plan.send, readers, "sendbuf");
   });
   agree(comm, with_rank(context, failure));

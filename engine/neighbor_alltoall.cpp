@@ -253,7 +253,8 @@ std::unique_ptr<Request> make_neighbor_alltoall(const std::shared_ptr<Engine>& e
     }
     const Readers readers =
         readers_of(*engine, context, plan.executor, longest_in_node, may_bundle(plan.choice, layout));
-    recv_path = chosen_path(*engine, plan.recv, readers, "recvbuf");
+    // Peers fetch from send buffers and scratch only.
+    recv_path = chosen_path(*engine, plan.recv, {.helper = readers.helper}, "recvbuf");
     send_path = chosen_path(*engine, plan.send, readers, "sendbuf");
     own.outgoing = blocks_to(neighbors.targets, in_order(neighbors.targets.size()), plan.send, send_path);
     own.incoming = blocks_to(neighbors.sources, neighbors.arrival_order, plan.recv, recv_path);
