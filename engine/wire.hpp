@@ -1,34 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Traffic between nodes: MPI two-sided messages on the engine's own communicator, polled in bulk. Used by one thread at a
-// time.
+// The steps of programs that lead to other nodes, as MPI messages. Used by one thread at a time.
 #pragma once
 
+#include "engine/messages.hpp"
 #include "engine/program.hpp"
 
-#include <mpi.h>
-
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace stoker::engine {
 
 struct Task;
 
-// How messages travel between nodes. A message longer than a piece goes as several, none of which is long enough for the MPI
-// library to ask the receiver first: a receiver says by itself, when it starts, that it is ready. An answer that the library
-// waits for stands in the queue behind all that the answering node sends, and on a network without flow control of its own
-// (TCP) that can leave a node without anything to send for a fifth of a large exchange. 0: messages go whole, which is right
-// where the network moves them without the processor (RDMA).
-struct Network {
-  MPI_Comm data = MPI_COMM_NULL;
-  MPI_Comm ready = MPI_COMM_NULL; // for what receivers say; a tag there is that of the message in the other direction
-  std::uint64_t piece_bytes = 0;  // equal in all processes; INT_MAX at most
-};
-
 class Wire {
 public:
-  explicit Wire(const Network& network) : network_(network) {}
+  explicit Wire(const Network& network) : messages_(network) {}
 
   // Posts the step's message. An error of MPI's is delivered like a completion.
   void post(Task& task, std::uint32_t step);
@@ -36,43 +22,16 @@ public:
   // Asks MPI once for everything in flight and hands each finished step to its task. Returns whether there was any.
   bool poll();
 
-  [[nodiscard]] bool in_flight() const { return !requests_.empty(); }
+  [[nodiscard]] bool in_flight() const { return messages_.in_flight(); }
 
 private:
-  // A message on its way.
-  struct Transfer {
+  struct Sent { // or received
     Task* task = nullptr;
     std::uint32_t step = 0;
-    std::uint32_t open = 0; // requests not done
-    std::byte* buffer = nullptr;
-    std::uint64_t posted = 0; // bytes so far
-    bool asking = false;      // sends once the receiver says that it is ready
-    bool unreadable = false;  // the data to send could not be read
-    int error = MPI_SUCCESS;  // of the first request that failed
+    bool unreadable = false; // the data to send could not be read
   };
-  struct Finished {
-    std::uint32_t request = 0; // its index
-    int error = MPI_SUCCESS;
-    std::uint32_t transfer = 0;
-  };
-  // A transfer with one count in `open`, to be released once all requests are added.
-  [[nodiscard]] std::uint32_t begin(Task& task, std::uint32_t step);
-  [[nodiscard]] const LoweredStep& step_of(const Transfer& transfer) const;
-  void add(std::uint32_t transfer, int code, MPI_Request request);
-  void
-  begin_window(std::uint32_t transfer); // the next pieces: a receiver says that it is ready, a sender waits for that
-  void post_pieces(std::uint32_t transfer);
-  void complete(std::uint32_t transfer, int code); // one of its requests
-  void release(std::uint32_t transfer);
-
-  Network network_;
-  std::vector<Transfer> transfers_;
-  std::vector<std::uint32_t> free_; // of transfers_
-  std::vector<MPI_Request> requests_;
-  std::vector<std::uint32_t> transfer_of_; // parallel to requests_
-  std::vector<int> indices_;               // of poll(), to allocate once
-  std::vector<MPI_Status> statuses_;
-  std::vector<Finished> finished_;
+  Messages messages_;
+  std::vector<Sent> steps_; // by the number of their message
 };
 
 } // namespace stoker::engine

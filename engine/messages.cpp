@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/messages.hpp"
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <functional>
+
+namespace stoker::engine {
+namespace {
+
+// Pieces of one message on their way at a time, so that neither MPI's lists nor what a receiver may have to hold grow with it.
+constexpr int pieces_in_window = 64;
+
+// A count and datatype for any number of bytes; messages beyond 2 GiB need a datatype of their own.
+class MessageType {
+public:
+  explicit MessageType(std::uint64_t bytes) {
+    if (bytes <= INT_MAX) {
+      count_ = static_cast<int>(bytes);
+      return;
+    }
+    constexpr std::uint64_t chunk = std::uint64_t{1} << 30U;
+    MPI_Datatype whole = MPI_DATATYPE_NULL;
+    MPI_Type_contiguous(static_cast<int>(chunk), MPI_BYTE, &whole);
+    const std::array<int, 2> lengths{static_cast<int>(bytes / chunk), static_cast<int>(bytes % chunk)};
+    const std::array<MPI_Aint, 2> offsets{0, static_cast<MPI_Aint>((bytes / chunk) * chunk)};
+    const std::array<MPI_Datatype, 2> types{whole, MPI_BYTE};
+    MPI_Type_create_struct(2, lengths.data(), offsets.data(), types.data(), &type_);
+    MPI_Type_commit(&type_);
+    MPI_Type_free(&whole);
+    owned_ = true;
+    count_ = 1;
+  }
+  MessageType(const MessageType&) = delete;
+  MessageType& operator=(const MessageType&) = delete;
+  ~MessageType() {
+    if (owned_) {
+      MPI_Type_free(&type_); // messages in flight keep it
+    }
+  }
+  [[nodiscard]] int count() const { return count_; }
+  [[nodiscard]] MPI_Datatype type() const { return type_; }
+
+private:
+  int count_ = 0;
+  MPI_Datatype type_ = MPI_BYTE;
+  bool owned_ = false;
+};
+
+} // namespace
+
+std::uint32_t Messages::post(const Message& message) {
+  const std::uint32_t transfer = begin(message);
+  if (network_.piece_bytes == 0 || message.bytes <= network_.piece_bytes) {
+    const MessageType type(message.bytes);
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code =
+        message.outgoing
+            ? MPI_Isend(message.data, type.count(), type.type(), message.peer, message.tag, network_.data, &request)
+            : MPI_Irecv(message.data, type.count(), type.type(), message.peer, message.tag, network_.data, &request);
+    transfers_[transfer].posted = message.bytes;
+    add(transfer, code, request);
+  } else {
+    begin_window(transfer);
+  }
+  release(transfer); // what begin() counted
+  return transfer;
+}
+
+std::uint32_t Messages::begin(const Message& message) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(transfers_.size()));
+    transfers_.emplace_back();
+  }
+  const std::uint32_t transfer = free_.back();
+  free_.pop_back();
+  transfers_[transfer] = {.message = message, .open = 1};
+  return transfer;
+}
+
+void Messages::add(std::uint32_t transfer, int code, MPI_Request request) {
+  ++transfers_[transfer].open;
+  if (code != MPI_SUCCESS) {
+    complete(transfer, code);
+    return;
+  }
+  requests_.push_back(request);
+  transfer_of_.push_back(transfer);
+}
+
+void Messages::begin_window(std::uint32_t transfer) {
+  const Message m = transfers_[transfer].message;
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (m.outgoing) {
+    transfers_[transfer].asking = true;
+    const int code = MPI_Irecv(nullptr, 0, MPI_BYTE, m.peer, m.tag, network_.ready, &request);
+    add(transfer, code, request);
+    return;
+  }
+  post_pieces(transfer);
+  const int code = MPI_Isend(nullptr, 0, MPI_BYTE, m.peer, m.tag, network_.ready, &request);
+  if (code != MPI_SUCCESS) { // the sender will not hear of it, and send nothing
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      if (transfer_of_[i] == transfer) {
+        MPI_Cancel(&requests_[i]);
+      }
+    }
+    transfers_[transfer].posted = m.bytes;
+  }
+  add(transfer, code, request);
+}
+
+// All with one tag: MPI keeps their order.
+void Messages::post_pieces(std::uint32_t transfer) {
+  const Message m = transfers_[transfer].message;
+  for (int piece = 0; piece < pieces_in_window && transfers_[transfer].posted < m.bytes; ++piece) {
+    std::byte* place = m.data + transfers_[transfer].posted;
+    const auto count = static_cast<int>(std::min(network_.piece_bytes, m.bytes - transfers_[transfer].posted));
+    transfers_[transfer].posted += static_cast<std::uint64_t>(count);
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = m.outgoing ? MPI_Isend(place, count, MPI_BYTE, m.peer, m.tag, network_.data, &request)
+                                : MPI_Irecv(place, count, MPI_BYTE, m.peer, m.tag, network_.data, &request);
+    add(transfer, code, request);
+  }
+}
+
+void Messages::complete(std::uint32_t transfer, int code) {
+  Transfer& t = transfers_[transfer];
+  t.error = t.error == MPI_SUCCESS ? code : t.error;
+  if (t.asking) { // the receiver is ready; or cannot say so, and gets the message all the same
+    t.asking = false;
+    post_pieces(transfer);
+  }
+  release(transfer);
+}
+
+void Messages::release(std::uint32_t transfer) {
+  Transfer& t = transfers_[transfer];
+  if (--t.open > 0) {
+    return;
+  }
+  if (t.posted < t.message.bytes) {
+    t.open = 1;
+    begin_window(transfer);
+    release(transfer);
+    return;
+  }
+  done_.push_back({transfer, t.error}); // its place is free again once that is returned
+}
+
+const std::vector<Messages::Outcome>& Messages::poll() {
+  for (const Outcome& outcome : returned_) {
+    free_.push_back(outcome.message);
+  }
+  returned_.clear();
+  int count = 0;
+  int code = MPI_SUCCESS;
+  if (!requests_.empty()) {
+    indices_.resize(requests_.size());
+    statuses_.resize(requests_.size());
+    code =
+        MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, indices_.data(), statuses_.data());
+  }
+  finished_.clear();
+  for (int i = 0; i < (count == MPI_UNDEFINED ? 0 : count); ++i) {
+    finished_.push_back(
+        {static_cast<std::uint32_t>(indices_[i]), code == MPI_ERR_IN_STATUS ? statuses_[i].MPI_ERROR : code});
+  }
+  // Close the gaps from the back, so that the indices of the others stay right.
+  std::ranges::sort(finished_, std::greater<>(), &Finished::request);
+  for (Finished& finished : finished_) {
+    const std::size_t index = finished.request;
+    finished.transfer = transfer_of_[index];
+    requests_[index] = requests_.back();
+    transfer_of_[index] = transfer_of_.back();
+    requests_.pop_back();
+    transfer_of_.pop_back();
+  }
+  for (const Finished& finished : finished_) { // may post more requests
+    complete(finished.transfer, finished.error);
+  }
+  returned_.swap(done_);
+  return returned_;
+}
+
+} // namespace stoker::engine
