@@ -76,6 +76,24 @@ StepId Builder::copy(std::span<const Slice> target, std::span<const Slice> sourc
   return append(StepKind::copy, -1, source, target, after);
 }
 
+StepId Builder::put(int peer, std::span<const Slice> source, Slice target, bool announced,
+                    std::span<const StepId> after) {
+  if (target.bytes() != total_bytes(source)) {
+    throw std::logic_error("put: source and target differ in size");
+  }
+  const StepId id = append(StepKind::put, peer, source, {&target, 1}, after);
+  program_.steps[id].announced = announced;
+  return id;
+}
+
+StepId Builder::announced_recv(int peer, std::span<const Slice> target, std::span<const StepId> after) {
+  const StepId id = recv(peer, target, after);
+  program_.steps[id].announced = true;
+  return id;
+}
+
+StepId Builder::fence(std::span<const StepId> after) { return append(StepKind::fence, -1, {}, {}, after); }
+
 void Builder::wait_all() {
   const auto end = static_cast<StepId>(program_.steps.size());
   if (end == barrier_) {

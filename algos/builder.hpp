@@ -25,6 +25,11 @@ public:
   StepId recv(int peer, std::span<const Slice> target, std::span<const StepId> after = {});
   StepId copy(std::span<const Slice> target, std::span<const Slice> source, std::span<const StepId> after = {});
 
+  // `target`: in the recv buffer of `peer`, which has a recv for it there, announced or not like this.
+  StepId put(int peer, std::span<const Slice> source, Slice target, bool announced, std::span<const StepId> after = {});
+  StepId announced_recv(int peer, std::span<const Slice> target, std::span<const StepId> after = {});
+  StepId fence(std::span<const StepId> after = {});
+
   StepId send(int peer, Slice source, std::span<const StepId> after = {}) {
     return send(peer, std::span(&source, 1), after);
   }

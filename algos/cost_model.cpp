@@ -5,6 +5,7 @@
 #include "algos/matching.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <queue>
 #include <stdexcept>
@@ -44,6 +45,10 @@ public:
       events_.pop();
       end = std::max(end, event.time);
       const Step& step = programs_[event.rank].steps[event.step];
+      if (!event.done && step.kind == StepKind::fence) {
+        meet(event.rank, event.step, event.time);
+        continue;
+      }
       if (!event.done && step.kind != StepKind::recv) {
         queues_[event.rank].push(event.step);
         start_next(event.rank, event.time);
@@ -53,7 +58,7 @@ public:
       for (const StepId next : programs_[event.rank].successors_of(step)) {
         arrive(event.rank, next, event.time);
       }
-      if (step.kind != StepKind::recv) {
+      if (step.kind != StepKind::recv && step.kind != StepKind::fence) {
         busy_[event.rank] = false;
         start_next(event.rank, event.time);
       }
@@ -94,6 +99,18 @@ private:
     }
   }
 
+  void meet(std::size_t rank, StepId id, double time) {
+    const StepId number = matching_.partners[rank][id];
+    fences_.resize(std::max<std::size_t>(fences_.size(), number + 1));
+    auto& come = fences_[number];
+    come.emplace_back(rank, id);
+    if (come.size() == programs_.size()) { // events come in the order of time: this is the last
+      for (const auto& [other, fence] : come) {
+        events_.push({time + fence_seconds(layout_, model_), other, fence, true});
+      }
+    }
+  }
+
   // A rank sends, or copies, one thing at a time: what became ready first.
   void start_next(std::size_t rank, double time) {
     if (busy_[rank] || queues_[rank].empty()) {
@@ -104,7 +121,7 @@ private:
     busy_[rank] = true;
     const Step& step = programs_[rank].steps[id];
     const double copied = step.bytes == 0 ? 0 : model_.at(Level::self).of(step.bytes);
-    events_.push({step.kind == StepKind::send ? send(time, rank, id, step) : time + copied, rank, id, true});
+    events_.push({delivers(step.kind) ? send(time, rank, id, step) : time + copied, rank, id, true});
   }
 
   double send(double time, std::size_t rank, StepId id, const Step& step) {
@@ -137,13 +154,19 @@ private:
   std::vector<std::vector<State>> states_;
   std::vector<std::queue<StepId>> queues_; // by rank: sends and copies that can run
   std::vector<bool> busy_;
-  std::vector<double> receiving_;            // by rank: free from
-  std::vector<double> ports_out_, ports_in_; // by node
+  std::vector<double> receiving_;                                   // by rank: free from
+  std::vector<double> ports_out_, ports_in_;                        // by node
+  std::vector<std::vector<std::pair<std::size_t, StepId>>> fences_; // who has come to each
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::size_t left_ = 0;
 };
 
 } // namespace
+
+double fence_seconds(const topology::Layout& layout, const CostModel& model) {
+  const Level farthest = layout.nodes() > 1 ? Level::network : layout.domains() > 1 ? Level::node : Level::domain;
+  return std::ceil(std::log2(layout.ranks())) * model.at(farthest).seconds;
+}
 
 double predict(std::span<const Program> programs, const topology::Layout& layout, const CostModel& model) {
   return Simulation(programs, layout, model).run();
@@ -154,9 +177,14 @@ Load load_of(const Program& program, const topology::Layout& layout, const CostM
   std::vector<double> ready(program.steps.size(), 0);
   for (StepId id = 0; id < program.steps.size(); ++id) { // in a topological order
     const Step& step = program.steps[id];
-    const Level level = step.kind == StepKind::copy ? Level::self : level_between(layout, program.rank, step.peer);
-    const double cost = step.kind == StepKind::copy && step.bytes == 0 ? 0 : model.at(level).of(step.bytes);
-    (step.kind == StepKind::recv ? load.receiving : load.sending) += cost;
+    const bool moves = step.kind != StepKind::fence && (step.kind != StepKind::copy || step.bytes > 0);
+    const Level level = step.peer < 0 ? Level::self : level_between(layout, program.rank, step.peer);
+    const double cost = moves                          ? model.at(level).of(step.bytes)
+                        : step.kind == StepKind::fence ? fence_seconds(layout, model)
+                                                       : 0;
+    if (moves) {
+      (step.kind == StepKind::recv ? load.receiving : load.sending) += cost;
+    }
     if (level == Level::network) {
       (step.kind == StepKind::recv ? load.port_in : load.port_out) += model.port.of(step.bytes);
     }

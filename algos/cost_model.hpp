@@ -34,6 +34,9 @@ struct CostModel {
 inline constexpr CostModel typical_cluster = {
     .message = {Cost{5e-8, 1e-10}, Cost{3e-7, 1e-10}, Cost{5e-7, 1.5e-10}, Cost{2e-6, 1e-10}}, .port = {2e-7, 1e-10}};
 
+// What a fence among all ranks takes at least: it is a barrier of messages without bytes.
+[[nodiscard]] double fence_seconds(const topology::Layout& layout, const CostModel& model);
+
 // Seconds from the start of all ranks to the end of the last one. A rank sends one message at a time and receives one at a
 // time, in the order in which they become ready; copies occupy its sending side. `programs` holds one for each rank, in rank
 // order. Throws std::invalid_argument when they do not match, or wait for each other.

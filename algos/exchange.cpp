@@ -74,6 +74,13 @@ Slice Exchange::outgoing(int peer) const {
 
 Slice Exchange::incoming(int peer) const { return {Buffer::recv, recv_offsets[peer], sizes(peer, rank)}; }
 
+Slice Exchange::remote(int peer) const {
+  if (put_offsets.empty()) {
+    throw std::logic_error("where other ranks' blocks lie in their receive buffers is not known here");
+  }
+  return {Buffer::recv, put_offsets[peer], sizes(rank, peer)};
+}
+
 std::uint64_t Exchange::send_bytes() const {
   std::uint64_t end = 0;
   for (int peer = 0; !in_place && peer < layout.ranks(); ++peer) {

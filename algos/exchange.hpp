@@ -45,10 +45,14 @@ struct Exchange {
   std::vector<std::uint64_t> send_offsets; // byte offset in sendbuf of the block for each rank; empty when in_place
   std::vector<std::uint64_t> recv_offsets; // byte offset in recvbuf of the block from each rank
   bool in_place = false;                   // the blocks to send lie in recvbuf, at recv_offsets
+  std::vector<std::uint64_t> put_offsets =
+      {}; // byte offset in each rank's recvbuf of this rank's block; for algorithms that put
 
   // Where this rank finds its block for `peer`, and where it puts the block from `peer`.
   [[nodiscard]] Slice outgoing(int peer) const;
   [[nodiscard]] Slice incoming(int peer) const;
+  // Where `peer` puts this rank's block. Throws std::logic_error where that is not known.
+  [[nodiscard]] Slice remote(int peer) const;
   // How far the blocks reach into sendbuf (nowhere when in place) and recvbuf. Bytes before and between them may be gaps.
   [[nodiscard]] std::uint64_t send_bytes() const;
   [[nodiscard]] std::uint64_t recv_bytes() const;

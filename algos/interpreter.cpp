@@ -40,6 +40,7 @@ void Interpreter::start_epoch(int rank) {
   while (++state.epoch <= epochs_ && defect_.empty()) {
     const std::size_t steps = program.steps.size();
     state.steps_left = steps;
+    state.fences = 0;
     state.posted.assign(steps, false);
     state.done.assign(steps, false);
     state.waits_for.resize(steps);
@@ -86,7 +87,11 @@ void Interpreter::post(int rank, StepId step) {
     enqueue(rank, step);
     return;
   }
-  if (what.kind == StepKind::send && run_.sending == Sending::buffered) {
+  if (what.kind == StepKind::fence) {
+    meet(rank, step);
+    return;
+  }
+  if (what.kind == StepKind::send && kept(rank, step)) {
     enqueue(rank, step);
     return;
   }
@@ -97,12 +102,38 @@ void Interpreter::post(int rank, StepId step) {
   // The message goes over, as an event of the receiver, once both sides are there.
   const StepId partner = matching_.partners[rank][step];
   const Rank& peer = ranks_[what.peer];
-  if (run_.sending == Sending::buffered) {
+  if (kept(rank, step)) {
     if (!peer.mailboxes[partner].empty()) {
       enqueue(rank, step);
     }
+  } else if (what.kind == StepKind::put && !what.announced && (peer.epoch != state.epoch || !peer.posted[partner])) {
+    fail(name(rank, step) + " writes before its target is ready");
   } else if (peer.epoch == state.epoch && peer.posted[partner]) {
     what.kind == StepKind::recv ? enqueue(rank, step) : enqueue(what.peer, partner);
+  }
+}
+
+bool Interpreter::kept(int rank, StepId step) const {
+  const Step& what = programs_[rank].steps[step];
+  const Step& sender = what.kind == StepKind::recv ? programs_[what.peer].steps[matching_.partners[rank][step]] : what;
+  return sender.kind == StepKind::send && run_.sending == Sending::buffered;
+}
+
+void Interpreter::meet(int rank, StepId fence) {
+  const StepId number = matching_.partners[rank][fence];
+  ranks_[rank].fences = number + 1;
+  const auto has_come = [&](const Rank& other) {
+    return other.epoch == ranks_[rank].epoch && other.fences == number + 1;
+  };
+  if (!std::ranges::all_of(ranks_, has_come)) {
+    return;
+  }
+  for (std::size_t other = 0; other < ranks_.size(); ++other) {
+    for (StepId id = 0; id < programs_[other].steps.size(); ++id) {
+      if (programs_[other].steps[id].kind == StepKind::fence && matching_.partners[other][id] == number) {
+        enqueue(static_cast<int>(other), id);
+      }
+    }
   }
 }
 
@@ -146,8 +177,13 @@ void Interpreter::execute(int rank, StepId step) {
     complete(rank, step);
     break;
   }
+  case StepKind::put: // runs as a part of its recv
+    break;
+  case StepKind::fence:
+    complete(rank, step);
+    break;
   case StepKind::recv:
-    if (run_.sending == Sending::buffered) {
+    if (kept(rank, step)) {
       Mailbox& mailbox = ranks_[what.peer].mailboxes[partner];
       write(rank, step, mailbox.front());
       mailbox.pop();
@@ -279,6 +315,13 @@ std::pair<int, StepId> Interpreter::blocker(int rank, StepId step) const {
         return {rank, id};
       }
     }
+  }
+  if (program.steps[step].kind == StepKind::fence) { // somebody has not come to it
+    int other = 0;
+    while (ranks_[other].epoch == state.epoch && ranks_[other].fences >= state.fences) {
+      ++other;
+    }
+    return {other, first_open_step(other)};
   }
   // The peer has not come to its side yet, or is still in an earlier epoch.
   const int peer = program.steps[step].peer;

@@ -33,6 +33,7 @@ private:
     std::vector<bool> posted;             // can run as far as its own rank is concerned
     std::vector<bool> done;
     std::vector<Mailbox> mailboxes; // of each send
+    StepId fences = 0;              // how many of its fences it has come to in this epoch
     std::vector<Token> recv;
     std::vector<Token> scratch;
   };
@@ -49,6 +50,9 @@ private:
   void check_result(int rank);
   void post(int rank, StepId step);
   void enqueue(int rank, StepId step);
+  void meet(int rank, StepId fence);
+  // Whether the message of a send, or of the one that a recv meets, is kept for the receiver.
+  [[nodiscard]] bool kept(int rank, StepId step) const;
   void execute(int rank, StepId step);
   void complete(int rank, StepId step);
 

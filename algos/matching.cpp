@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which send meets which recv: the n-th from a to b in a's step order the n-th from a in b's.
+// Which send or put meets which recv: the n-th from a to b in a's step order the n-th from a in b's.
 #include "algos/matching.hpp"
 
 #include "algos/print.hpp"
@@ -21,14 +21,13 @@ struct End {
 
 bool same_pair(const End& a, const End& b) { return std::tie(a.sender, a.receiver) == std::tie(b.sender, b.receiver); }
 
-// All sends, or all recvs, by pair of ranks and then in step order.
-std::vector<End> ends(std::span<const Program> programs, StepKind kind) {
+// All sends and puts, or all recvs, by pair of ranks and then in step order.
+std::vector<End> ends(std::span<const Program> programs, bool sends) {
   std::vector<End> result;
   for (const Program& program : programs) {
     for (StepId id = 0; id < program.steps.size(); ++id) {
       const Step& step = program.steps[id];
-      if (step.kind == kind) {
-        const bool sends = kind == StepKind::send;
+      if (sends ? delivers(step.kind) : step.kind == StepKind::recv) {
         result.push_back({sends ? program.rank : step.peer, sends ? step.peer : program.rank, program.rank, id});
       }
     }
@@ -51,14 +50,32 @@ Matching match(std::span<const Program> programs) {
     return "rank " + std::to_string(end.rank) + ", " + describe(step_of(end), end.step);
   };
 
-  const std::vector<End> sends = ends(programs, StepKind::send);
-  const std::vector<End> recvs = ends(programs, StepKind::recv);
+  const std::vector<End> sends = ends(programs, true);
+  const std::vector<End> recvs = ends(programs, false);
   for (std::size_t i = 0; i < std::max(sends.size(), recvs.size()); ++i) {
     if (i < sends.size() && i < recvs.size() && same_pair(sends[i], recvs[i])) {
       if (step_of(sends[i]).bytes != step_of(recvs[i]).bytes) {
         matching.defect = name(sends[i]) + " hands over " + std::to_string(step_of(sends[i]).bytes) + " bytes, but " +
                           name(recvs[i]) + " takes " + std::to_string(step_of(recvs[i]).bytes);
         return matching;
+      }
+      if (const Step& put = step_of(sends[i]); put.kind == StepKind::put) {
+        const Program& target = programs[recvs[i].receiver];
+        const Step& recv = step_of(recvs[i]);
+        if (!std::ranges::equal(programs[sends[i].sender].targets(put), target.targets(recv))) {
+          matching.defect = name(sends[i]) + " writes to another place than that of " + name(recvs[i]);
+          return matching;
+        }
+        if (put.announced != recv.announced) {
+          matching.defect = name(sends[i]) + " and " + name(recvs[i]) + " are announced on one side only";
+          return matching;
+        }
+        if (!std::ranges::all_of(target.successors_of(recv),
+                                 [&](StepId next) { return target.steps[next].kind == StepKind::fence; })) {
+          matching.defect = name(recvs[i]) + " is waited for by a step that is no fence, but rank " +
+                            std::to_string(sends[i].sender) + " puts there";
+          return matching;
+        }
       }
       matching.partners[sends[i].sender][sends[i].step] = recvs[i].step;
       matching.partners[recvs[i].receiver][recvs[i].step] = sends[i].step;
@@ -69,6 +86,20 @@ Matching match(std::span<const Program> programs) {
                                                                           std::tie(recvs[i].sender, recvs[i].receiver));
     matching.defect = send_first ? name(sends[i]) + " meets no recv" : name(recvs[i]) + " meets no send";
     return matching;
+  }
+  std::vector<StepId> fences;
+  for (const Program& program : programs) {
+    fences.push_back(0);
+    for (StepId id = 0; id < program.steps.size(); ++id) {
+      if (program.steps[id].kind == StepKind::fence) {
+        matching.partners[program.rank][id] = fences.back()++;
+      }
+    }
+    if (fences.back() != fences.front()) {
+      matching.defect = "rank " + std::to_string(program.rank) + " has " + std::to_string(fences.back()) +
+                        " fences, but rank 0 has " + std::to_string(fences.front());
+      return matching;
+    }
   }
   return matching;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which send meets which recv, over the programs of all ranks.
+// Which send or put meets which recv, over the programs of all ranks.
 #pragma once
 
 #include "algos/schedule.hpp"
@@ -11,9 +11,12 @@
 namespace stoker::algos {
 
 struct Matching {
-  // partners[rank][step]: the step of the peer's program that a send or recv meets; 0 for a copy, which meets none.
+  // partners[rank][step]: the step of the peer's program that a send, put or recv meets; of a fence, which one of its rank's
+  // fences it is, from 0; 0 for a copy, which meets none.
   std::vector<std::vector<StepId>> partners;
-  // The first send or recv without a partner, or pair of unequal size, in words; empty if there is none.
+  // In words, empty if there is none: the first send, put or recv without a partner; pair of unequal size; put to another
+  // place than that of its recv, announced on one side only, or with a step that is no fence waiting for the recv; rank
+  // with more or fewer fences than rank 0.
   std::string defect;
 };
 

@@ -22,6 +22,10 @@ std::string action(const Step& step) {
     return "recv from " + std::to_string(step.peer);
   case StepKind::copy:
     return "copy";
+  case StepKind::put:
+    return "put to " + std::to_string(step.peer);
+  case StepKind::fence:
+    return "fence";
   }
   return "unknown kind " + std::to_string(static_cast<int>(step.kind));
 }
@@ -64,7 +68,8 @@ std::string to_text(const Program& program) {
                      std::to_string(program.steps.size()) + " steps\n";
   for (StepId id = 0; id < program.steps.size(); ++id) {
     const Step& step = program.steps[id];
-    text += "  " + std::to_string(id) + ": " + action(step) + ", " + std::to_string(step.bytes) + " B: ";
+    text += "  " + std::to_string(id) + ": " + action(step);
+    text += step.kind == StepKind::fence ? "" : ", " + std::to_string(step.bytes) + " B: ";
     switch (step.kind) {
     case StepKind::send:
       text += to_text(program.sources(step));
@@ -74,6 +79,11 @@ std::string to_text(const Program& program) {
       break;
     case StepKind::copy:
       text += to_text(program.targets(step)) + " = " + to_text(program.sources(step));
+      break;
+    case StepKind::put:
+      text += to_text(program.sources(step)) + " to its " + to_text(program.targets(step));
+      break;
+    case StepKind::fence:
       break;
     }
     if (!after[id].empty()) {

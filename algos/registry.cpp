@@ -4,6 +4,7 @@
 
 #include "algos/alltoall_aggregated.hpp"
 #include "algos/alltoall_flat.hpp"
+#include "algos/alltoall_rma.hpp"
 #include "algos/neighbor_alltoall.hpp"
 
 #include <algorithm>
@@ -19,6 +20,8 @@ constexpr std::string_view kinkead = "Kinkead et al., Scaling All-to-all Operati
                                      "Supercomputers, 2025";
 constexpr std::string_view fan = "Fan et al., Configurable Algorithms for All-to-All Collectives, 2024";
 constexpr std::string_view namugwanya = "Namugwanya et al., Collective-optimized FFTs, 2023";
+constexpr std::string_view namugwanya_rma =
+    "Namugwanya, Analyzing Persistent Alltoallv RMA Implementations for High-Performance MPI Communication, 2026";
 constexpr std::string_view mpi = "MPI: A Message-Passing Interface Standard, version 4.1, section 8.6";
 constexpr std::string_view collom = "Collom, Li and Bienz, Optimizing irregular communication with neighborhood "
                                     "collectives and locality-aware parallelism, 2023";
@@ -110,6 +113,15 @@ Program radix2(const Exchange& exchange, const Tuning& t) {
                                        .between = of_that_radix(t.radix_between),
                                        .within = of_that_radix(t.radix_within)});
 }
+Program rma_fence(const Exchange& exchange, const Tuning&) {
+  return compile_rma(exchange, Opening::fence, PutOrder::ranks);
+}
+Program rma_lock(const Exchange& exchange, const Tuning&) {
+  return compile_rma(exchange, Opening::lock, PutOrder::ranks);
+}
+Program rma_fence_hierarchy(const Exchange& exchange, const Tuning&) {
+  return compile_rma(exchange, Opening::fence, PutOrder::remote_first);
+}
 Program hierarchical(const Exchange& exchange, const Tuning& t) {
   return compile_aggregated(exchange, {.groups = {1}, .regions = {1}, .between = t.between, .within = {}});
 }
@@ -181,6 +193,30 @@ constexpr Algorithm alltoalls[] = {
      kinkead,
      of_multileader_node_aware,
      multileader_node_aware},
+    {{},
+     "rma-fence",
+     Knowledge::own,
+     "each rank writes into the others' receive buffers between two fences",
+     namugwanya_rma,
+     {},
+     rma_fence,
+     true},
+    {{},
+     "rma-lock",
+     Knowledge::own,
+     "the same as soon as each target by itself has started",
+     namugwanya_rma,
+     {},
+     rma_lock,
+     true},
+    {{},
+     "rma-fence-hierarchy",
+     Knowledge::own,
+     "rma-fence, to other nodes first",
+     namugwanya_rma,
+     {},
+     rma_fence_hierarchy,
+     true},
 };
 
 constexpr Algorithm neighbor_alltoalls[] = {

@@ -58,6 +58,7 @@ struct Algorithm {
   std::string_view source;  // where in the literature
   std::span<const Parameter> parameters;
   Compile compile;
+  bool puts = false; // reads Exchange::put_offsets
 };
 
 [[nodiscard]] std::span<const Algorithm> registry();

@@ -42,15 +42,38 @@ std::vector<Message> messages_by_round(std::span<const Program> programs) {
       ready.emplace_back(rank, id);
     }
   };
+  struct Fence {
+    std::vector<std::pair<int, StepId>> come;
+    int rounds = 0;
+  };
+  std::vector<Fence> fences;
   while (!ready.empty()) {
     const auto [rank, id] = ready.back();
     ready.pop_back();
-    --left;
     const Program& program = programs[static_cast<std::size_t>(rank)];
     const Step& step = program.steps[id];
     const int rounds = states[static_cast<std::size_t>(rank)][id].rounds;
-    if (step.kind == StepKind::send) {
-      arrive(step.peer, matching.partners[static_cast<std::size_t>(rank)][id], rounds + 1);
+    const StepId partner = matching.partners[static_cast<std::size_t>(rank)][id];
+    if (step.kind == StepKind::fence) {
+      fences.resize(std::max<std::size_t>(fences.size(), partner + 1));
+      Fence& fence = fences[partner];
+      fence.come.emplace_back(rank, id);
+      fence.rounds = std::max(fence.rounds, rounds);
+      if (fence.come.size() < programs.size()) {
+        continue;
+      }
+      for (const auto& [other, step_of_it] : fence.come) {
+        const Program& theirs = programs[static_cast<std::size_t>(other)];
+        for (const StepId next : theirs.successors_of(theirs.steps[step_of_it])) {
+          arrive(other, next, fence.rounds);
+        }
+      }
+      left -= fence.come.size();
+      continue;
+    }
+    --left;
+    if (delivers(step.kind)) {
+      arrive(step.peer, partner, rounds + 1);
     } else if (step.kind == StepKind::recv) {
       messages.push_back({rounds, step.peer, rank, step.bytes});
     }

@@ -76,7 +76,7 @@ Defect bytes_defect(std::span<const Slice> slices, std::uint64_t bytes, std::str
 }
 
 Defect step_defect(const Program& program, const Step& step, StepId id) {
-  if (step.kind != StepKind::send && step.kind != StepKind::recv && step.kind != StepKind::copy) {
+  if (step.kind > StepKind::fence) {
     return "is of no known kind";
   }
   if (!inside(step.source, program.slices.size()) || !inside(step.target, program.slices.size())) {
@@ -85,8 +85,9 @@ Defect step_defect(const Program& program, const Step& step, StepId id) {
   if (!inside(step.successors, program.successors.size())) {
     return "has successors outside the program's successors";
   }
-  const bool reads = step.kind != StepKind::recv;
-  const bool writes = step.kind != StepKind::send;
+  const bool reads = step.kind == StepKind::copy || delivers(step.kind);
+  const bool writes = step.kind == StepKind::copy || step.kind == StepKind::recv;
+  const bool puts = step.kind == StepKind::put;
   if (reads == writes) {
     if (step.peer != -1) {
       return "has a peer";
@@ -99,10 +100,13 @@ Defect step_defect(const Program& program, const Step& step, StepId id) {
   if (!reads && step.source.count > 0) {
     return "has a source";
   }
-  if (!writes && step.target.count > 0) {
+  if (!writes && !puts && step.target.count > 0) {
     return "has a target";
   }
   for (const bool written : {false, true}) {
+    if (written && puts) {
+      continue; // in another rank's buffer: that it fits there says its recv, which has to have the same target
+    }
     for (const Slice& slice : written ? program.targets(step) : program.sources(step)) {
       if (Defect defect = slice_defect(program, slice, written); !defect.empty()) {
         return defect;
@@ -114,7 +118,7 @@ Defect step_defect(const Program& program, const Step& step, StepId id) {
       return defect;
     }
   }
-  if (writes) {
+  if (writes || puts) {
     if (Defect defect = bytes_defect(program.targets(step), step.bytes, "target"); !defect.empty()) {
       return defect;
     }
@@ -125,6 +129,9 @@ Defect step_defect(const Program& program, const Step& step, StepId id) {
     }
     if (successor <= id) {
       return "is waited for by step " + std::to_string(successor) + ", which comes first: the order is not topological";
+    }
+    if (puts && program.steps[successor].kind != StepKind::fence) {
+      return "is waited for by step " + std::to_string(successor) + ", which is no fence";
     }
   }
   return {};
@@ -192,6 +199,9 @@ std::vector<Access> accesses_to(const Program& program, Buffer buffer) {
   std::vector<Access> accesses;
   for (StepId id = 0; id < program.steps.size(); ++id) {
     for (const bool writes : {false, true}) {
+      if (writes && program.steps[id].kind == StepKind::put) {
+        continue; // another rank's buffer
+      }
       for (const Slice& slice : writes ? program.targets(program.steps[id]) : program.sources(program.steps[id])) {
         if (slice.buffer == buffer) {
           accesses.push_back({slice, end_of(slice), id, writes});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The schedule: what every algorithm produces and every executor consumes. A program is one rank's part of a schedule, a
 // directed acyclic graph of steps over that rank's own three buffers; the only way data moves between ranks is a
-// send/recv pair. Flat arrays of plain structs: a program can be copied into shared memory as it is.
+// send/recv or put/recv pair. Flat arrays of plain structs: a program can be copied into shared memory as it is.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,15 @@ struct Slice {
 
 enum class StepKind : std::uint8_t {
   send, // hand `source` to `peer`; done when source may be overwritten
-  recv, // fill `target` with what `peer` sends; done when target may be read
+  recv, // fill `target` with what `peer` sends or puts; done when target may be read
   copy, // target = source, both in this rank's buffers, which must not overlap
+  // Write `source` to `target`, a place in the peer's recv buffer, where the peer has a recv for it, which must have started by
+  // then. What was put is at its target, and its source may be overwritten, when the next fence is done: nothing but a fence
+  // may wait for a put, or for its recv.
+  put,
+  // A meeting of all ranks, each with the same number of fences: done when all have come to it, and all that each of them
+  // put before is at its target.
+  fence,
 };
 
 // Part of one of a program's flat arrays.
@@ -39,17 +46,21 @@ struct Range {
   std::uint32_t count = 0;
 };
 
-// The n-th send from a to b in a's step order meets the n-th recv from a in b's step order, whenever each of them
+// The n-th send or put from a to b in a's step order meets the n-th recv from a in b's step order, whenever each of them
 // starts to run; the two have equal byte counts but may be cut into slices differently.
 struct Step {
   StepKind kind = StepKind::copy;
-  std::int32_t peer = -1;         // rank in the schedule's communicator; -1 for copy
-  Range source;                   // slices read, in order (send, copy)
-  Range target;                   // slices written, in order (recv, copy)
+  std::int32_t peer = -1;         // rank in the schedule's communicator; -1 for copy and fence
+  Range source;                   // slices read, in order (send, put, copy)
+  Range target;                   // slices written, in order (recv, copy; put: in the peer's buffer)
   Range successors;               // steps that wait for this one
   std::uint32_t predecessors = 0; // how many steps this one waits for
   std::uint64_t bytes = 0;        // payload
+  bool announced = false; // recv: tells its put when it starts; put: waits for that. Else fences have to see to it.
 };
+
+// A step that hands bytes to another rank.
+[[nodiscard]] constexpr bool delivers(StepKind kind) { return kind == StepKind::send || kind == StepKind::put; }
 
 using StepId = std::uint32_t;
 

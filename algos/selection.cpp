@@ -69,8 +69,13 @@ double expected_seconds(const Choice& choice, const topology::Layout& layout, st
   const std::vector<std::uint64_t> offsets = equal_offsets(layout.ranks(), bytes);
   NodeLoad node(driver, layout, 0);
   for (const int rank : layout.node_ranks(0)) {
-    const Exchange exchange{
-        .layout = layout, .rank = rank, .sizes = sizes, .send_offsets = offsets, .recv_offsets = offsets};
+    const std::vector<std::uint64_t> puts(offsets.size(), offsets[static_cast<std::size_t>(rank)]);
+    const Exchange exchange{.layout = layout,
+                            .rank = rank,
+                            .sizes = sizes,
+                            .send_offsets = offsets,
+                            .recv_offsets = offsets,
+                            .put_offsets = puts};
     node.add(rank, load_of(compile(choice, exchange), layout, model));
   }
   return node.seconds();

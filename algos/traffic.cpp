@@ -45,6 +45,9 @@ Traffic& Traffic::operator+=(const Traffic& other) {
 Traffic traffic_of(const Program& program, const topology::Layout& layout) {
   Traffic traffic;
   for (const Step& step : program.steps) {
+    if (step.kind == StepKind::fence) {
+      continue; // how ranks meet is not the schedule's business
+    }
     const int peer = step.kind == StepKind::copy ? program.rank : step.peer;
     const auto level = static_cast<std::size_t>(level_between(layout, program.rank, peer));
     (step.kind == StepKind::recv ? traffic.received : traffic.sent)[level] += {1, step.bytes};

@@ -120,7 +120,8 @@ std::vector<Program> WholeExchange::compile(const Choice& choice) const {
                             .sizes = known,
                             .send_offsets = in_place ? std::vector<std::uint64_t>{} : send_offsets[rank],
                             .recv_offsets = recv_offsets[rank],
-                            .in_place = in_place};
+                            .in_place = in_place,
+                            .put_offsets = column(recv_offsets, static_cast<std::size_t>(rank))};
     programs.push_back(algos::compile(resolved, exchange));
   }
   return programs;

@@ -147,13 +147,21 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, al
 
   // 3. The program.
   const algos::BlockSizes sizes = known_sizes(context, plan.choice, row, announced);
+  const Sizes recv_offsets = program_offsets(plan.recv, recv_path);
+  Sizes put_offsets;
+  if (plan.choice.algorithm->puts) {
+    put_offsets.resize(ranks);
+    check_mpi(MPI_Alltoall(recv_offsets.data(), 1, MPI_UINT64_T, put_offsets.data(), 1, MPI_UINT64_T, comm),
+              "MPI_Alltoall");
+  }
   const algos::Choice choice = plan.choice;
   const algos::Exchange exchange{.layout = layout,
                                  .rank = context.rank(),
                                  .sizes = sizes,
                                  .send_offsets = plan.in_place ? Sizes{} : program_offsets(plan.send, send_path),
-                                 .recv_offsets = program_offsets(plan.recv, recv_path),
-                                 .in_place = plan.in_place};
+                                 .recv_offsets = recv_offsets,
+                                 .in_place = plan.in_place,
+                                 .put_offsets = put_offsets};
   return make_request(
       engine, std::move(plan), send_path, recv_path, [&] { return algos::compile(choice, exchange); }, begin);
 }

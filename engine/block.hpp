@@ -58,11 +58,18 @@ enum class Op : std::uint8_t {
   recv_node,
   send_wire, // MPI message to another node
   recv_wire,
+  put_window,      // through the request's own window, to whatever rank
+  announce_window, // tell the peer that its put may come
+  fence_window,
 };
+
+// Steps that are not run by whoever holds the ownership, but posted by the process that owns the endpoint.
+[[nodiscard]] constexpr bool is_posted(Op op) { return op >= Op::send_wire; }
 
 struct LoweredStep {
   Op op = Op::copy;
   bool eager = false;     // node: the payload travels in the channel's slot
+  bool announced = false; // put_window: waits for the peer's announcement
   std::int32_t peer = -1; // rank in the request's communicator
   algos::Range source;
   algos::Range target;
@@ -79,7 +86,8 @@ struct LoweredStep {
   // wire
   std::int32_t endpoint = -1; // rank in the engine's network communicator
   std::int32_t tag = -1;
-  std::uint64_t bounce = 0; // offset in the rank's arena; 0: MPI reads or writes the buffer itself
+  std::uint64_t bounce = 0;       // offset in the rank's arena; 0: MPI reads or writes the buffer itself
+  std::uint64_t displacement = 0; // put_window: in the peer's window
 };
 
 // Work lists of the running epoch. A step is in at most one of the lists.

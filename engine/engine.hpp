@@ -29,6 +29,7 @@
 namespace stoker::engine {
 
 class Request;
+class Window;
 
 // A communicator of the engine's own; errors are returned. Freeing is collective, and skipped once MPI is finalized.
 class OwnedComm {
@@ -71,6 +72,12 @@ public:
 
   // Memory in this rank's arena. The arena outlives the engine for as long as something is allocated in it.
   [[nodiscard]] void* allocate(std::size_t bytes);
+
+  // A window over `bytes` at `base` of each rank of the context's communicator, or nullptr on all ranks where the MPI library
+  // refuses it. Collective over the communicator; an earlier one is taken again where base and bytes are the same on all ranks,
+  // and those that no request needs any more are freed.
+  [[nodiscard]] std::shared_ptr<Window> window(const std::shared_ptr<CommContext>& context, void* base,
+                                               std::uint64_t bytes);
 
   // Cached as an attribute of comm. Collective over comm when it is new.
   [[nodiscard]] std::shared_ptr<CommContext> context(MPI_Comm comm);
@@ -136,6 +143,11 @@ private:
   MPI_Group group_ = MPI_GROUP_NULL;
   int keyval_ = MPI_KEYVAL_INVALID;
   std::list<std::pair<MPI_Comm, std::shared_ptr<CommContext>>> contexts_;
+  struct KnownWindow {
+    std::weak_ptr<CommContext> context;
+    std::shared_ptr<Window> window;
+  };
+  std::vector<KnownWindow> windows_; // in the order of creation, so that ranks free them in one order
   std::shared_ptr<NodeMemory> memory_;
   std::unique_ptr<Trace> trace_;
   std::unique_ptr<Helper> helper_;

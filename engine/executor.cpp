@@ -26,8 +26,7 @@ void finish_step(const Program& program, const LoweredStep& step) {
   --state.steps_left;
   for (const algos::StepId next : program.successors(step)) {
     if (--program.remaining()[next] == 0) {
-      const Op op = program.step(next).step->op;
-      if (op == Op::send_wire || op == Op::recv_wire) {
+      if (is_posted(program.step(next).step->op)) {
         program.wire()[state.wire_count++] = next;
       } else {
         program.ready()[state.ready_count++] = next;
@@ -90,9 +89,8 @@ bool try_step(const Program& program, std::uint32_t index, std::uint64_t epoch) 
   case Op::recv_node:
     done = try_recv(program, view, epoch);
     break;
-  case Op::send_wire:
-  case Op::recv_wire:
-    done = false; // never in these lists
+  default: // posted ones are never in these lists
+    done = false;
     break;
   }
   if (done) {

@@ -6,6 +6,7 @@
 #include "engine/agreement.hpp"
 #include "engine/executor.hpp"
 #include "engine/lower.hpp"
+#include "engine/window.hpp"
 
 #include <algorithm>
 #include <array>
@@ -60,6 +61,30 @@ BufferDescriptor describe(NodeMemory& memory, const UserBuffer& buffer, Path pat
     descriptor.offset = memory.arena().offset_of(lowest);
   }
   return descriptor;
+}
+
+// Collective. Over the receive buffer, or where it is staged.
+std::shared_ptr<Window> window_for_puts(Engine& engine, const RequestPlan& plan) {
+  const RmaChoice choice = engine.settings().rma;
+  if (choice == RmaChoice::messages) {
+    return nullptr;
+  }
+  void* base = nullptr;
+  std::uint64_t bytes = 0;
+  if (plan.recv_staging != 0) {
+    base = engine.memory()->arena().base() + plan.recv_staging;
+    bytes = plan.recv.packed_bytes();
+  } else if (plan.recv.bytes() > 0) {
+    base = plan.recv.address() + plan.recv.lower();
+    bytes = static_cast<std::uint64_t>(plan.recv.upper() - plan.recv.lower());
+  }
+  auto window = engine.window(plan.context, base, bytes);
+  if (window == nullptr && choice == RmaChoice::window) {
+    throw Error(Code::unsupported,
+                "rma=window, but the MPI library has no one-sided communication between the ranks of comm; "
+                "expected a transport that has, or rma=auto (see stoker doctor)");
+  }
+  return window;
 }
 
 RankMap rank_map(const Engine& engine, const CommContext& context, Executor executor) {
@@ -261,22 +286,30 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
       }
     }
   };
-  const std::optional<Error> failure = attempt([&] {
-    const algos::Program program = compile();
-    for (const algos::Step& step : program.steps) {
-      if (step.kind == algos::StepKind::send) {
-        (map.arena_of[static_cast<std::size_t>(step.peer)] >= 0 ? plan.bytes_node : plan.bytes_wire) += step.bytes;
-      }
-    }
-    PlacementOptions options;
+  PlacementOptions options;
+  std::optional<Error> failure = attempt([&] {
     options.send = describe(memory, plan.send, send_path, plan.send_staging);
     options.recv = describe(memory, plan.recv, recv_path, plan.recv_staging);
-    options.eager_bytes = engine->settings().eager_bytes;
-    options.timed = plan.executor == Executor::engine || engine->settings().inline_times || engine->trace() != nullptr;
-    options.exclusive = plan.executor == Executor::inline_;
-    plan.block = place(program, memory, map, options, pairs);
   });
   try {
+    agree(comm, with_rank(context, failure));
+    if (plan.choice.algorithm->puts && plan.executor == Executor::inline_) {
+      plan.window = window_for_puts(*engine, plan);
+    }
+    failure = attempt([&] {
+      const algos::Program program = compile();
+      for (const algos::Step& step : program.steps) {
+        if (algos::delivers(step.kind)) {
+          (map.arena_of[static_cast<std::size_t>(step.peer)] >= 0 ? plan.bytes_node : plan.bytes_wire) += step.bytes;
+        }
+      }
+      options.eager_bytes = engine->settings().eager_bytes;
+      options.timed =
+          plan.executor == Executor::engine || engine->settings().inline_times || engine->trace() != nullptr;
+      options.exclusive = plan.executor == Executor::inline_;
+      options.window = plan.window != nullptr;
+      plan.block = place(program, memory, map, options, pairs);
+    });
     agree(comm, with_rank(context, failure));
     // Tell the peers where things are. What place() wrote happens before MPI delivers this.
     check_mpi(MPI_Alltoall(pairs.data(), sizeof(PairInfo), MPI_BYTE, peers.data(), sizeof(PairInfo), MPI_BYTE, comm),

@@ -42,11 +42,30 @@ private:
 // Whether the process at the endpoint can hand the slices to MPI as they are.
 bool needs_bounce(const algos::Program& program, const algos::Step& step, const BufferDescriptor* buffers,
                   bool endpoint_is_self) {
-  const auto slices = step.kind == algos::StepKind::send ? program.sources(step) : program.targets(step);
+  const auto slices = algos::delivers(step.kind) ? program.sources(step) : program.targets(step);
   if (!is_contiguous(slices)) {
     return true;
   }
   return !endpoint_is_self && !slices.empty() && buffers[static_cast<std::size_t>(slices[0].buffer)].path == Path::cma;
+}
+
+void lower_to_window(const algos::Program& program, const algos::Step& step, LoweredStep& low) {
+  low.announced = step.announced;
+  switch (step.kind) {
+  case algos::StepKind::put:
+    low.op = Op::put_window;
+    low.displacement = program.targets(step).front().offset;
+    break;
+  case algos::StepKind::recv: // the last fence tells that it is done; until then there is nothing to do for it
+    low.op = step.announced ? Op::announce_window : Op::copy;
+    low.target = {};
+    break;
+  case algos::StepKind::fence:
+    low.op = Op::fence_window;
+    break;
+  default:
+    break;
+  }
 }
 
 // Steps that are ready at Start, the ones to run first last, since the ready list is a stack: messages go out before
@@ -63,8 +82,9 @@ int root_order(Op op) {
     return 3;
   case Op::send_wire:
     return 4;
+  default:
+    return 5; // in the order of the program
   }
-  return 0;
 }
 
 } // namespace
@@ -91,10 +111,18 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Ran
     low.successors = step.successors;
     low.predecessors = step.predecessors;
     low.bytes = step.bytes;
-    if (step.kind == algos::StepKind::copy) {
+    if (options.window) {
+      lower_to_window(program, step, low);
+      if (low.op == Op::put_window && !is_contiguous(program.sources(step))) {
+        low.bounce = bounce_bytes + 1; // made an offset below
+        bounce_bytes += align_up(step.bytes);
+      }
       continue;
     }
-    const bool sending = step.kind == algos::StepKind::send;
+    if (step.peer < 0) {
+      continue; // a copy; or a fence, which has nothing left to see to: here a message tells of its arrival by itself
+    }
+    const bool sending = algos::delivers(step.kind);
     const auto peer = static_cast<std::size_t>(step.peer);
     std::uint64_t& digest = sending ? pairs[peer].send_digest : pairs[peer].recv_digest;
     digest = digest_of(digest, step.bytes);
@@ -194,6 +222,11 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Ran
     if (low.op == Op::copy) {
       continue;
     }
+    if (options.window) {
+      block->has_wire = 1;
+      low.bounce = low.bounce != 0 ? offset + bounce_at + low.bounce - 1 : 0;
+      continue;
+    }
     const bool sending = low.op == Op::send_node || low.op == Op::send_wire;
     std::uint32_t& head = (sending ? first_send : first_recv)[low.peer];
     low.next = head;
@@ -216,7 +249,7 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Ran
       roots.push_back(i);
     }
   }
-  const auto first_wire = [&](std::uint32_t i) { return root_order(lowered[i].op) >= root_order(Op::recv_wire); };
+  const auto first_wire = [&](std::uint32_t i) { return is_posted(lowered[i].op); };
   std::ranges::stable_sort(roots, [&](std::uint32_t a, std::uint32_t b) {
     const int order_a = root_order(lowered[a].op);
     const int order_b = root_order(lowered[b].op);

@@ -30,6 +30,8 @@ struct PlacementOptions {
   std::uint64_t eager_bytes = 0; // messages within the node up to this go through the channel's slot
   bool timed = false;
   bool exclusive = false; // executed inline
+  bool window =
+      false; // puts go through a window of the request's own; for programs of copies, puts, their recvs and fences
 };
 
 // What a rank tells each other rank of the communicator about the messages between them.

@@ -16,6 +16,7 @@ void Progress::adopt(Task& task, std::uint64_t epoch, std::uint64_t now_ns) {
 
 bool Progress::poll() {
   bool moved = wire_.poll();
+  moved |= window_steps_.poll();
   for (std::size_t i = 0; i < tasks_.size();) {
     Task& task = *tasks_[i];
     const Outcome outcome = run(task);
@@ -54,7 +55,12 @@ Progress::Outcome Progress::run(Task& task) {
       outcome.moved = true;
       const std::uint32_t count = state.wire_count;
       for (std::uint32_t i = 0; i < count; ++i) {
-        wire_.post(task, task.program.wire()[i]);
+        const std::uint32_t step = task.program.wire()[i];
+        if (task.window != nullptr) {
+          window_steps_.post(task, step);
+        } else {
+          wire_.post(task, step);
+        }
       }
       state.wire_count = 0; // posting finishes no step, so nothing was added meanwhile
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine/program.hpp"
+#include "engine/window_steps.hpp"
 #include "engine/wire.hpp"
 
 #include <cstdint>
@@ -14,6 +15,8 @@ namespace stoker::engine {
 
 // Values of the ownership word.
 enum ExecutorId : std::uint32_t { helper_executor = 1, rank_executor = 2 };
+
+class Window;
 
 // A finished wire step that its program has not been told of yet.
 struct WireEvent {
@@ -26,6 +29,7 @@ struct WireEvent {
 struct Task {
   explicit Task(Block* block, const NodeMemory& memory) : program(block, memory), id(block->id) {}
   Program program;
+  Window* window = nullptr; // where the program goes through one of its own
   std::uint64_t id;         // of the block when the task was made
   std::uint64_t latest = 0; // newest epoch adopted
   bool listed = false;
@@ -53,6 +57,7 @@ private:
   Outcome run(Task& task);
 
   Wire wire_;
+  WindowSteps window_steps_;
   ExecutorId id_;
   std::vector<Task*> tasks_;
   std::uint64_t youngest_ns_ = 0;

@@ -52,6 +52,7 @@ Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
       timed_(block_->timed != 0),
       // Only what this thread can do by itself may be left to its Wait.
       wake_policy_((helper_ == nullptr && block_->has_wire != 0) || engine_->settings().wake == WakeChoice::always) {
+  task_.window = plan_.window.get();
   engine_->enlist(*this);
 }
 
@@ -338,6 +339,7 @@ std::string Request::describe_stall() const {
   }
   std::set<int> not_started;
   std::set<int> silent;
+  bool at_fence = false;
   std::set<int> carriers; // engine ranks whose helpers do the peers' part
   for (std::uint32_t i = 0; i < block_->state.waiting_count; ++i) {
     const LoweredStep& step = *task_.program.step(task_.program.waiting()[i]).step;
@@ -351,8 +353,14 @@ std::string Request::describe_stall() const {
   for (std::uint32_t i = 0; i < block_->steps; ++i) {
     if (task_.program.posted()[i] != 0) {
       const LoweredStep& step = *task_.program.step(i).step;
+      if (step.op == Op::fence_window) {
+        at_fence = true;
+        continue;
+      }
       silent.insert(step.peer);
-      carriers.insert(step.endpoint);
+      if (step.endpoint >= 0) {
+        carriers.insert(step.endpoint);
+      }
     }
   }
   const bool not_sent = block_->state.wire_count > 0;
@@ -374,6 +382,9 @@ std::string Request::describe_stall() const {
   if (!silent.empty()) {
     add("messages with " + list(silent) + " are outstanding" +
         (carriers.empty() ? "" : ", carried by engine " + list(carriers)));
+  }
+  if (at_fence) {
+    add("some ranks have not come to its fence");
   }
   if (not_sent) {
     add("the helper of engine rank " + std::to_string(engine_->carrier()) + " has not taken its messages");

@@ -33,6 +33,7 @@ struct RequestPlan {
   std::uint64_t bytes_wire = 0; // sent by this rank per epoch, to other nodes and within its own
   std::uint64_t bytes_node = 0;
   double init_seconds = 0;
+  std::shared_ptr<Window> window; // that its puts go through; else they are messages
 };
 
 struct RequestStatistics {

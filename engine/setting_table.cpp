@@ -51,6 +51,12 @@ const Names<WakeChoice>& names_of() {
   return names;
 }
 template <>
+const Names<RmaChoice>& names_of() {
+  static const Names<RmaChoice> names{
+      {"auto", RmaChoice::automatic}, {"window", RmaChoice::window}, {"messages", RmaChoice::messages}};
+  return names;
+}
+template <>
 const Names<LogLevel>& names_of() {
   static const Names<LogLevel> names{
       {"error", LogLevel::error}, {"warn", LogLevel::warn}, {"info", LogLevel::info}, {"debug", LogLevel::debug}};
@@ -255,6 +261,11 @@ const std::vector<SettingRow>& setting_table() {
                                              "ready; 0: as one message each; auto: what Open MPI sends over TCP "
                                              "without asking the receiver where there are "
                                              "more than two ranks, else 0"),
+      row<&S::rma, parse_name<RmaChoice>>(
+          "rma", accepted_names<RmaChoice>(),
+          "how the puts of rma-* algorithms are carried out: by MPI_Put through windows, or by messages that are "
+          "received "
+          "in place; auto takes windows where the MPI library has them; window insists on them"),
       row<&S::batch, parse_at_least<1>>("batch", "a whole number, 1 or more",
                                         "submissions that a helper takes from one rank's ring before it looks "
                                         "at the next"),

@@ -17,6 +17,7 @@ enum class ExecutorChoice { automatic, engine, inline_ };
 enum class AccessChoice { automatic, own, mapped, cma, staged };
 enum class DomainChoice { numa, node };
 enum class WakeChoice { automatic, always };
+enum class RmaChoice { automatic, window, messages };
 enum class LogLevel { error, warn, info, debug };
 
 // Nothing: worked out.
@@ -41,6 +42,7 @@ struct Settings {
   std::uint64_t eager_bytes = 8192;
   std::uint64_t staged_bytes = 32768;
   AutoBytes wire_piece_bytes;
+  RmaChoice rma = RmaChoice::automatic;
   int batch = 32;
   int spin_us = 20;
   int nap_us = 300;

@@ -222,7 +222,12 @@ Program rebuild(const Program& program, const Omission& omission) {
     } else if (step.kind == StepKind::send) {
       now[id] = {b.send(step.peer, program.sources(step), after[id])};
     } else if (step.kind == StepKind::recv) {
-      now[id] = {b.recv(step.peer, program.targets(step), after[id])};
+      now[id] = {step.announced ? b.announced_recv(step.peer, program.targets(step), after[id])
+                                : b.recv(step.peer, program.targets(step), after[id])};
+    } else if (step.kind == StepKind::put) {
+      now[id] = {b.put(step.peer, program.sources(step), program.targets(step)[0], step.announced, after[id])};
+    } else if (step.kind == StepKind::fence) {
+      now[id] = {b.fence(after[id])};
     } else {
       now[id] = {b.copy(program.targets(step), program.sources(step), after[id])};
     }
@@ -284,7 +289,7 @@ TEST_P(Spoilt, AWrongPeer) {
                            [](const Program& program) {
                              std::vector<Program> versions;
                              for (StepId id = 0; id < program.steps.size(); ++id) {
-                               if (program.steps[id].kind != StepKind::copy) {
+                               if (program.steps[id].peer >= 0) {
                                  versions.push_back(program);
                                  Step& step = versions.back().steps[id];
                                  step.peer = (step.peer + 1) % program.ranks;
@@ -320,7 +325,7 @@ TEST_P(Spoilt, AMessageShortenedOnOneSide) {
                              std::vector<Program> versions;
                              for (StepId id = 0; id < program.steps.size(); ++id) {
                                const Step& step = program.steps[id];
-                               if (step.kind != StepKind::copy) {
+                               if (step.peer >= 0) {
                                  const Range& slices = step.kind == StepKind::send ? step.source : step.target;
                                  versions.push_back(program);
                                  Slice& last = versions.back().slices[slices.begin + slices.count - 1];
@@ -352,6 +357,44 @@ TEST(Verifier, FindsAMissingEdgeWhereNoneIsIdle) {
     }
     EXPECT_GT(count, 0) << name;
   }
+}
+
+// A put runs as a part of its recv, so that each of the two edges to the last fence holds what the other does.
+TEST(Verifier, FindsAPutThatDoesNotWait) {
+  int count = 0;
+  for (const WholeExchange& exchange : exchanges()) {
+    for (const auto* name : {"rma-fence", "rma-lock", "rma-fence-hierarchy"}) {
+      count += expect_found(parse_choice(Collective::alltoall, name), exchange, [](const Program& program) {
+        std::vector<Program> versions;
+        std::size_t edge = 0;
+        for (const Step& step : program.steps) {
+          for (const StepId next : program.successors_of(step)) {
+            const StepKind after = program.steps[next].kind;
+            if ((step.kind == StepKind::fence && after == StepKind::put) ||
+                (step.kind == StepKind::copy && after == StepKind::recv)) {
+              versions.push_back(rebuild(program, {.step = {}, .edge = edge}));
+            }
+            ++edge;
+          }
+        }
+        return versions;
+      });
+    }
+  }
+  EXPECT_GT(count, 0);
+}
+
+TEST(Verifier, FindsMissingAndUnequalFences) {
+  const auto exchange = WholeExchange::uniform(Layout::uniform(3, 1), 4);
+  const auto sound = exchange.compile(parse_choice(Collective::alltoall, "rma-fence"));
+  auto spoilt = sound;
+  spoilt[1] = rebuild(sound[1], {.step = static_cast<StepId>(sound[1].steps.size() - 1), .edge = {}});
+  EXPECT_NE(verify(spoilt, exchange.contents()).find("rank 1 has 1 fences, but rank 0 has 2"), std::string::npos);
+  spoilt = sound;
+  for (Step& step : spoilt[2].steps) {
+    step.announced = step.kind == StepKind::recv;
+  }
+  EXPECT_NE(verify(spoilt, exchange.contents()).find("announced on one side only"), std::string::npos);
 }
 
 } // namespace

@@ -38,6 +38,9 @@ const char* const algorithms[] = {
     "multileader-node-aware",
     "multileader-node-aware:leaders=2",
     "multileader-node-aware:leaders=2,between=radix-3,within=bruck",
+    "rma-fence",
+    "rma-lock",
+    "rma-fence-hierarchy",
 };
 
 using Parameters = std::tuple<std::string, std::string>; // ranks_per_node, executor

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/window.hpp"
+
+#include "engine/agreement.hpp"
+#include "engine/message_type.hpp"
+
+#include <algorithm>
+
+namespace stoker::engine {
+namespace {
+
+constexpr std::uintptr_t base_alignment = 64;
+
+} // namespace
+
+Window::Window(MPI_Comm comm, MPI_Win win, const void* base, std::uint64_t bytes)
+    : comm_(comm), win_(win), base_(base), bytes_(bytes) {}
+
+template <class Create>
+std::shared_ptr<Window> Window::create(MPI_Comm comm, const void* base, std::uint64_t bytes, Create create) {
+  MPI_Comm own = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_dup(comm, &own), "MPI_Comm_dup");
+  MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
+  MPI_Win win = MPI_WIN_NULL;
+  int works = create(own, &win) == MPI_SUCCESS ? 1 : 0;
+  int everywhere = 0;
+  check_mpi(MPI_Allreduce(&works, &everywhere, 1, MPI_INT, MPI_MIN, own), "MPI_Allreduce");
+  if (everywhere == 0) {
+    // Seen where the MPI library has no way to it between these ranks, and then on all of them.
+    MPI_Comm_free(&own);
+    return nullptr;
+  }
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, win), "MPI_Win_lock_all");
+  return std::shared_ptr<Window>(new Window(own, win, base, bytes));
+}
+
+std::shared_ptr<Window> Window::over(MPI_Comm comm, void* base, std::uint64_t bytes) {
+  // MPICH 4.0 over UCX takes the window to begin at the multiple of 16 before its base, and puts that much too low.
+  const auto skew = static_cast<std::uint8_t>(reinterpret_cast<std::uintptr_t>(base) % base_alignment);
+  auto window = create(comm, base, bytes, [&](MPI_Comm own, MPI_Win* win) {
+    return MPI_Win_create(static_cast<std::byte*>(base) - skew, static_cast<MPI_Aint>(bytes + skew), 1, MPI_INFO_NULL,
+                          own, win);
+  });
+  if (window != nullptr) {
+    int ranks = 0;
+    MPI_Comm_size(comm, &ranks);
+    window->skews_.resize(static_cast<std::size_t>(ranks));
+    check_mpi(MPI_Allgather(&skew, 1, MPI_UINT8_T, window->skews_.data(), 1, MPI_UINT8_T, comm), "MPI_Allgather");
+  }
+  return window;
+}
+
+std::shared_ptr<Window> Window::dynamic(MPI_Comm comm) {
+  return create(comm, nullptr, 0,
+                [](MPI_Comm own, MPI_Win* win) { return MPI_Win_create_dynamic(MPI_INFO_NULL, own, win); });
+}
+
+void Window::free() {
+  MPI_Win_unlock_all(win_);
+  MPI_Win_free(&win_);
+  MPI_Comm_free(&comm_);
+}
+
+std::optional<std::uint64_t> Window::attach(void* memory, std::uint64_t bytes) {
+  MPI_Aint address = 0;
+  if (MPI_Win_attach(win_, memory, static_cast<MPI_Aint>(bytes)) != MPI_SUCCESS ||
+      MPI_Get_address(memory, &address) != MPI_SUCCESS) {
+    return std::nullopt;
+  }
+  return static_cast<std::uint64_t>(address);
+}
+
+int Window::put(const void* data, std::uint64_t bytes, int target, std::uint64_t displacement) {
+  if (std::ranges::find(targets_, target) == targets_.end()) {
+    targets_.push_back(target);
+  }
+  const MessageType type(bytes);
+  displacement += skews_.empty() ? 0 : skews_[static_cast<std::size_t>(target)];
+  return MPI_Put(data, type.count(), type.type(), target, static_cast<MPI_Aint>(displacement), type.count(),
+                 type.type(), win_);
+}
+
+int Window::flush(int target) {
+  std::erase(targets_, target);
+  return MPI_Win_flush(target, win_);
+}
+
+int Window::flush_all() {
+  int first = MPI_SUCCESS;
+  // One by one: MPI_Win_flush_all was seen to wait for processes that were never put to.
+  for (const int target : targets_) {
+    const int code = MPI_Win_flush(target, win_);
+    first = first == MPI_SUCCESS ? code : first;
+  }
+  targets_.clear();
+  return first;
+}
+
+} // namespace stoker::engine

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/window_steps.hpp"
+
+#include "engine/error.hpp"
+#include "engine/executor.hpp"
+#include "engine/progress.hpp"
+#include "engine/window.hpp"
+
+#include <array>
+#include <string>
+
+namespace stoker::engine {
+namespace {
+
+constexpr int announcement_tag = 0; // several from one rank to another keep their order
+
+std::string failure(const Task& task, const LoweredStep& step, int code) {
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  const std::string what = step.op == Op::fence_window      ? "a fence"
+                           : step.op == Op::announce_window ? "telling rank " + std::to_string(step.peer)
+                                                            : "the put to rank " + std::to_string(step.peer);
+  return "rank " + std::to_string(task.program.block().rank) + ": " + what + " failed: " + text.data();
+}
+
+} // namespace
+
+void WindowSteps::post(Task& task, std::uint32_t step) {
+  const LoweredStep& s = *task.program.step(step).step;
+  Block& block = task.program.block();
+  ++block.state.in_flight;
+  task.program.posted()[step] = 1;
+  if (s.op == Op::put_window && block.timed != 0 && block.wire_began_at == 0) {
+    block.wire_began_at = now_ns();
+  }
+  Pending pending{.task = &task, .step = step};
+  MPI_Request request = MPI_REQUEST_NULL;
+  const MPI_Comm comm = task.window->comm();
+  switch (s.op) {
+  case Op::put_window:
+    if (s.announced) {
+      pending.phase = Phase::awaiting_target;
+      pending.error = MPI_Irecv(nullptr, 0, MPI_BYTE, s.peer, announcement_tag, comm, &request);
+    } else {
+      put(pending);
+    }
+    break;
+  case Op::announce_window:
+    pending.error = MPI_Isend(nullptr, 0, MPI_BYTE, s.peer, announcement_tag, comm, &request);
+    break;
+  default: // a fence: what was put before is flushed in poll, since Start must not wait
+    pending.phase = Phase::flushing;
+    break;
+  }
+  pending_.push_back(pending);
+  requests_.push_back(request);
+}
+
+void WindowSteps::put(Pending& pending) {
+  const Program& program = pending.task->program;
+  const StepView& view = program.step(pending.step);
+  const LoweredStep& s = *view.step;
+  std::byte* data = contiguous(program.buffers(), view.source);
+  if (s.bounce != 0) {
+    data = program.bounce(s);
+    (void)gather(data, program.buffers(), view.source); // all in this process: nothing to fail
+  }
+  pending.error = pending.task->window->put(data, s.bytes, s.peer, s.displacement);
+  pending.phase = Phase::issued;
+}
+
+bool WindowSteps::poll() {
+  bool moved = false;
+  for (std::size_t i = 0; i < pending_.size();) {
+    Pending& pending = pending_[i];
+    int done = 1;
+    if (requests_[i] != MPI_REQUEST_NULL) {
+      const int code = MPI_Test(&requests_[i], &done, MPI_STATUS_IGNORE);
+      pending.error = pending.error == MPI_SUCCESS ? code : pending.error;
+      done = code == MPI_SUCCESS ? done : 1;
+    }
+    if (done == 0) {
+      ++i;
+      continue;
+    }
+    moved = true;
+    if (pending.phase == Phase::awaiting_target && pending.error == MPI_SUCCESS) {
+      put(pending);
+    } else if (pending.phase == Phase::flushing) {
+      // An error here is told at the end: the others are waiting for this rank to come.
+      const int flushed = pending.task->window->flush_all();
+      const int met = MPI_Ibarrier(pending.task->window->comm(), &requests_[i]);
+      pending.phase = Phase::meeting;
+      pending.error = flushed != MPI_SUCCESS ? flushed : met;
+      if (met == MPI_SUCCESS) {
+        ++i;
+        continue;
+      }
+    } else if (pending.phase == Phase::meeting) {
+      pending.task->window->sync();
+    }
+    finish(pending);
+    pending_[i] = pending_.back();
+    requests_[i] = requests_.back();
+    pending_.pop_back();
+    requests_.pop_back();
+  }
+  return moved;
+}
+
+void WindowSteps::finish(const Pending& pending) {
+  const LoweredStep& s = *pending.task->program.step(pending.step).step;
+  if (pending.error == MPI_SUCCESS) {
+    pending.task->events.push_back({pending.step, 0, {}});
+  } else {
+    pending.task->events.push_back(
+        {pending.step, static_cast<int>(Code::mpi), failure(*pending.task, s, pending.error)});
+  }
+}
+
+} // namespace stoker::engine
