@@ -147,6 +147,10 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, al
 
   // 3. The program.
   const algos::BlockSizes sizes = known_sizes(context, plan.choice, row, announced);
+  plan.through_window = puts_through_window(*engine, plan);
+  if (plan.through_window && plan.executor == Executor::engine && recv_path == Path::cma) {
+    recv_path = Path::staged; // a carrier can expose what it maps
+  }
   const Sizes recv_offsets = program_offsets(plan.recv, recv_path);
   Sizes put_offsets;
   if (plan.choice.algorithm->puts) {

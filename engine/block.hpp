@@ -65,6 +65,8 @@ enum class Op : std::uint8_t {
 
 // Steps that are not run by whoever holds the ownership, but posted by the process that owns the endpoint.
 [[nodiscard]] constexpr bool is_posted(Op op) { return op >= Op::send_wire; }
+// Of a request that goes through a window of its own.
+[[nodiscard]] constexpr bool is_window(Op op) { return op >= Op::put_window; }
 
 struct LoweredStep {
   Op op = Op::copy;
@@ -86,8 +88,11 @@ struct LoweredStep {
   // wire
   std::int32_t endpoint = -1; // rank in the engine's network communicator
   std::int32_t tag = -1;
-  std::uint64_t bounce = 0;       // offset in the rank's arena; 0: MPI reads or writes the buffer itself
-  std::uint64_t displacement = 0; // put_window: in the peer's window
+  std::uint64_t bounce = 0; // offset in the rank's arena; 0: MPI reads or writes the buffer itself
+  // put_window, and wire where `put`: the peer's place in the window, and the rank in the window's communicator that exposes it
+  bool put = false;
+  std::int32_t window_rank = -1;
+  std::uint64_t displacement = 0;
 };
 
 // Work lists of the running epoch. A step is in at most one of the lists.
@@ -113,6 +118,7 @@ struct Block {
   std::uint32_t has_wire = 0;
   std::uint32_t has_dependencies = 0;
   std::uint32_t timed = 0;     // whether the times below are wanted
+  std::uint64_t window = 0;    // number, in the carrier's process, of the window for its puts between nodes; 0: none
   std::uint32_t exclusive = 0; // inline: only the rank executes it, so ownership and wake-ups are left out
   BufferDescriptor buffers[3]; // indexed by algos::Buffer
   // Offsets from the block's begin.

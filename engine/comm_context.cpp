@@ -3,6 +3,7 @@
 
 #include "engine/agreement.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 namespace stoker::engine {
@@ -42,6 +43,11 @@ CommContext::CommContext(MPI_Comm comm, MPI_Group engine_group, const topology::
   MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
   MPI_Comm_rank(comm_, &rank_);
   check_mpi(MPI_Comm_split(comm_, layout_.node_of(rank_), rank_, &node_), "MPI_Comm_split");
+}
+
+int CommContext::rank_of(int engine_rank) const {
+  const auto found = std::ranges::find(engine_ranks_, engine_rank);
+  return found == engine_ranks_.end() ? -1 : static_cast<int>(found - engine_ranks_.begin());
 }
 
 void CommContext::free() {

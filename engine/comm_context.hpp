@@ -29,6 +29,7 @@ public:
   [[nodiscard]] int ranks() const { return layout_.ranks(); }
   [[nodiscard]] const topology::Layout& layout() const { return layout_; }
   [[nodiscard]] const std::vector<int>& engine_ranks() const { return engine_ranks_; } // of each rank of comm
+  [[nodiscard]] int rank_of(int engine_rank) const;                                    // -1: none
 
 private:
   std::vector<int> engine_ranks_;

@@ -6,7 +6,6 @@
 #include "engine/eager_limit.hpp"
 #include "engine/lower.hpp"
 #include "engine/request.hpp"
-#include "engine/window.hpp"
 #include "topology/reservation.hpp"
 
 #include <spdlog/sinks/stdout_sinks.h>
@@ -330,15 +329,12 @@ void Engine::destroy() {
   // The others may still fetch from this rank's memory, and the helper may have epochs to retire, until all are here.
   MPI_Barrier(control_);
   helper_.reset();
+  put_windows_.free();
   MPI_Barrier(control_);
   destroyed_ = true;
   if (trace_ != nullptr) {
     trace_->write(control_);
   }
-  for (const KnownWindow& known : windows_) {
-    known.window->free();
-  }
-  windows_.clear();
   while (!contexts_.empty()) {
     MPI_Comm_delete_attr(contexts_.front().first, keyval_); // calls forget_context
   }
@@ -382,39 +378,6 @@ void deallocate(void* memory) {
     allocations.entries.erase(found);
   }
   entry.memory->arena().deallocate(entry.offset);
-}
-
-std::shared_ptr<Window> Engine::window(const std::shared_ptr<CommContext>& context, void* base, std::uint64_t bytes) {
-  std::vector<std::size_t> known; // of this communicator: the same number, in the same order, on all ranks
-  std::vector<int> flags;         // of each: whether it is in use, whether it is another than what is wanted
-  for (std::size_t i = 0; i < windows_.size(); ++i) {
-    if (windows_[i].context.lock() == context) {
-      known.push_back(i);
-      flags.push_back(windows_[i].window.use_count() > 1 ? 1 : 0);
-      flags.push_back(windows_[i].window->base() != base || windows_[i].window->bytes() != bytes ? 1 : 0);
-    }
-  }
-  check_mpi(
-      MPI_Allreduce(MPI_IN_PLACE, flags.data(), static_cast<int>(flags.size()), MPI_INT, MPI_MAX, context->comm()),
-      "MPI_Allreduce");
-  std::shared_ptr<Window> found;
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    std::shared_ptr<Window>& window = windows_[known[i]].window;
-    if (flags[2 * i + 1] == 0) {
-      found = window;
-    } else if (flags[2 * i] == 0) {
-      window->free();
-      window.reset();
-    }
-  }
-  std::erase_if(windows_, [](const KnownWindow& w) { return w.window == nullptr; });
-  if (found == nullptr) {
-    found = Window::over(context->comm(), base, bytes);
-    if (found != nullptr) {
-      windows_.push_back({context, found});
-    }
-  }
-  return found;
 }
 
 std::shared_ptr<CommContext> Engine::context(MPI_Comm comm) {

@@ -8,6 +8,7 @@
 #include "engine/helper.hpp"
 #include "engine/node_memory.hpp"
 #include "engine/progress.hpp"
+#include "engine/put_windows.hpp"
 #include "engine/settings.hpp"
 #include "engine/trace.hpp"
 #include "topology/discover.hpp"
@@ -29,7 +30,6 @@
 namespace stoker::engine {
 
 class Request;
-class Window;
 
 // A communicator of the engine's own; errors are returned. Freeing is collective, and skipped once MPI is finalized.
 class OwnedComm {
@@ -73,12 +73,6 @@ public:
   // Memory in this rank's arena. The arena outlives the engine for as long as something is allocated in it.
   [[nodiscard]] void* allocate(std::size_t bytes);
 
-  // A window over `bytes` at `base` of each rank of the context's communicator, or nullptr on all ranks where the MPI library
-  // refuses it. Collective over the communicator; an earlier one is taken again where base and bytes are the same on all ranks,
-  // and those that no request needs any more are freed.
-  [[nodiscard]] std::shared_ptr<Window> window(const std::shared_ptr<CommContext>& context, void* base,
-                                               std::uint64_t bytes);
-
   // Cached as an attribute of comm. Collective over comm when it is new.
   [[nodiscard]] std::shared_ptr<CommContext> context(MPI_Comm comm);
 
@@ -102,6 +96,8 @@ public:
   [[nodiscard]] int highest_tag() const { return highest_tag_; }
   [[nodiscard]] spdlog::logger& log() const { return *log_; }
   [[nodiscard]] Trace* trace() const { return trace_.get(); }
+
+  [[nodiscard]] PutWindows& put_windows() { return put_windows_; }
 
   // Inline execution of this rank's own requests. Any thread of the application.
   void start_inline(Task& task, std::uint64_t epoch);
@@ -143,11 +139,7 @@ private:
   MPI_Group group_ = MPI_GROUP_NULL;
   int keyval_ = MPI_KEYVAL_INVALID;
   std::list<std::pair<MPI_Comm, std::shared_ptr<CommContext>>> contexts_;
-  struct KnownWindow {
-    std::weak_ptr<CommContext> context;
-    std::shared_ptr<Window> window;
-  };
-  std::vector<KnownWindow> windows_; // in the order of creation, so that ranks free them in one order
+  PutWindows put_windows_;
   std::shared_ptr<NodeMemory> memory_;
   std::unique_ptr<Trace> trace_;
   std::unique_ptr<Helper> helper_;

@@ -3,6 +3,7 @@
 
 #include "engine/error.hpp"
 #include "engine/executor.hpp"
+#include "engine/window.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -105,8 +106,15 @@ void Helper::adopt(std::uint32_t arena, const Submission& submission) {
   std::unique_ptr<Task>& task = tasks_[{arena, submission.block}];
   if (task == nullptr || task->id != block->id) {
     task = std::make_unique<Task>(block, *memory_);
+    task->window = block->window != 0 ? windows_[block->window - 1].get() : nullptr;
   }
   progress_.adopt(*task, submission.epoch, now_ns());
+}
+
+std::uint64_t Helper::add_window(std::shared_ptr<Window> window) {
+  const std::lock_guard lock(mutex_);
+  windows_.push_back(std::move(window));
+  return windows_.size();
 }
 
 bool Helper::has_submissions() const {

@@ -55,6 +55,9 @@ public:
     Helper& helper_;
   };
 
+  // For requests whose blocks name it by the number that this returns. Any thread of the process.
+  [[nodiscard]] std::uint64_t add_window(std::shared_ptr<Window> window);
+
   [[nodiscard]] const topology::ThreadBinding& binding() const { return binding_; }
   [[nodiscard]] double cpu_seconds() const;
 
@@ -70,9 +73,10 @@ private:
   HelperOptions options_;
   TraceLane* trace_;
   RankRoot& root_;   // of the carrier
-  std::mutex mutex_; // guards progress_ and tasks_
+  std::mutex mutex_; // guards progress_, tasks_ and windows_
   Progress progress_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::unique_ptr<Task>> tasks_; // by arena and offset
+  std::vector<std::shared_ptr<Window>> windows_;                                   // the first is number 1
   // Of progress_, for looking without the mutex.
   std::atomic<bool> active_{false};
   std::atomic<std::uint64_t> youngest_ns_{0};

@@ -6,7 +6,6 @@
 #include "engine/agreement.hpp"
 #include "engine/executor.hpp"
 #include "engine/lower.hpp"
-#include "engine/window.hpp"
 
 #include <algorithm>
 #include <array>
@@ -63,12 +62,12 @@ BufferDescriptor describe(NodeMemory& memory, const UserBuffer& buffer, Path pat
   return descriptor;
 }
 
+CarrierView carrier_view(const Engine& engine, const CommContext& context) {
+  return {context.rank_of(engine.carrier()), engine.helper(), engine.memory().get()};
+}
+
 // Collective. Over the receive buffer, or where it is staged.
-std::shared_ptr<Window> window_for_puts(Engine& engine, const RequestPlan& plan) {
-  const RmaChoice choice = engine.settings().rma;
-  if (choice == RmaChoice::messages) {
-    return nullptr;
-  }
+std::shared_ptr<const PutWindow> window_for_puts(Engine& engine, const RequestPlan& plan) {
   void* base = nullptr;
   std::uint64_t bytes = 0;
   if (plan.recv_staging != 0) {
@@ -78,13 +77,10 @@ std::shared_ptr<Window> window_for_puts(Engine& engine, const RequestPlan& plan)
     base = plan.recv.address() + plan.recv.lower();
     bytes = static_cast<std::uint64_t>(plan.recv.upper() - plan.recv.lower());
   }
-  auto window = engine.window(plan.context, base, bytes);
-  if (window == nullptr && choice == RmaChoice::window) {
-    throw Error(Code::unsupported,
-                "rma=window, but the MPI library has no one-sided communication between the ranks of comm; "
-                "expected a transport that has, or rma=auto (see stoker doctor)");
-  }
-  return window;
+  PutWindows& windows = engine.put_windows();
+  return plan.executor == Executor::engine
+             ? windows.carried(plan.context, carrier_view(engine, *plan.context), base, bytes)
+             : windows.own(plan.context, base, bytes);
 }
 
 RankMap rank_map(const Engine& engine, const CommContext& context, Executor executor) {
@@ -97,6 +93,7 @@ RankMap rank_map(const Engine& engine, const CommContext& context, Executor exec
   map.endpoint = executor == Executor::engine ? engine.carrier() : engine.rank();
   map.endpoint_arena = engine.arena_of(map.endpoint);
   map.highest_tag = engine.highest_tag();
+  map.carrier = context.rank_of(engine.carrier());
   return map;
 }
 
@@ -270,6 +267,23 @@ algos::Choice select(const Engine& engine, const CommContext& context, algos::Co
   return candidates[algos::preferred(seconds)];
 }
 
+bool puts_through_window(Engine& engine, const RequestPlan& plan) {
+  const RmaChoice choice = engine.settings().rma;
+  const CommContext& context = *plan.context;
+  const bool helped = plan.executor == Executor::engine;
+  if (!plan.choice.algorithm->puts || choice == RmaChoice::messages || (helped && context.layout().nodes() == 1)) {
+    return false; // within a node helpers write straight into the receive buffers
+  }
+  const bool possible = engine.put_windows().possible(plan.context, helped, carrier_view(engine, context));
+  if (!possible && choice == RmaChoice::window) {
+    throw Error(Code::unsupported,
+                "rma=window, but the MPI library has no one-sided communication between the ranks of comm, "
+                "or one of their carriers is not among them; expected rma=auto, or another transport "
+                "(see stoker doctor)");
+  }
+  return possible;
+}
+
 std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, RequestPlan plan, Path send_path,
                                       Path recv_path, const std::function<algos::Program()>& compile,
                                       std::uint64_t begin_ns) {
@@ -293,8 +307,12 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
   });
   try {
     agree(comm, with_rank(context, failure));
-    if (plan.choice.algorithm->puts && plan.executor == Executor::inline_) {
+    if (plan.through_window) {
       plan.window = window_for_puts(*engine, plan);
+      if (plan.window == nullptr && engine->settings().rma == RmaChoice::window) {
+        throw Error(Code::resource,
+                    "rma=window, but the MPI library refuses a window over this receive buffer on some rank");
+      }
     }
     failure = attempt([&] {
       const algos::Program program = compile();
@@ -307,7 +325,11 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
       options.timed =
           plan.executor == Executor::engine || engine->settings().inline_times || engine->trace() != nullptr;
       options.exclusive = plan.executor == Executor::inline_;
-      options.window = plan.window != nullptr;
+      if (plan.window != nullptr && plan.window->by_carriers) {
+        options.exposed = plan.window->exposed;
+        options.window_number = plan.window->number;
+      }
+      options.window = plan.window != nullptr && !plan.window->by_carriers;
       plan.block = place(program, memory, map, options, pairs);
     });
     agree(comm, with_rank(context, failure));

@@ -51,6 +51,10 @@ struct Readers {
 // Error(mismatch).
 void agree_on_choice(const CommContext& context, algos::Collective collective, const RequestPlan& plan);
 
+// Collective: whether the puts of the plan's algorithm, if it has any, go through a window; else they are messages. Throws
+// Error(unsupported) on all ranks where the settings demand what cannot be had.
+[[nodiscard]] bool puts_through_window(Engine& engine, const RequestPlan& plan);
+
 // Collective: compiles and places the program and makes the request known to the peers. The plan lacks only what comes of
 // that. `begin_ns`: when init began.
 [[nodiscard]] std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, RequestPlan plan,

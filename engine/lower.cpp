@@ -140,7 +140,14 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Ran
       if (!sending) {
         ++wire_messages[peer];
       }
-      if (needs_bounce(program, step, buffers, endpoint_is_self)) {
+      const bool bounces = needs_bounce(program, step, buffers, endpoint_is_self);
+      const auto targets = program.targets(step);
+      if (!sending && options.exposed && !bounces && targets.front().buffer == algos::Buffer::recv) {
+        pairs[peer].put_displacement = *options.exposed + targets.front().offset;
+        pairs[peer].window_rank = map.carrier;
+        low.put = true;
+      }
+      if (bounces) {
         low.bounce = bounce_bytes + 1; // made an offset below
         bounce_bytes += align_up(step.bytes);
       }
@@ -177,6 +184,7 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Ran
   block->has_dependencies = program.successors.empty() ? 0 : 1;
   block->timed = options.timed ? 1 : 0;
   block->exclusive = options.exclusive ? 1 : 0;
+  block->window = options.window_number;
   buffers[2] = {.path = Path::mapped, .offset = offset + scratch_at, .bytes = program.scratch_bytes};
   std::copy(std::begin(buffers), std::end(buffers), std::begin(block->buffers));
   block->steps_at = shape.steps_at;
@@ -288,6 +296,9 @@ void link(Block& block, const NodeMemory& memory, const RankMap& map, std::span<
       for (std::uint32_t i = first_send[r]; i != 0; i = steps[i - 1].next) {
         steps[i - 1].endpoint = peer.endpoint;
         steps[i - 1].tag = tag++;
+        steps[i - 1].put = peer.put_displacement != 0;
+        steps[i - 1].window_rank = peer.window_rank;
+        steps[i - 1].displacement = peer.put_displacement;
       }
       tag = mine[static_cast<std::size_t>(r)].first_tag;
       for (std::uint32_t i = first_recv[r]; i != 0; i = steps[i - 1].next) {

@@ -10,6 +10,7 @@
 #include "engine/node_memory.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct RankMap {
   int endpoint = 0;                 // of this rank: rank in the network communicator that sends and receives for it
   std::uint32_t endpoint_arena = 0; // of that process, which is on this node
   int highest_tag = 0;
+  int carrier = -1; // rank in the request's communicator whose process is the endpoint; -1: none
 };
 
 struct PlacementOptions {
@@ -29,7 +31,9 @@ struct PlacementOptions {
   BufferDescriptor recv;
   std::uint64_t eager_bytes = 0; // messages within the node up to this go through the channel's slot
   bool timed = false;
-  bool exclusive = false; // executed inline
+  bool exclusive = false;               // executed inline
+  std::optional<std::uint64_t> exposed; // where the receive buffer begins in a window of the carriers
+  std::uint64_t window_number = 0;      // of that window in the carrier's process
   bool window =
       false; // puts go through a window of the request's own; for programs of copies, puts, their recvs and fences
 };
@@ -40,6 +44,9 @@ struct PairInfo {
   std::uint64_t send_digest = 0; // of the sizes of the messages that it will send to the receiver of this info
   std::uint64_t recv_digest = 0; // of those that it expects from there
   std::int32_t endpoint = 0;
+  std::int32_t window_rank = -1; // who exposes ...
+  std::uint64_t put_displacement =
+      0; // ... the place of the message from the receiver of this info to its sender; 0: not exposed
   std::int32_t first_tag = 0; // of the messages from the receiver of this info to its sender
 };
 

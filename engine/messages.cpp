@@ -2,6 +2,7 @@
 #include "engine/messages.hpp"
 
 #include "engine/message_type.hpp"
+#include "engine/window.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -16,7 +17,9 @@ constexpr int pieces_in_window = 64;
 
 std::uint32_t Messages::post(const Message& message) {
   const std::uint32_t transfer = begin(message);
-  if (network_.piece_bytes == 0 || message.bytes <= network_.piece_bytes) {
+  if (message.put) {
+    begin_put(transfer);
+  } else if (network_.piece_bytes == 0 || message.bytes <= network_.piece_bytes) {
     const MessageType type(message.bytes);
     MPI_Request request = MPI_REQUEST_NULL;
     const int code =
@@ -89,12 +92,72 @@ void Messages::post_pieces(std::uint32_t transfer) {
   }
 }
 
+void Messages::begin_put(std::uint32_t transfer) {
+  Transfer& t = transfers_[transfer];
+  const Message& m = t.message;
+  t.posted = m.bytes;
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (m.outgoing) {
+    t.asking = true;
+    const int code = MPI_Irecv(nullptr, 0, MPI_BYTE, m.peer, m.tag, network_.ready, &request);
+    add(transfer, code, request);
+    return;
+  }
+  const int code = MPI_Irecv(&t.arrived, 1, MPI_INT, m.peer, m.tag, network_.data, &request);
+  add(transfer, code, request);
+  request = MPI_REQUEST_NULL;
+  const int told = MPI_Isend(nullptr, 0, MPI_BYTE, m.peer, m.tag, network_.ready, &request);
+  add(transfer, told, request);
+}
+
+void Messages::put(std::uint32_t transfer) {
+  Transfer& t = transfers_[transfer];
+  t.putting = true;
+  MPI_Request request = MPI_REQUEST_NULL;
+  const Message& m = t.message;
+  const int code = m.window->put(m.data, m.bytes, m.target, m.displacement, &request);
+  add(transfer, code, request);
+}
+
+// One flush for all that went to one target, then the receivers are told.
+void Messages::tell_of_puts() {
+  for (std::size_t i = 0; i < put_.size(); ++i) {
+    const Message& m = transfers_[put_[i]].message;
+    const auto same = [&](std::uint32_t other) {
+      return transfers_[other].message.window == m.window && transfers_[other].message.target == m.target;
+    };
+    const auto before = put_.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find_if(put_.begin(), before, same) != before) {
+      continue;
+    }
+    const int code = m.window->flush(m.target);
+    for (const std::uint32_t other : put_) {
+      if (Transfer& t = transfers_[other]; same(other)) {
+        t.error = t.error == MPI_SUCCESS ? code : t.error;
+      }
+    }
+  }
+  for (const std::uint32_t transfer : put_) {
+    Transfer& t = transfers_[transfer];
+    t.arrived = t.error == MPI_SUCCESS ? 1 : 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = MPI_Isend(&t.arrived, 1, MPI_INT, t.message.peer, t.message.tag, network_.data, &request);
+    add(transfer, code, request);
+    release(transfer); // what complete() held
+  }
+  put_.clear();
+}
+
 void Messages::complete(std::uint32_t transfer, int code) {
   Transfer& t = transfers_[transfer];
   t.error = t.error == MPI_SUCCESS ? code : t.error;
   if (t.asking) { // the receiver is ready; or cannot say so, and gets the message all the same
     t.asking = false;
-    post_pieces(transfer);
+    t.message.put ? put(transfer) : post_pieces(transfer);
+  } else if (t.putting) {
+    t.putting = false;
+    put_.push_back(transfer);
+    return; // released when its receiver is told
   }
   release(transfer);
 }
@@ -109,6 +172,9 @@ void Messages::release(std::uint32_t transfer) {
     begin_window(transfer);
     release(transfer);
     return;
+  }
+  if (t.message.put && t.arrived == 0 && t.error == MPI_SUCCESS) {
+    t.error = MPI_ERR_OTHER; // the sender's own
   }
   done_.push_back({transfer, t.error}); // its place is free again once that is returned
 }
@@ -144,6 +210,7 @@ const std::vector<Messages::Outcome>& Messages::poll() {
   for (const Finished& finished : finished_) { // may post more requests
     complete(finished.transfer, finished.error);
   }
+  tell_of_puts();
   returned_.swap(done_);
   return returned_;
 }

@@ -6,9 +6,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 namespace stoker::engine {
+
+class Window;
 
 // How messages travel between nodes. A message longer than a piece goes as several, none of which is long enough for the MPI
 // library to ask the receiver first: a receiver says by itself, when it starts, that it is ready. An answer that the library
@@ -21,13 +24,19 @@ struct Network {
   std::uint64_t piece_bytes = 0;  // equal in all processes; INT_MAX at most
 };
 
-// One side of a message; the other side posts the same peer, bytes and tag the other way round.
+// One side of a message; the other side posts the same peer, bytes and tag the other way round, and puts or does not likewise.
 struct Message {
   bool outgoing = false;
   std::byte* data = nullptr; // belongs to Messages until the message is done
   std::uint64_t bytes = 0;
   int peer = -1; // rank in the network's communicators
   int tag = -1;
+  // Written by the sender through a window to where the receiver has its data, once that says that it is ready; the receiver
+  // hears when all is there.
+  bool put = false;
+  Window* window = nullptr; // of the sender: and where in it
+  int target = -1;
+  std::uint64_t displacement = 0;
 };
 
 class Messages {
@@ -53,6 +62,8 @@ private:
     std::uint32_t open = 0;   // requests not done
     std::uint64_t posted = 0; // bytes so far
     bool asking = false;      // sends once the receiver says that it is ready
+    bool putting = false;     // the data are on their way into the window
+    int arrived = 0;          // what the sender of a put tells its receiver: 1, or 0 where the put failed
     int error = MPI_SUCCESS;  // of the first request that failed
   };
   struct Finished {
@@ -66,14 +77,18 @@ private:
   void
   begin_window(std::uint32_t transfer); // the next pieces: a receiver says that it is ready, a sender waits for that
   void post_pieces(std::uint32_t transfer);
+  void begin_put(std::uint32_t transfer);
+  void put(std::uint32_t transfer);
+  void tell_of_puts();
   void complete(std::uint32_t transfer, int code); // one of its requests
   void release(std::uint32_t transfer);
 
   Network network_;
-  std::vector<Transfer> transfers_;
+  std::deque<Transfer> transfers_;  // MPI writes into them
   std::vector<std::uint32_t> free_; // of transfers_
   std::vector<MPI_Request> requests_;
   std::vector<std::uint32_t> transfer_of_; // parallel to requests_
+  std::vector<std::uint32_t> put_;         // whose data are out of this process, but perhaps not at their target
   std::vector<Outcome> done_;              // not returned yet
   std::vector<Outcome> returned_;
   std::vector<int> indices_; // of poll(), to allocate once

@@ -34,6 +34,17 @@ bool Progress::poll() {
   return moved;
 }
 
+bool Progress::post(Task& task) {
+  EpochState& state = task.program.block().state;
+  const std::uint32_t count = state.wire_count;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t step = task.program.wire()[i];
+    is_window(task.program.step(step).step->op) ? window_steps_.post(task, step) : wire_.post(task, step);
+  }
+  state.wire_count = 0; // posting finishes no step, so nothing was added meanwhile
+  return count > 0;
+}
+
 Progress::Outcome Progress::run(Task& task) {
   Block& block = task.program.block();
   if (block.exclusive == 0 && !block.ownership.try_acquire(id_)) {
@@ -49,21 +60,10 @@ Progress::Outcome Progress::run(Task& task) {
       finish_wire_step(task.program, event.step, event.error, event.text.c_str());
     }
     task.events.clear();
+    // Other nodes first: what is local can be done while messages travel.
+    outcome.moved |= post(task);
     outcome.moved |= advance(task.program);
-    EpochState& state = block.state;
-    if (state.wire_count > 0) {
-      outcome.moved = true;
-      const std::uint32_t count = state.wire_count;
-      for (std::uint32_t i = 0; i < count; ++i) {
-        const std::uint32_t step = task.program.wire()[i];
-        if (task.window != nullptr) {
-          window_steps_.post(task, step);
-        } else {
-          wire_.post(task, step);
-        }
-      }
-      state.wire_count = 0; // posting finishes no step, so nothing was added meanwhile
-    }
+    outcome.moved |= post(task);
     outcome.done = publish_if_complete(task.program);
   }
   if (block.exclusive == 0) {

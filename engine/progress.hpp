@@ -29,7 +29,7 @@ struct WireEvent {
 struct Task {
   explicit Task(Block* block, const NodeMemory& memory) : program(block, memory), id(block->id) {}
   Program program;
-  Window* window = nullptr; // where the program goes through one of its own
+  Window* window = nullptr; // for its puts
   std::uint64_t id;         // of the block when the task was made
   std::uint64_t latest = 0; // newest epoch adopted
   bool listed = false;
@@ -55,6 +55,7 @@ private:
     bool done = false;
   };
   Outcome run(Task& task);
+  bool post(Task& task); // the steps on its wire list; returns whether there were any
 
   Wire wire_;
   WindowSteps window_steps_;

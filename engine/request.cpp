@@ -52,7 +52,7 @@ Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
       timed_(block_->timed != 0),
       // Only what this thread can do by itself may be left to its Wait.
       wake_policy_((helper_ == nullptr && block_->has_wire != 0) || engine_->settings().wake == WakeChoice::always) {
-  task_.window = plan_.window.get();
+  task_.window = plan_.window != nullptr ? plan_.window->window.get() : nullptr;
   engine_->enlist(*this);
 }
 

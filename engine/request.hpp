@@ -33,7 +33,8 @@ struct RequestPlan {
   std::uint64_t bytes_wire = 0; // sent by this rank per epoch, to other nodes and within its own
   std::uint64_t bytes_node = 0;
   double init_seconds = 0;
-  std::shared_ptr<Window> window; // that its puts go through; else they are messages
+  bool through_window = false; // its puts; else they are messages
+  std::shared_ptr<const PutWindow> window;
 };
 
 struct RequestStatistics {

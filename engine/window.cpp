@@ -81,6 +81,12 @@ int Window::put(const void* data, std::uint64_t bytes, int target, std::uint64_t
                  type.type(), win_);
 }
 
+int Window::put(const void* data, std::uint64_t bytes, int target, std::uint64_t displacement, MPI_Request* request) {
+  const MessageType type(bytes);
+  return MPI_Rput(data, type.count(), type.type(), target, static_cast<MPI_Aint>(displacement), type.count(),
+                  type.type(), win_, request);
+}
+
 int Window::flush(int target) {
   std::erase(targets_, target);
   return MPI_Win_flush(target, win_);

@@ -21,7 +21,7 @@ public:
   // Collective over comm. Over `bytes` at `base` of each rank; displacements in bytes from there. nullptr on all ranks where the
   // MPI library refuses it on one.
   [[nodiscard]] static std::shared_ptr<Window> over(MPI_Comm comm, void* base, std::uint64_t bytes);
-  // Collective over comm. Over nothing until memory is attached; displacements are addresses.
+  // The same over nothing until memory is attached; displacements are addresses.
   [[nodiscard]] static std::shared_ptr<Window> dynamic(MPI_Comm comm);
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
@@ -37,6 +37,9 @@ public:
   // All return MPI's code. The data must stay as they are until the flush of that target, which makes sure that they are at the
   // target, and may wait until that process enters the MPI library.
   [[nodiscard]] int put(const void* data, std::uint64_t bytes, int target, std::uint64_t displacement);
+  // Done when the data may be overwritten: they need not be at the target before a flush.
+  [[nodiscard]] int put(const void* data, std::uint64_t bytes, int target, std::uint64_t displacement,
+                        MPI_Request* request);
   [[nodiscard]] int flush(int target);
   // Every target of a put since the last time.
   [[nodiscard]] int flush_all();

@@ -43,8 +43,15 @@ void Wire::post(Task& task, std::uint32_t step) {
   }
   ++block.state.in_flight;
   task.program.posted()[step] = 1;
-  const std::uint32_t message =
-      messages_.post({.outgoing = sending, .data = buffer, .bytes = s.bytes, .peer = s.endpoint, .tag = s.tag});
+  const std::uint32_t message = messages_.post({.outgoing = sending,
+                                                .data = buffer,
+                                                .bytes = s.bytes,
+                                                .peer = s.endpoint,
+                                                .tag = s.tag,
+                                                .put = s.put,
+                                                .window = task.window,
+                                                .target = s.window_rank,
+                                                .displacement = s.displacement});
   if (message >= steps_.size()) {
     steps_.resize(message + 1);
   }
