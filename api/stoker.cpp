@@ -544,7 +544,10 @@ int stoker_request_statistics(stoker_request request, stoker_statistics* statist
                                 .send_access = object.access_name(stoker::algos::Buffer::send),
                                 .recv_access = object.access_name(stoker::algos::Buffer::recv),
                                 .before_wire_seconds = sums.before_wire_seconds,
-                                .wire_seconds = sums.wire_seconds};
+                                .wire_seconds = sums.wire_seconds,
+                                .puts = object.puts_name(),
+                                .mpi_seconds = plan.mpi_seconds,
+                                .break_even = object.break_even()};
     std::memcpy(statistics, &all, std::min(size, sizeof all)); // callers may have been compiled with a shorter struct
   });
 }

@@ -208,6 +208,13 @@ typedef struct stoker_statistics {
   /* How exchange_seconds divides on a rank that sends to other nodes; 0 elsewhere. The rest of it comes after both. */
   double before_wire_seconds; /**< from Start to its first message to another node: gathering within the node */
   double wire_seconds;        /**< from there to the end of its last message to or from another node */
+  const char* puts; /**< of rma-* algorithms: how they go between nodes, or from rank to rank: "window", "messages", or
+                                   "copies" by helpers of a single node; "none" of others; static storage */
+  /* With the setting baseline_calls: after how many starts this rank has won back what init took. */
+  double mpi_seconds; /**< the MPI library's own blocking call, median, on the slowest rank; 0: not measured */
+  int64_t
+      break_even; /**< ceil(init_seconds / (mpi_seconds - exposed_seconds / starts)) after Namugwanya, 2026; -1: never, since
+                           start, test and wait take as long as the MPI call; 0: not known */
 } stoker_statistics;
 int stoker_request_statistics(stoker_request request, stoker_statistics* statistics);
 

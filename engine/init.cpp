@@ -4,6 +4,7 @@
 #include "algos/cost_model.hpp"
 #include "algos/selection.hpp"
 #include "engine/agreement.hpp"
+#include "engine/baseline.hpp"
 #include "engine/executor.hpp"
 #include "engine/lower.hpp"
 
@@ -322,8 +323,8 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
         }
       }
       options.eager_bytes = engine->settings().eager_bytes;
-      options.timed =
-          plan.executor == Executor::engine || engine->settings().inline_times || engine->trace() != nullptr;
+      options.timed = plan.executor == Executor::engine || engine->settings().inline_times ||
+                      engine->settings().baseline_calls > 0 || engine->trace() != nullptr;
       options.exclusive = plan.executor == Executor::inline_;
       if (plan.window != nullptr && plan.window->by_carriers) {
         options.exposed = plan.window->exposed;
@@ -345,6 +346,10 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
 
   plan.choice_text = algos::to_text(plan.choice);
   plan.init_seconds = 1e-9 * static_cast<double>(now_ns() - begin_ns);
+  if (engine->settings().baseline_calls > 0) {
+    plan.mpi_seconds = mpi_seconds(context, plan.choice.algorithm->collective, plan.send, plan.recv, plan.in_place,
+                                   engine->settings().baseline_calls);
+  }
   engine->log().info("rank {}: {} init: algorithm {}, executor {}, {} bytes to send, {} ms", context.rank(),
                      algos::name_of(plan.choice.algorithm->collective), plan.choice_text,
                      plan.executor == Executor::engine ? "engine" : "inline",

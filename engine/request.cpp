@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <fstream>
 #include <optional>
@@ -220,6 +221,25 @@ int Request::wait_any(std::span<Request* const> requests) {
 const char* Request::access_name(algos::Buffer buffer) const {
   static constexpr const char* names[] = {"own", "mapped", "cma", "staged"};
   return names[static_cast<std::size_t>(block_->buffers[static_cast<std::size_t>(buffer)].path)];
+}
+
+const char* Request::puts_name() const {
+  if (!plan_.choice.algorithm->puts) {
+    return "none";
+  }
+  if (plan_.window != nullptr) {
+    return "window";
+  }
+  return carrier_ != nullptr && plan_.context->layout().nodes() == 1 ? "copies" : "messages";
+}
+
+std::int64_t Request::break_even() const {
+  if (plan_.mpi_seconds == 0 || statistics_.starts == 0) {
+    return 0;
+  }
+  const double gain = plan_.mpi_seconds - (statistics_.exposed_seconds / static_cast<double>(statistics_.starts));
+  constexpr double most = 1e15; // further than anybody counts, and within 64 bits
+  return gain > 0 ? static_cast<std::int64_t>(std::min(most, std::ceil(plan_.init_seconds / gain))) : -1;
 }
 
 bool Request::make_progress() {

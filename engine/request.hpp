@@ -33,6 +33,7 @@ struct RequestPlan {
   std::uint64_t bytes_wire = 0; // sent by this rank per epoch, to other nodes and within its own
   std::uint64_t bytes_node = 0;
   double init_seconds = 0;
+  double mpi_seconds = 0;      // of the MPI library's own blocking call; 0 where it was not measured
   bool through_window = false; // its puts; else they are messages
   std::shared_ptr<const PutWindow> window;
 };
@@ -65,6 +66,9 @@ public:
   [[nodiscard]] bool active() const { return state_ == State::active; }
   [[nodiscard]] bool engine_destroyed() const { return engine_->destroyed(); }
   [[nodiscard]] const char* access_name(algos::Buffer buffer) const; // static storage
+  [[nodiscard]] const char* puts_name() const;                       // static storage
+  // As in api/stoker.h.
+  [[nodiscard]] std::int64_t break_even() const;
 
   [[nodiscard]] const RequestPlan& plan() const { return plan_; }
   [[nodiscard]] const RequestStatistics& statistics() const { return statistics_; }

@@ -284,6 +284,11 @@ const std::vector<SettingRow>& setting_table() {
       row<&S::inline_times, parse_switch>(
           "inline_times", "0, 1",
           "1: statistics of inline requests hold times, too, which cost some looks at the clock in every epoch"),
+      row<&S::baseline_calls, parse_at_least<0>>(
+          "baseline_calls", "a whole number, 0 or more",
+          "so many calls of the MPI library's own collective are timed by each init, so that statistics can say after "
+          "how "
+          "many starts a request has paid for its init; implies inline_times; 0: none"),
       row<&S::stall_seconds, parse_at_least<0>>(
           "stall_seconds", "seconds, a whole number, 0 or more",
           "after waiting this long for a request a rank names those that it waits for in a warning; 0: never"),

@@ -49,6 +49,7 @@ struct Settings {
   int wait_spin_us = 50;
   WakeChoice wake = WakeChoice::automatic;
   bool inline_times = false;
+  int baseline_calls = 0;
   int stall_seconds = 60;
   std::string trace;
   LogLevel log = LogLevel::warn;

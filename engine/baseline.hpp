@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the MPI library's own collective takes, to say from how many starts on a persistent request has paid for its init.
+#pragma once
+
+#include "algos/registry.hpp"
+#include "engine/comm_context.hpp"
+#include "engine/datatype.hpp"
+
+namespace stoker::engine {
+
+// Seconds of one blocking call on the slowest rank, median of `calls`, with blocks of the sizes of those in `send` and `recv` in
+// buffers of its own. In place, `send` is not read. Collective. 0 where a rank's blocks are beyond what the call can count.
+[[nodiscard]] double mpi_seconds(const CommContext& context, algos::Collective collective, const UserBuffer& send,
+                                 const UserBuffer& recv, bool in_place, int calls);
+
+} // namespace stoker::engine
