@@ -53,12 +53,13 @@ Finding check_helpers(stoker_engine engine) {
 }
 
 // One persistent alltoall over buffers of the caller, with new data in each epoch. Returns what went wrong, or nothing, and
-// how the send buffer was reached.
+// what the request says of itself.
 std::string exchange(stoker_engine engine, const MpiSession& session, std::uint64_t* send, std::uint64_t* recv,
-                     std::string& access) {
+                     MPI_Info info, stoker_statistics& statistics) {
   stoker_request request = STOKER_REQUEST_NULL;
   const int count = words_per_pair;
-  if (stoker_alltoall_init(send, count, MPI_UINT64_T, recv, count, MPI_UINT64_T, MPI_COMM_WORLD, MPI_INFO_NULL, engine,
+  statistics = {};
+  if (stoker_alltoall_init(send, count, MPI_UINT64_T, recv, count, MPI_UINT64_T, MPI_COMM_WORLD, info, engine,
                            &request) != STOKER_SUCCESS) {
     return stoker_error_message();
   }
@@ -84,11 +85,8 @@ std::string exchange(stoker_engine engine, const MpiSession& session, std::uint6
       }
     }
   }
-  stoker_statistics statistics{};
   statistics.size = sizeof statistics;
-  if (stoker_request_statistics(request, &statistics) == STOKER_SUCCESS) {
-    access = statistics.send_access;
-  }
+  stoker_request_statistics(request, &statistics);
   stoker_request_free(&request);
   return problem;
 }
@@ -97,8 +95,9 @@ Finding check_exchange(stoker_engine engine, const MpiSession& session) {
   const std::size_t words = words_per_pair * static_cast<std::size_t>(session.size());
   std::vector<std::uint64_t> send(words);
   std::vector<std::uint64_t> recv(words);
-  std::string private_access;
-  std::string problem = exchange(engine, session, send.data(), recv.data(), private_access);
+  stoker_statistics statistics{};
+  std::string problem = exchange(engine, session, send.data(), recv.data(), MPI_INFO_NULL, statistics);
+  const std::string private_access = problem.empty() ? statistics.send_access : "";
 
   // Taken by all ranks or by none, as the exchange is collective.
   void* mapped_send = nullptr;
@@ -112,7 +111,8 @@ Finding check_exchange(stoker_engine engine, const MpiSession& session) {
   std::string mapped_access;
   if (everywhere == 1) {
     const std::string second = exchange(engine, session, static_cast<std::uint64_t*>(mapped_send),
-                                        static_cast<std::uint64_t*>(mapped_recv), mapped_access);
+                                        static_cast<std::uint64_t*>(mapped_recv), MPI_INFO_NULL, statistics);
+    mapped_access = second.empty() ? statistics.send_access : "";
     problem = problem.empty() ? second : problem;
   } else {
     problem = allocation.empty() ? "stoker_alloc failed on another rank" : allocation;
@@ -140,6 +140,50 @@ Finding check_exchange(stoker_engine engine, const MpiSession& session) {
       ""};
 }
 
+// Whether the MPI library's windows work between these ranks, and what is done where they do not. Nothing here can wait for
+// ever: windows are tried by creating one, which fails on all ranks alike, and are used with puts and flushes of single targets
+// only, which work where fences hang.
+Finding check_one_sided(stoker_engine engine, const MpiSession& session) {
+  const std::size_t words = words_per_pair * static_cast<std::size_t>(session.size());
+  std::vector<std::uint64_t> send(words);
+  std::vector<std::uint64_t> recv(words);
+  std::vector<std::string> executors = {"inline"};
+  stoker_engine_facts facts{};
+  facts.size = sizeof facts;
+  stoker_engine_get_facts(engine, &facts);
+  const int helped = facts.helpers;
+  int all_helped = 0;
+  MPI_Allreduce(&helped, &all_helped, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (all_helped != 0) {
+    executors.insert(executors.begin(), "engine");
+  }
+  std::vector<std::string> ways;
+  bool windows = true;
+  for (const std::string& executor : executors) {
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "stoker_algorithm", "rma-fence");
+    MPI_Info_set(info, "stoker_executor", executor.c_str());
+    stoker_statistics statistics{};
+    const std::string problem = exchange(engine, session, send.data(), recv.data(), info, statistics);
+    MPI_Info_free(&info);
+    for (const std::string& theirs : gather(problem)) {
+      if (!theirs.empty()) {
+        return {"one-sided", Verdict::fails, theirs, "STOKER_RMA=messages does without the MPI library's windows"};
+      }
+    }
+    const std::string puts = statistics.puts;
+    windows = windows && puts != "messages";
+    ways.push_back((executor == "engine" ? "helpers: " : "inline: ") + puts);
+  }
+  const std::string found = fmt::format("rma-fence is right; {}", fmt::join(ways, ", "));
+  if (windows) {
+    return {"one-sided", Verdict::ok, found, ""};
+  }
+  return {"one-sided", Verdict::slow, found + ", since the MPI library has no windows between these ranks",
+          "messages are right and no slower over TCP; for RDMA: Open MPI with --mca pml ucx --mca osc ucx, or MPICH"};
+}
+
 } // namespace
 
 Findings check_engine(const MpiSession& session) {
@@ -147,7 +191,7 @@ Findings check_engine(const MpiSession& session) {
   if (stoker_engine_create(MPI_COMM_WORLD, nullptr, 0, &engine) != STOKER_SUCCESS) {
     return {{"engine", Verdict::fails, stoker_error_message(), "as the message says"}};
   }
-  Findings findings{check_helpers(engine), check_exchange(engine, session)};
+  Findings findings{check_helpers(engine), check_exchange(engine, session), check_one_sided(engine, session)};
   stoker_engine_destroy(&engine);
   return findings;
 }

@@ -262,7 +262,7 @@ class Doctor(Case):
     def test_job(self):
         report = self.succeed_json("doctor", ranks=2)
         self.assertEqual(report["ranks"], 2)
-        for check in ("ranks and cores", "binding of ranks", "messages within a node", "helper threads", "exchange"):
+        for check in ("ranks and cores", "binding of ranks", "messages within a node", "helper threads", "exchange", "one-sided"):
             self.find(report["job"], check)
         self.assertIn("running", self.find(report["job"], "helper threads")["found"])
 
