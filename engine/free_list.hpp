@@ -27,9 +27,7 @@ public:
   void give(std::uint64_t offset);
 
   [[nodiscard]] std::uint64_t bytes_in_use() const { return bytes_in_use_; }
-  [[nodiscard]] std::uint64_t largest_free() const {
-    return free_by_size_.empty() ? 0 : free_by_size_.rbegin()->first;
-  }
+  [[nodiscard]] std::uint64_t largest_free() const { return free_by_size_.empty() ? 0 : free_by_size_.rbegin()->first; }
 
 private:
   void insert_free(std::uint64_t offset, std::uint64_t bytes);
