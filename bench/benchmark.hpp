@@ -23,6 +23,7 @@ public:
 std::unique_ptr<Benchmark> make_overlap();
 std::unique_ptr<Benchmark> make_latency();
 std::unique_ptr<Benchmark> make_alltoall();
+std::unique_ptr<Benchmark> make_alltoallv();
 std::unique_ptr<Benchmark> make_call_cost();
 std::unique_ptr<Benchmark> make_idle();
 std::unique_ptr<Benchmark> make_fft();
