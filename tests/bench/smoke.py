@@ -54,8 +54,14 @@ class Driver:
         expect(row["iterations"] >= 1, f"no iterations in {row}")
         expect(row["min_us"] <= row["median_us"] <= row["max_us"], f"order of times in {row}")
         expect(all(math.isfinite(value) for value in row.values() if isinstance(value, float)), f"not finite: {row}")
+        expect(row["break_even"] == break_even(row), f"not what break-even is: {row}")
         if row["ratio"] is not None:
             expect(row["baseline"], f"the baseline has no name in {row}")
+
+
+def break_even(row):
+    gain = row["baseline_us"] - row["median_us"] if row["baseline_us"] is not None else 0
+    return math.ceil(row["init_us"] / gain) if row["init_us"] is not None and gain > 0 else None
 
 
 def expect_combinations(rows, keys, *values):
@@ -105,6 +111,50 @@ def alltoall(driver):
             expect("between_us" not in row, "phases of an MPI call are not known")
         elif row["nodes"] > 1:
             expect(row["before_us"] >= 0 and row["between_us"] > 0 and row["after_us"] >= 0, f"three phases: {row}")
+
+
+def write_matrix(path, header, size, entries):
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(f"%%MatrixMarket matrix coordinate {header}\n{size[0]} {size[1]} {len(entries)}\n")
+        out.writelines(f"{entry}\n" for entry in entries)
+
+
+def alltoallv(driver):
+    plain = ["mpi-rma-fence", "mpi-rma-lock", "mpi-rma-fence-hierarchy"]
+    ways = ["mpi-blocking", "mpi-nonblocking", "mpi-persistent"]
+    algorithms = ["nonblocking", "pairwise"]
+    for scaling, pairs in (("weak", [4, 512]), ("strong", [2, 256])):
+        rows = driver.rows("alltoallv", *TINY, "--bytes", "8,1K", "--scaling", scaling, "--algorithms", *algorithms,
+                           "--validate", "--inits", "2")
+        mpi = [row for row in rows if row["algorithm"] == "mpi"]
+        expect_combinations(mpi, ["bytes", "executor"], pairs, ways + plain)
+        ours = [row for row in rows if row["algorithm"] != "mpi"]
+        expect_combinations(ours, ["bytes", "executor", "algorithm"], pairs, EXECUTORS, algorithms)
+        for row in rows:
+            expect(row["bytes_per_process"] == 2 * row["bytes"] and row["total_bytes"] == 4 * row["bytes"], f"sizes: {row}")
+            expect((row["init_us"] is not None) == (row["executor"] not in ways[:2]), f"who has an init: {row}")
+    with tempfile.TemporaryDirectory() as folder:
+        # Rank 0 has rows 1 to 2 and columns 1 to 3, rank 1 the others.
+        write_matrix(f"{folder}/wide.mtx", "real general", (4, 6), ["1 1 1.5", "1 4 1", "2 4 2", "2 6 1", "4 2 1", "3 5 1"])
+        write_matrix(f"{folder}/hermitian.mtx", "complex hermitian", (2, 2), ["1 1 1 0", "2 1 0 1"])
+        write_matrix(f"{folder}/diagonal.mtx", "pattern symmetric", (2, 2), ["1 1", "2 2"])
+        names = ["wide", "hermitian", "diagonal"]
+        files = [f"{folder}/{name}.mtx" for name in names]
+        rows = driver.rows("alltoallv", *TINY, "--matrix", *files, "--patterns", f"{folder}/patterns.json", "--plain-forms",
+                           "off", "--algorithms", "nonblocking", "--validate")
+        expect_combinations([row for row in rows if row["algorithm"] != "mpi"], ["matrix", "executor"], names, EXECUTORS)
+        expect({row["executor"] for row in rows if row["algorithm"] == "mpi"} == set(ways), "no plain forms")
+        expect(all(row["bytes"] is None for row in rows), "pairs of ranks differ")
+        with open(f"{folder}/patterns.json", encoding="utf-8") as lines:
+            patterns = {pattern["matrix"]: pattern for pattern in map(json.loads, lines)}
+        counts = {name: pattern["send_counts"] for name, pattern in patterns.items()}
+        expect(counts == {"wide": [[0, 1], [2, 0]], "hermitian": [[0, 1], [1, 0]], "diagonal": [[0, 0], [0, 0]]}, counts)
+        expect({row["total_bytes"] for row in rows if row["matrix"] == "wide"} == {24}, "three elements of eight bytes")
+
+        write_matrix(f"{folder}/wrong.mtx", "real general", (2, 2), ["3 1 1"])
+        for matrix, named in ((f"{folder}/wrong.mtx", "wrong.mtx, line 3: the row is '3'"), ("/nonexistent.mtx", "/nonexistent.mtx")):
+            done = driver.run("alltoallv", "--matrix", matrix, *TINY)
+            expect(done.returncode != 0 and named in done.stderr, f"{matrix}: {done.stderr}")
 
 
 def neighbor(driver):
@@ -160,13 +210,13 @@ def refusals(driver):
         expect(done.returncode != 0, f"{arguments} was accepted")
         expect(named in done.stderr, f"{arguments}: the message does not name {named}: {done.stderr}")
     done = driver.run("--help")
-    expect(done.returncode == 0 and all(name in done.stdout for name in ("overlap", "latency", "alltoall", "neighbor", "fft", "call-cost", "idle")),
+    expect(done.returncode == 0 and all(name in done.stdout for name in ("overlap", "latency", "alltoall", "alltoallv", "neighbor", "fft", "call-cost", "idle")),
            f"--help: {done.stdout}{done.stderr}")
 
 
 def main():
     name, *where = sys.argv[1:]
-    tests = {"overlap": overlap, "latency": latency, "alltoall": alltoall, "neighbor": neighbor, "fft": fft, "call-cost": call_cost, "idle": idle, "refusals": refusals}
+    tests = {"overlap": overlap, "latency": latency, "alltoall": alltoall, "alltoallv": alltoallv, "neighbor": neighbor, "fft": fft, "call-cost": call_cost, "idle": idle, "refusals": refusals}
     tests[name](Driver(*where))
 
 

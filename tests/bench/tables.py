@@ -29,6 +29,13 @@ def alltoall_row(nodes, algorithm, executor, time):
             "between_us": 5.0, "after_us": 2.0, "init_us": 50.0, "baseline_us": 10.0}
 
 
+def alltoallv_row(executor, algorithm, where, init):
+    row = {"benchmark": "alltoallv", "collective": "alltoallv", "algorithm": algorithm, "executor": executor, "mpi": "mpich",
+           "nodes": 2, "ppn": 2, "bytes": None, "scaling": "weak", "median_us": 9.0, "ratio": 0.9, "init_us": init,
+           "baseline_us": 10.0, "break_even": init}
+    return {**row, **where}
+
+
 def write(path, rows):
     with open(path, "w", encoding="utf-8") as out:
         out.writelines(json.dumps(row) + "\n" for row in rows)
@@ -76,6 +83,19 @@ def main():
         done = run(f"{bench}/plot.py", "--output", f"{folder}/picture", family)
         expect(done.returncode == 0, done.stderr)
         for kind in ("alltoall", "breakdown", "scaling"):
+            with open(f"{folder}/picture-{kind}.png", "rb") as picture:
+                expect(picture.read(4) == b"\x89PNG", f"no picture of {kind}")
+        vectors = f"{folder}/alltoallv.json"
+        ways = (("mpi-blocking", "mpi", None), ("mpi-rma-fence", "mpi", 40.0), ("engine", "rma-fence", 30.0),
+                ("inline", "rma-fence", None))
+        write(vectors, [alltoallv_row(executor, algorithm, where, init) for executor, algorithm, init in ways for where in
+                        ({"bytes": 2, "bytes_per_process": 8}, {"bytes": 256, "bytes_per_process": 1024}, {"matrix": "m"})])
+        patterns = f"{folder}/patterns.json"
+        write(patterns, [{"benchmark": "pattern", "matrix": "m", "rows": 5, "columns": 7, "entries": 7, "element_bytes": 8,
+                          "send_counts": [[0, 0, 1], [0, 0, 0], [1, 2, 0]]}])
+        done = run(f"{bench}/plot.py", "--output", f"{folder}/picture", vectors, patterns)
+        expect(done.returncode == 0, done.stderr)
+        for kind in ("alltoallv", "break-even", "matrices", "heatmap-m"):
             with open(f"{folder}/picture-{kind}.png", "rb") as picture:
                 expect(picture.read(4) == b"\x89PNG", f"no picture of {kind}")
         os.mkdir(f"{folder}/run-family")
