@@ -67,6 +67,7 @@ public:
       first.insert(first.end(), figures.begin(), figures.end());
       return first;
     };
+    const std::vector<Pattern> patterns = load_matrices(session);
     session.report().constant("scaling", scaling_);
     decide_on_plain_forms(session);
     const bool uniform = matrices_.empty() || bytes_option_->count() > 0;
@@ -86,14 +87,8 @@ public:
     if (uniform && !matrices_.empty()) {
       session.report().table(columns({"matrix", "total_bytes"}));
     }
-    if (session.rank() == 0 && !patterns_file_.empty()) {
-      patterns_.open(patterns_file_);
-      if (!patterns_) {
-        throw std::runtime_error("--patterns: cannot write " + patterns_file_);
-      }
-    }
-    for (const std::string& file : matrices_) {
-      run_matrix(session, engine_pointer, file);
+    for (const auto& [matrix, counts] : patterns) {
+      run_matrix(session, engine_pointer, matrix, counts);
     }
   }
 
@@ -126,40 +121,59 @@ private:
     run_point(session, point, common);
   }
 
-  void run_matrix(Session& session, Engine* engine, const std::string& file) {
-    const std::string matrix = std::filesystem::path(file).stem();
-    const auto ranks = static_cast<std::size_t>(session.ranks());
-    std::vector<int> counts(ranks * ranks);
-    if (session.rank() == 0) { // alone: matrices are larger than patterns
-      const matrix_market::Coordinates coordinates = matrix_market::read(file);
-      const CountMatrix elements = product_counts(coordinates, session.ranks());
-      write_pattern(matrix, coordinates, elements);
-      for (std::size_t source = 0; source < ranks; ++source) {
-        std::ranges::transform(elements[source], counts.begin() + static_cast<std::ptrdiff_t>(source * ranks),
-                               [](int count) { return count * element_bytes; });
+  struct Pattern {
+    std::string matrix;
+    std::vector<int> counts; // bytes, [source * ranks + destination]
+  };
+
+  // Rank 0 reads them, alone: matrices are larger than patterns. What it throws ends the run, so this comes before there is an
+  // engine, whose end is collective.
+  std::vector<Pattern> load_matrices(const Session& session) const {
+    std::ofstream out;
+    if (session.rank() == 0 && !patterns_file_.empty()) {
+      out.open(patterns_file_);
+      if (!out) {
+        throw std::runtime_error("--patterns: cannot write " + patterns_file_);
       }
     }
-    MPI_Bcast(counts.data(), static_cast<int>(counts.size()), MPI_INT, 0, session.comm());
-    const auto own = counts.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(session.rank()) * ranks);
-    Point point(session, points_, engine, std::vector<int>(own, own + static_cast<std::ptrdiff_t>(ranks)));
+    const auto ranks = static_cast<std::size_t>(session.ranks());
+    std::vector<Pattern> patterns;
+    for (const std::string& file : matrices_) {
+      Pattern pattern{std::filesystem::path(file).stem(), std::vector<int>(ranks * ranks)};
+      if (session.rank() == 0) {
+        const matrix_market::Coordinates coordinates = matrix_market::read(file);
+        const CountMatrix elements = product_counts(coordinates, session.ranks());
+        for (std::size_t i = 0; i < pattern.counts.size(); ++i) {
+          pattern.counts[i] = element_bytes * elements[i / ranks][i % ranks];
+        }
+        if (out.is_open()) {
+          out << as_json(pattern.matrix, coordinates, elements).dump() << std::endl;
+        }
+      }
+      MPI_Bcast(pattern.counts.data(), static_cast<int>(pattern.counts.size()), MPI_INT, 0, session.comm());
+      patterns.push_back(std::move(pattern));
+    }
+    return patterns;
+  }
+
+  static nlohmann::ordered_json as_json(const std::string& matrix, const matrix_market::Coordinates& coordinates,
+                                        const CountMatrix& elements) {
+    return {{"benchmark", "pattern"},
+            {"matrix", matrix},
+            {"rows", coordinates.rows},
+            {"columns", coordinates.columns},
+            {"entries", coordinates.entries.size()},
+            {"element_bytes", element_bytes},
+            {"send_counts", elements}};
+  }
+
+  void run_matrix(Session& session, Engine* engine, const std::string& matrix, const std::vector<int>& counts) const {
+    const auto own = counts.begin() + static_cast<std::ptrdiff_t>(session.rank()) * session.ranks();
+    Point point(session, points_, engine, std::vector<int>(own, own + session.ranks()));
     Row common;
     common.more["matrix"] = matrix;
     common.more["total_bytes"] = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
     run_point(session, point, common);
-  }
-
-  void write_pattern(const std::string& matrix, const matrix_market::Coordinates& coordinates,
-                     const CountMatrix& elements) {
-    if (patterns_.is_open()) {
-      const nlohmann::ordered_json pattern = {{"benchmark", "pattern"},
-                                              {"matrix", matrix},
-                                              {"rows", coordinates.rows},
-                                              {"columns", coordinates.columns},
-                                              {"entries", coordinates.entries.size()},
-                                              {"element_bytes", element_bytes},
-                                              {"send_counts", elements}};
-      patterns_ << pattern.dump() << std::endl;
-    }
   }
 
   void run_point(Session& session, Point& point, Row common) const {
@@ -189,7 +203,6 @@ private:
   std::vector<std::string> algorithms_ = {"nonblocking", "rma-fence", "rma-lock", "rma-fence-hierarchy"};
   std::vector<std::string> matrices_;
   std::string patterns_file_;
-  std::ofstream patterns_;
   std::string plain_forms_ = "auto";
   bool with_plain_forms_ = false;
 };
