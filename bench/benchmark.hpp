@@ -28,5 +28,9 @@ std::unique_ptr<Benchmark> make_call_cost();
 std::unique_ptr<Benchmark> make_idle();
 std::unique_ptr<Benchmark> make_fft();
 std::unique_ptr<Benchmark> make_neighbor();
+std::unique_ptr<Benchmark> make_putget();
+std::unique_ptr<Benchmark> make_passive();
+std::unique_ptr<Benchmark> make_gups();
+std::unique_ptr<Benchmark> make_stencil();
 
 } // namespace stoker::bench
