@@ -3,6 +3,7 @@
 #include "api/stoker.h"
 
 #include "api/engine_of.hpp"
+#include "api/guarded.hpp"
 #include "api/handles.hpp"
 #include "engine/alltoall.hpp"
 #include "engine/engine.hpp"
@@ -19,6 +20,10 @@
 #include <vector>
 
 using stoker::algos::Collective;
+using stoker::api::check_comm;
+using stoker::api::check_pointer;
+using stoker::api::guarded;
+using stoker::api::live;
 using stoker::engine::Code;
 using stoker::engine::Engine;
 using stoker::engine::Error;
@@ -58,43 +63,6 @@ std::string this_rank() {
   return "rank " + std::to_string(rank) + ": ";
 }
 
-int fail(Code code, const std::string& message) {
-  const std::string text = message.starts_with("rank ") ? message : this_rank() + message;
-  const std::size_t length = std::min(text.size(), last_message.size() - 1);
-  std::copy_n(text.begin(), length, last_message.begin());
-  last_message[length] = '\0';
-  return static_cast<int>(code);
-}
-
-// The one place where exceptions end.
-template <class Call>
-int guarded(Call&& call) {
-  try {
-    call();
-    return STOKER_SUCCESS;
-  } catch (const Error& error) {
-    return fail(error.code(), error.what());
-  } catch (const std::bad_alloc&) {
-    return fail(Code::resource, "out of memory");
-  } catch (const std::exception& error) {
-    return fail(Code::argument, error.what());
-  }
-}
-
-void check_pointer(const void* pointer, const char* name) {
-  if (pointer == nullptr) {
-    throw Error(Code::argument, std::string(name) + " is null");
-  }
-}
-
-const std::shared_ptr<Engine>& live(stoker_engine handle) {
-  const auto* found = engine_table.find(handle);
-  if (found == nullptr || (*found)->destroyed()) {
-    throw Error(Code::request, "engine is not a live engine: null, destroyed or never created");
-  }
-  return *found;
-}
-
 Request& live(stoker_request handle) {
   const auto* found = request_table.find(handle);
   if (found == nullptr) {
@@ -112,18 +80,6 @@ void check_mpi_usable() {
     throw Error(Code::state, initialized == 0
                                  ? "MPI is not initialised; expected MPI_Init_thread before any stoker call"
                                  : "MPI is finalized; no stoker call is possible any more");
-  }
-}
-
-void check_comm(MPI_Comm comm) {
-  check_mpi_usable();
-  if (comm == MPI_COMM_NULL) {
-    throw Error(Code::argument, "comm is MPI_COMM_NULL; expected an intracommunicator");
-  }
-  int inter = 0;
-  MPI_Comm_test_inter(comm, &inter);
-  if (inter != 0) {
-    throw Error(Code::unsupported, "comm is an intercommunicator; expected an intracommunicator");
   }
 }
 
@@ -229,7 +185,39 @@ int find_complete(const std::vector<Request*>& list) {
 
 } // namespace
 
-std::shared_ptr<Engine> stoker::api::engine_of(stoker_engine handle) { return live(handle); }
+namespace stoker::api {
+
+int fail(Code code, const std::string& message) {
+  const std::string text = message.starts_with("rank ") ? message : this_rank() + message;
+  const std::size_t length = std::min(text.size(), last_message.size() - 1);
+  std::copy_n(text.begin(), length, last_message.begin());
+  last_message[length] = '\0';
+  return static_cast<int>(code);
+}
+
+const std::shared_ptr<Engine>& live(stoker_engine handle) {
+  const auto* found = engine_table.find(handle);
+  if (found == nullptr || (*found)->destroyed()) {
+    throw Error(Code::request, "engine is not a live engine: null, destroyed or never created");
+  }
+  return *found;
+}
+
+void check_comm(MPI_Comm comm) {
+  check_mpi_usable();
+  if (comm == MPI_COMM_NULL) {
+    throw Error(Code::argument, "comm is MPI_COMM_NULL; expected an intracommunicator");
+  }
+  int inter = 0;
+  MPI_Comm_test_inter(comm, &inter);
+  if (inter != 0) {
+    throw Error(Code::unsupported, "comm is an intercommunicator; expected an intracommunicator");
+  }
+}
+
+std::shared_ptr<Engine> engine_of(stoker_engine handle) { return live(handle); }
+
+} // namespace stoker::api
 
 extern "C" {
 

@@ -30,7 +30,6 @@ namespace stoker::engine {
 
 namespace {
 
-constexpr std::uint64_t granularity = 64; // a cache line: blocks of different owners share none
 constexpr std::uint64_t smallest_fallback = std::uint64_t{64} << 20;
 constexpr std::uint64_t large_block = std::uint64_t{1} << 20;
 
@@ -162,7 +161,8 @@ Arena::Arena(const ArenaOptions& options) {
     throw Error(Code::resource, fmt::format("shared memory: getrandom failed: {}", std::strerror(errno)));
   }
   fd_ = descriptor.release();
-  insert_free(round_up(sizeof(ArenaHeader), granularity), bytes - round_up(sizeof(ArenaHeader), granularity));
+  const std::uint64_t begin = round_up(sizeof(ArenaHeader), FreeList::granularity);
+  list_ = FreeList(begin, bytes - begin);
 }
 
 Arena::~Arena() { close_descriptor(); }
@@ -181,17 +181,7 @@ void Arena::close_descriptor() {
 
 std::uint64_t Arena::bytes_in_use() const {
   const std::lock_guard lock(mutex_);
-  return bytes_in_use_;
-}
-
-void Arena::insert_free(std::uint64_t offset, std::uint64_t bytes) {
-  free_.emplace(offset, bytes);
-  free_by_size_.emplace(bytes, offset);
-}
-
-void Arena::erase_free(std::map<std::uint64_t, std::uint64_t>::iterator block) {
-  free_by_size_.erase({block->second, block->first});
-  free_.erase(block);
+  return list_.bytes_in_use();
 }
 
 std::uint64_t Arena::allocate(std::uint64_t bytes, std::uint64_t alignment) {
@@ -200,67 +190,39 @@ std::uint64_t Arena::allocate(std::uint64_t bytes, std::uint64_t alignment) {
                 fmt::format("shared memory: alignment {} is not a power of two of at most a page", alignment));
   }
   const std::lock_guard lock(mutex_);
-  const std::uint64_t size = bytes <= this->bytes() ? round_up(std::max<std::uint64_t>(bytes, 1), granularity) : bytes;
-  // Free blocks begin at multiples of the granularity. Of those that are large enough, the smallest that is so after its
-  // begin has been aligned.
-  for (auto fit = free_by_size_.lower_bound({size, 0}); fit != free_by_size_.end(); ++fit) {
-    const auto [block_bytes, block_offset] = *fit;
-    const std::uint64_t offset = round_up(block_offset, alignment);
-    const std::uint64_t skipped = offset - block_offset;
-    if (skipped > block_bytes - size) {
-      continue;
-    }
-    reserve_memory(base() + offset / page_size() * page_size(),
-                   round_up(offset + size, page_size()) - offset / page_size() * page_size(), this->bytes());
-    erase_free(free_.find(block_offset));
-    if (skipped > 0) {
-      insert_free(block_offset, skipped);
-    }
-    if (skipped + size < block_bytes) {
-      insert_free(offset + size, block_bytes - skipped - size);
-    }
-    used_.emplace(offset, size);
-    bytes_in_use_ += size;
-    return offset;
+  const auto offset = list_.take(bytes, alignment);
+  if (!offset) {
+    throw Error(
+        Code::resource,
+        fmt::format("shared memory exhausted: {} requested, {} in use, largest free block {}, arena {}; raise the "
+                    "setting arena_bytes",
+                    megabytes(bytes), megabytes(list_.bytes_in_use()), megabytes(list_.largest_free()),
+                    megabytes(this->bytes())));
   }
-  throw Error(
-      Code::resource,
-      fmt::format("shared memory exhausted: {} requested, {} in use, largest free block {}, arena {}; raise the "
-                  "setting arena_bytes",
-                  megabytes(bytes), megabytes(bytes_in_use_),
-                  megabytes(free_by_size_.empty() ? 0 : free_by_size_.rbegin()->first), megabytes(this->bytes())));
+  try {
+    const std::uint64_t first_page = *offset / page_size() * page_size();
+    reserve_memory(base() + first_page, round_up(*offset + *list_.size_of(*offset), page_size()) - first_page,
+                   this->bytes());
+  } catch (const Error&) {
+    list_.give(*offset);
+    throw;
+  }
+  return *offset;
 }
 
 void Arena::deallocate(std::uint64_t offset) {
   const std::lock_guard lock(mutex_);
-  const auto used = used_.find(offset);
-  if (used == used_.end()) {
+  const auto bytes = list_.size_of(offset);
+  if (!bytes) {
     throw Error(Code::argument, fmt::format("shared memory: no block begins at offset {}", offset));
   }
-  std::uint64_t begin = offset;
-  std::uint64_t end = offset + used->second;
-  bytes_in_use_ -= used->second;
-  if (used->second >= large_block) {
+  if (*bytes >= large_block) {
     // Whole pages only; best effort, the block is free either way.
-    const std::uint64_t first_page = round_up(begin, page_size());
-    const std::uint64_t last_page = end / page_size() * page_size();
+    const std::uint64_t first_page = round_up(offset, page_size());
+    const std::uint64_t last_page = (offset + *bytes) / page_size() * page_size();
     (void)madvise(base() + first_page, last_page - first_page, MADV_REMOVE);
   }
-  used_.erase(used);
-  // Join with the free neighbours.
-  auto next = free_.lower_bound(begin);
-  if (next != free_.begin()) {
-    const auto previous = std::prev(next);
-    if (previous->first + previous->second == begin) {
-      begin = previous->first;
-      erase_free(previous);
-    }
-  }
-  if (next != free_.end() && next->first == end) {
-    end += next->second;
-    erase_free(next);
-  }
-  insert_free(begin, end - begin);
+  list_.give(offset);
 }
 
 MappedArena MappedArena::attach(const ArenaDescriptor& descriptor, std::uint64_t layout_stamp) {

@@ -3,11 +3,11 @@
 // in any file system, and goes with the last process that maps it, however that process ends.
 #pragma once
 
+#include "engine/free_list.hpp"
+
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <mutex>
-#include <set>
 #include <type_traits>
 #include <utility>
 
@@ -107,17 +107,11 @@ public:
   void close_descriptor();
 
 private:
-  void insert_free(std::uint64_t offset, std::uint64_t bytes);
-  void erase_free(std::map<std::uint64_t, std::uint64_t>::iterator block);
-
   int fd_ = -1;
   Mapping mapping_;
   bool on_numa_node_ = false;
-  mutable std::mutex mutex_;                                       // guards what follows
-  std::map<std::uint64_t, std::uint64_t> free_;                    // offset -> bytes
-  std::set<std::pair<std::uint64_t, std::uint64_t>> free_by_size_; // {bytes, offset}: the first that fits is the best
-  std::map<std::uint64_t, std::uint64_t> used_;                    // offset -> bytes
-  std::uint64_t bytes_in_use_ = 0;
+  mutable std::mutex mutex_; // guards list_
+  FreeList list_;
 };
 
 // A peer's side.

@@ -6,7 +6,6 @@
 #include <numeric>
 
 namespace stoker::engine {
-namespace {
 
 std::vector<int> translate(MPI_Comm comm, MPI_Group engine_group) {
   int inter = 0;
@@ -33,8 +32,6 @@ std::vector<int> translate(MPI_Comm comm, MPI_Group engine_group) {
   }
   return translated;
 }
-
-} // namespace
 
 CommContext::CommContext(MPI_Comm comm, MPI_Group engine_group, const topology::Layout& engine_layout)
     : engine_ranks_(translate(comm, engine_group)), layout_(engine_layout.restricted_to(engine_ranks_)) {

@@ -11,10 +11,13 @@
 
 namespace stoker::engine {
 
+// Of each rank of comm: its rank in the engine. Throws Error(unsupported) for an intercommunicator, Error(argument) when one is
+// none of the engine's.
+[[nodiscard]] std::vector<int> translate(MPI_Comm comm, MPI_Group engine_group);
+
 class CommContext {
 public:
-  // Collective over comm. `engine_group` and `engine_layout`: the engine's ranks. Throws Error(unsupported) for an
-  // intercommunicator, Error(argument) when a rank of comm is none of the engine's.
+  // Collective over comm. `engine_group` and `engine_layout`: the engine's ranks. Throws what translate() does.
   CommContext(MPI_Comm comm, MPI_Group engine_group, const topology::Layout& engine_layout);
   CommContext(const CommContext&) = delete;
   CommContext& operator=(const CommContext&) = delete;

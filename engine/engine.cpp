@@ -4,6 +4,7 @@
 #include "engine/agreement.hpp"
 #include "engine/cost_file.hpp"
 #include "engine/eager_limit.hpp"
+#include "engine/global_memory.hpp"
 #include "engine/lower.hpp"
 #include "engine/request.hpp"
 #include "topology/reservation.hpp"
@@ -326,6 +327,15 @@ void Engine::destroy() {
       failure = error;
     }
   }
+  std::list<GlobalMemory*> globals;
+  {
+    const std::lock_guard lock(requests_mutex_);
+    globals = globals_;
+  }
+  for (GlobalMemory* global : globals) {
+    const auto failed = attempt([&] { global->close(); });
+    failure = failed ? failed : failure;
+  }
   // The others may still fetch from this rank's memory, and the helper may have epochs to retire, until all are here.
   MPI_Barrier(control_);
   helper_.reset();
@@ -342,6 +352,9 @@ void Engine::destroy() {
   inline_.reset();
   data_ = OwnedComm();
   ready_ = OwnedComm();
+  global_short_messages_ = OwnedComm();
+  global_data_ = OwnedComm();
+  global_ready_ = OwnedComm();
   control_ = OwnedComm();
   memory_.reset();
   if (failure) {
@@ -410,6 +423,49 @@ void Engine::enlist(Request& request) {
 void Engine::delist(Request& request) {
   const std::lock_guard lock(requests_mutex_);
   requests_.remove(&request);
+}
+
+void Engine::enlist(GlobalMemory& global) {
+  const std::lock_guard lock(requests_mutex_);
+  globals_.push_back(&global);
+}
+
+void Engine::delist(GlobalMemory& global) {
+  const std::lock_guard lock(requests_mutex_);
+  globals_.remove(&global);
+}
+
+void Engine::open_global_access() {
+  if (!has_helpers_) {
+    return;
+  }
+  if (!global_opened_) {
+    global_opened_ = true;
+    Network network;
+    if (layout().nodes() > 1) {
+      global_short_messages_ = duplicate(control_);
+      global_data_ = duplicate(control_);
+      global_ready_ = duplicate(control_);
+      network = {.data = global_data_, .ready = global_ready_, .piece_bytes = network_.piece_bytes};
+    }
+    if (helper_ != nullptr) {
+      helper_->open_global_access(network, global_short_messages_);
+    }
+  }
+  if (++globals_open_ == 1 && helper_ != nullptr) {
+    helper_->serve(true);
+  }
+}
+
+void Engine::close_global_access() {
+  if (has_helpers_ && --globals_open_ == 0 && helper_ != nullptr) {
+    helper_->serve(false);
+  }
+}
+
+std::uint64_t Engine::next_segment() {
+  const std::uint64_t counted = segments_.fetch_add(1, std::memory_order_relaxed);
+  return (counted * static_cast<std::uint64_t>(layout().ranks())) + static_cast<std::uint64_t>(rank_) + 1;
 }
 
 void Engine::give_back(std::uint64_t block, std::uint64_t last_epoch, bool submitted) {

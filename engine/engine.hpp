@@ -28,6 +28,7 @@
 
 namespace stoker::engine {
 
+class GlobalMemory;
 class Request;
 
 // A communicator of the engine's own; errors are returned. Freeing is collective, and skipped once MPI is finalized.
@@ -91,6 +92,7 @@ public:
   [[nodiscard]] const std::string& helper_explanation() const { return helper_explanation_; }
   [[nodiscard]] const std::shared_ptr<NodeMemory>& memory() const { return memory_; }
   [[nodiscard]] const algos::CostModel& cost_model() const { return cost_model_; } // equal on all ranks
+  [[nodiscard]] MPI_Comm control() const { return control_; }
   [[nodiscard]] MPI_Comm network() const { return network_.data; }
   [[nodiscard]] int highest_tag() const { return highest_tag_; }
   [[nodiscard]] spdlog::logger& log() const { return *log_; }
@@ -106,6 +108,18 @@ public:
   // Requests that exist, so that destroy() can complete the active ones.
   void enlist(Request& request);
   void delist(Request& request);
+  // The same for global memories, which are closed.
+  void enlist(GlobalMemory& global);
+  void delist(GlobalMemory& global);
+  // Of global memories that are not closed; the first open is collective, and both are called by all ranks alike. While there
+  // is one the helpers look for what other nodes want.
+  void open_global_access();
+  void close_global_access();
+  // For a segment of global memory: no rank hands out a number twice, nor one that another does.
+  [[nodiscard]] std::uint64_t next_segment();
+  // Of each rank of comm. Throws Error(argument) when one is none of the engine's.
+  [[nodiscard]] std::vector<int> ranks_of(MPI_Comm comm) const { return translate(comm, group_); }
+
   // Takes over a freed request's block until no other process can touch it any more.
   void give_back(std::uint64_t block, std::uint64_t last_epoch, bool submitted);
   // Gives back what can be given back by now.
@@ -146,7 +160,14 @@ private:
   std::mutex inline_mutex_; // guards inline_
   std::unique_ptr<Progress> inline_;
   std::mutex submission_mutex_;
-  std::mutex requests_mutex_; // guards requests_ and freed_
+  OwnedComm global_short_messages_; // of global memory between nodes, once there has been one
+  OwnedComm global_data_;
+  OwnedComm global_ready_;
+  bool global_opened_ = false;
+  int globals_open_ = 0;
+  std::atomic<std::uint64_t> segments_{0};
+  std::mutex requests_mutex_;        // guards requests_, globals_ and freed_
+  std::list<GlobalMemory*> globals_; // in the order of their creation
   std::list<Request*> requests_;
   std::vector<FreedBlock> freed_;
   bool destroyed_ = false;

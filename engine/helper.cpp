@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <pthread.h>
 #include <system_error>
 
@@ -93,13 +92,38 @@ bool Helper::round() {
     // Bounded, so that one rank that starts many requests does not keep the others waiting.
     drained += memory_->root(arena).ring.drain([&](const Submission& s) { adopt(arena, s); }, options_.batch);
   }
-  const bool moved = progress_.poll();
-  active_.store(progress_.active(), std::memory_order_relaxed);
-  youngest_ns_.store(progress_.youngest_ns(), std::memory_order_relaxed);
+  bool moved = progress_.poll();
+  bool active = progress_.active();
+  std::uint64_t youngest_ns = progress_.youngest_ns();
+  if (global_) {
+    moved |= global_->poll();
+    active |= global_->active();
+    youngest_ns = std::max(youngest_ns, global_->youngest_ns());
+  }
+  active_.store(active, std::memory_order_relaxed);
+  youngest_ns_.store(youngest_ns, std::memory_order_relaxed);
   return moved || drained > 0;
 }
 
+void Helper::open_global_access(const Network& network, MPI_Comm short_messages) {
+  const std::lock_guard lock(mutex_);
+  global_.emplace(*memory_, network, short_messages);
+}
+
+void Helper::serve(bool on) {
+  {
+    const std::lock_guard lock(mutex_);
+    global_->serve(on);
+    active_.store(active_.load(std::memory_order_relaxed) || global_->active(), std::memory_order_relaxed);
+  }
+  root_.helper.ring(); // full fence: the thread sees that it is active, or the ring
+}
+
 void Helper::adopt(std::uint32_t arena, const Submission& submission) {
+  if (submission.what == Submitted::operation) {
+    global_->adopt(arena, submission.block, now_ns());
+    return;
+  }
   // The memory is still this request's: it is not given back before this helper has retired the epoch.
   auto* block = reinterpret_cast<Block*>(memory_->base(arena) + submission.block);
   std::unique_ptr<Task>& task = tasks_[{arena, submission.block}];

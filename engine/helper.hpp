@@ -3,6 +3,7 @@
 // own thread may take its place inside Wait (Assist).
 #pragma once
 
+#include "engine/global_access.hpp"
 #include "engine/idle.hpp"
 #include "engine/node_memory.hpp"
 #include "engine/progress.hpp"
@@ -16,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -42,6 +44,12 @@ public:
   // One round of the helper's work: takes submissions, polls MPI, runs every program once. Called by its thread, or by a
   // thread of the carrier's that holds an Assist. Returns whether anything moved.
   bool round();
+
+  // From now on operations on global memory may be submitted. `network` and `short_messages` are theirs alone, and null where
+  // there is one node only. MPI must still work when the helper ends.
+  void open_global_access(const Network& network, MPI_Comm short_messages);
+  // Whether other nodes may ask for something, so that the helper has to look for it at any time.
+  void serve(bool on);
 
   // While one exists the helper's thread keeps out of the way.
   class Assist {
@@ -70,10 +78,11 @@ private:
   HelperOptions options_;
   TraceLane* trace_;
   RankRoot& root_;   // of the carrier
-  std::mutex mutex_; // guards progress_ and tasks_
+  std::mutex mutex_; // guards progress_, tasks_ and global_
   Progress progress_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::unique_ptr<Task>> tasks_; // by arena and offset
-  // Of progress_, for looking without the mutex.
+  std::optional<GlobalAccess> global_;
+  // Of progress_ and global_, for looking without the mutex.
   std::atomic<bool> active_{false};
   std::atomic<std::uint64_t> youngest_ns_{0};
   std::atomic<int> assistants_{0};

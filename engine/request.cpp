@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/request.hpp"
 
-#include "engine/core_share.hpp"
 #include "engine/error.hpp"
 #include "engine/executor.hpp"
 #include "engine/lower.hpp"
+#include "engine/waiting.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
-#include <csignal>
-#include <fstream>
 #include <optional>
 #include <set>
-
-#include <sched.h>
 
 namespace stoker::engine {
 namespace {
@@ -22,25 +16,6 @@ namespace {
 // A Wait that comes later than that to an epoch that was left to it kept somebody waiting. Less than the interval of the
 // helper's own looks.
 constexpr std::uint64_t late_wait_ns = 5'000'000;
-
-void poke_mpi(MPI_Comm comm) {
-  // The peers of this rank's own messages may be waiting for its MPI library to make progress.
-  int flag = 0;
-  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &flag, MPI_STATUS_IGNORE);
-}
-
-// Also true for a process that was killed and whose parent has not asked for its end yet.
-bool is_gone(pid_t pid) {
-  if (kill(pid, 0) != 0) {
-    return errno == ESRCH;
-  }
-  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-  std::string line;
-  std::getline(stat, line);
-  const std::size_t name_end = line.rfind(')'); // the name may hold anything
-  return name_end != std::string::npos && name_end + 2 < line.size() &&
-         (line[name_end + 2] == 'Z' || line[name_end + 2] == 'X');
-}
 
 } // namespace
 
@@ -106,22 +81,7 @@ void Request::start() {
 }
 
 void Request::submit(bool wake) {
-  const Submission submission{plan_.block, epoch_};
-  {
-    const std::lock_guard lock(engine_->submission_mutex());
-    SubmissionRing& ring = memory_->root(memory_->self()).ring;
-    while (!ring.push(submission)) {
-      // Back-pressure: the helper, or this thread in its place, takes some out.
-      plead();
-      if (helper_ != nullptr) {
-        const Helper::Assist in_its_place(*helper_);
-        helper_->round();
-      } else {
-        carrier_->helper.ring();
-        sched_yield();
-      }
-    }
-  }
+  engine::submit(*engine_, {.block = plan_.block, .epoch = epoch_}, plea_);
   ring_deferred_ = !wake;
   ring_deferred_ ? carrier_->helper.nudge() : carrier_->helper.ring();
 }
@@ -132,15 +92,7 @@ void Request::call_helper() {
     carrier_->helper.ring();
   }
   if (carrier_->paused.load(std::memory_order_relaxed) != 0) {
-    plead();
-  }
-}
-
-void Request::plead() {
-  if (!pleading_) {
-    pleading_ = true;
-    carrier_->waiting.fetch_add(1, std::memory_order_relaxed);
-    carrier_->helper.ring(); // full fence: the helper sees the count, or the ring
+    plea_.make(*carrier_);
   }
 }
 
@@ -241,71 +193,40 @@ bool Request::assist() {
   return moved;
 }
 
-void Request::wait_for_one(std::span<Request* const> active) {
-  constexpr std::uint64_t look_interval_ns = 50'000'000;
-  constexpr std::uint64_t long_sleep_after_ns = 500'000;
-  const auto any_reached = [&] { return std::ranges::any_of(active, [](const Request* r) { return r->reached(); }); };
-  Request& first = *active.front();
-  const Engine& engine = *first.engine_;
-  const std::uint64_t spin_ns = static_cast<std::uint64_t>(engine.settings().wait_spin_us) * 1000;
-  // A rank that has nothing to drive but its own node steps can sleep: its helper rings the bell.
-  const bool can_sleep = std::ranges::all_of(active, [&](const Request* r) {
-    return r->engine_ == first.engine_ && r->carrier_ != nullptr && r->helper_ == nullptr;
-  });
-  thread_local CoreShare core;
-  std::uint64_t begin = 0;
-  std::uint64_t quiet_since = 0;
-  std::uint64_t next_look = 0;
-  for (unsigned rounds = 1;; ++rounds) {
+struct Request::Waiter {
+  std::span<Request* const> active;
+
+  [[nodiscard]] bool done() const {
+    return std::ranges::any_of(active, [](const Request* r) { return r->reached(); });
+  }
+  [[nodiscard]] bool make_progress() const {
     bool moved = false;
     for (Request* request : active) {
       moved |= request->make_progress();
     }
-    if (any_reached()) {
-      return;
-    }
-    if (moved) {
-      quiet_since = 0;
-      continue;
-    }
-    // On a core that others want, whoever could bring it forward may be waiting for this thread to stop polling.
-    const bool contended = core.contended();
-    contended ? core.yield() : relax_core();
-    if (!contended && rounds % 32 != 0) {
-      continue; // the clock costs more than a look at the flags
-    }
-    const std::uint64_t now = now_ns();
-    if (begin == 0) {
-      core.yield(); // also where it would spin, to learn whether it may
-      begin = now;
-      next_look = now + look_interval_ns;
-    }
-    if (quiet_since == 0) {
-      quiet_since = now;
-    }
-    // Polling between yields disturbs nobody who yields as well, and sleeping costs whoever has to wake this thread.
-    if (now - quiet_since < (contended ? 10 * spin_ns : spin_ns)) {
-      continue;
-    }
-    poke_mpi(engine.network());
-    if (can_sleep) {
-      for (Request* request : active) {
-        request->wake_policy_.slept();
-        request->call_helper();
-      }
-      const std::chrono::nanoseconds limit(now - quiet_since < long_sleep_after_ns ? 50'000 : 1'000'000);
-      first.memory_->root(first.memory_->self()).completion.sleep(any_reached, limit);
-      rounds = 31; // look at the clock again after the next attempt
-    } else if (!contended) {
-      core.yield();
-    }
-    if (now >= next_look) {
-      for (Request* request : active) {
-        request->look_around(now - begin);
-      }
-      next_look = now + look_interval_ns;
+    return moved;
+  }
+  // A rank that has nothing to drive but its own node steps can sleep: its helper rings the bell.
+  [[nodiscard]] bool can_sleep() const {
+    return std::ranges::all_of(active, [&](const Request* r) {
+      return r->engine_ == active.front()->engine_ && r->carrier_ != nullptr && r->helper_ == nullptr;
+    });
+  }
+  void before_sleep() const {
+    for (Request* request : active) {
+      request->wake_policy_.slept();
+      request->call_helper();
     }
   }
+  void look_around(std::uint64_t waited_ns) const {
+    for (Request* request : active) {
+      request->look_around(waited_ns);
+    }
+  }
+};
+
+void Request::wait_for_one(std::span<Request* const> active) {
+  wait_until_done(*active.front()->engine_, Waiter{active});
 }
 
 void Request::look_around(std::uint64_t waited_ns) {
@@ -384,10 +305,7 @@ std::string Request::describe_stall() const {
 void Request::finish() {
   state_ = State::inactive;
   ring_deferred_ = false;
-  if (pleading_) {
-    pleading_ = false;
-    carrier_->waiting.fetch_sub(1, std::memory_order_relaxed);
-  }
+  plea_.withdraw();
   const std::uint64_t begin = clock();
   if (timed_) {
     const std::uint64_t exchange = block_->completed_at - std::min(started_ns_, block_->completed_at);

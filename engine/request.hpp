@@ -7,6 +7,7 @@
 #include "engine/datatype.hpp"
 #include "engine/engine.hpp"
 #include "engine/progress.hpp"
+#include "engine/waiting.hpp"
 #include "engine/wake_policy.hpp"
 
 #include <cstdint>
@@ -70,6 +71,7 @@ public:
 
 private:
   enum class State : std::uint8_t { inactive, active, broken };
+  struct Waiter;
 
   void submit(bool wake);
   void call_helper(); // if it would not come by itself: Start let it sleep, or it is paused
@@ -80,7 +82,6 @@ private:
   static void wait_for_one(std::span<Request* const> active);
   void look_around(std::uint64_t waited_ns); // in a long wait: peers that are gone, ranks that have not started
   [[nodiscard]] std::string describe_stall() const;
-  void plead(); // the helper must work although it is paused
   void finish();
   [[nodiscard]] std::uint64_t clock() const;
   void check_engine() const;
@@ -94,7 +95,7 @@ private:
   RankRoot* carrier_; // root of the domain's carrier; null for the inline executor
   State state_ = State::inactive;
   bool timed_;
-  bool pleading_ = false;
+  Plea plea_;
   bool ring_deferred_ = false;
   WakePolicy wake_policy_;
   std::uint64_t epoch_ = 0;

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Short messages between the carriers' helpers that nobody has asked for: received from anybody, in any order. Nothing here
+// waits. Used by one thread at a time.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace stoker::engine {
+
+class ActiveMessages {
+public:
+  static constexpr std::size_t largest = 4096 + 64; // bytes
+
+  struct Received {
+    int source = -1;
+    const std::byte* data = nullptr; // until the next poll()
+    std::size_t bytes = 0;
+  };
+  // `comm` belongs to these messages alone.
+  explicit ActiveMessages(MPI_Comm comm);
+  ActiveMessages(const ActiveMessages&) = delete;
+  ActiveMessages& operator=(const ActiveMessages&) = delete;
+  // Everything that was sent to this process must have been received.
+  ~ActiveMessages();
+
+  // Where to write the next message, of at most `largest` bytes.
+  [[nodiscard]] std::byte* compose();
+  // Sends what compose() gave.
+  void send(int peer, std::size_t bytes);
+
+  // Asks MPI once. Returns what has arrived, until the next poll; sending meanwhile is allowed.
+  [[nodiscard]] const std::vector<Received>& poll();
+  // The first error of MPI's; from then on messages may be missing.
+  [[nodiscard]] int error() const { return error_; }
+
+  [[nodiscard]] bool sending() const { return requests_.size() > receives; }
+
+private:
+  static constexpr std::size_t receives = 16; // posted at any time; more wait in MPI
+  using Buffer = std::array<std::byte, largest>;
+
+  void receive(std::size_t index);
+  void note(int error) { error_ = error_ == MPI_SUCCESS ? error : error_; }
+
+  MPI_Comm comm_;
+  std::vector<std::unique_ptr<Buffer>> buffers_; // of the requests; the first ones are the receives
+  std::vector<MPI_Request> requests_;
+  std::vector<std::unique_ptr<Buffer>> spare_;
+  std::unique_ptr<Buffer> composed_;
+  std::vector<std::size_t> taken_; // receives that received_ refers to
+  std::vector<Received> received_;
+  std::vector<std::size_t> sent_; // of poll(), to allocate once
+  int error_ = MPI_SUCCESS;
+  std::vector<int> indices_;
+  std::vector<MPI_Status> statuses_;
+};
+
+} // namespace stoker::engine

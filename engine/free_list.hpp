@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which parts of a range of bytes are in use: offsets only, so it serves memory that this process shares with others.
+// Best fit; free neighbours are joined. One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace stoker::engine {
+
+class FreeList {
+public:
+  static constexpr std::uint64_t granularity = 64; // a cache line: blocks of different owners share none
+
+  FreeList() = default;
+  // `begin` is a multiple of the granularity.
+  FreeList(std::uint64_t begin, std::uint64_t bytes);
+
+  // Nothing when no free block is large enough. `alignment`: a power of two.
+  [[nodiscard]] std::optional<std::uint64_t> take(std::uint64_t bytes, std::uint64_t alignment);
+  // How large the block at `offset` is; nothing when none begins there.
+  [[nodiscard]] std::optional<std::uint64_t> size_of(std::uint64_t offset) const;
+  // `offset` is one that take() returned.
+  void give(std::uint64_t offset);
+
+  [[nodiscard]] std::uint64_t bytes_in_use() const { return bytes_in_use_; }
+  [[nodiscard]] std::uint64_t largest_free() const { return free_by_size_.empty() ? 0 : free_by_size_.rbegin()->first; }
+
+private:
+  void insert_free(std::uint64_t offset, std::uint64_t bytes);
+  void erase_free(std::map<std::uint64_t, std::uint64_t>::iterator block);
+
+  std::map<std::uint64_t, std::uint64_t> free_;                    // offset -> bytes
+  std::set<std::pair<std::uint64_t, std::uint64_t>> free_by_size_; // {bytes, offset}: the first that fits is the best
+  std::map<std::uint64_t, std::uint64_t> used_;                    // offset -> bytes
+  std::uint64_t bytes_in_use_ = 0;
+};
+
+} // namespace stoker::engine

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A helper's part in global memory: the operations that the ranks of its domain submit, and those that other nodes' helpers
+// ask for. How bytes travel between carriers is decided here and nowhere else.
+//
+// An operation within the node is a copy, done in slices. One that leads to another node goes in pieces, each with a slot of a
+// window, so that what a target may have to hold for an origin is bounded:
+//   request   the origin's header, with the bytes to put or the operands behind it if they are short.
+//   data      of a long put or get: one message between the origin's buffer and the target's memory, tagged by the slot.
+//   reply     the target's answer, once it has done its part: with the bytes or the result behind it if they are short. A long
+//             get has no other reply than its data.
+// Used by one thread at a time.
+#pragma once
+
+#include "engine/access.hpp"
+#include "engine/active_messages.hpp"
+#include "engine/error.hpp"
+#include "engine/messages.hpp"
+#include "engine/node_memory.hpp"
+#include "engine/operation.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stoker::engine {
+
+class GlobalAccess {
+public:
+  // `network` and `short_messages` are for this purpose alone; null communicators: there is one node only.
+  GlobalAccess(const NodeMemory& memory, const Network& network, MPI_Comm short_messages);
+
+  // Takes over an operation in a rank's arena.
+  void adopt(std::uint32_t arena, std::uint64_t offset, std::uint64_t now_ns);
+
+  // One round. Returns whether anything moved.
+  bool poll();
+
+  // Whether other nodes may ask for something: then there is something to look for at any time.
+  void serve(bool on) { serving_ = on && wire_.has_value(); }
+
+  [[nodiscard]] bool active() const;
+  [[nodiscard]] std::uint64_t youngest_ns() const { return youngest_ns_; } // when something was last adopted or moved
+
+private:
+  static constexpr std::size_t window = 64; // pieces on their way to other nodes
+  struct Header;
+
+  // An operation of a rank's that is not complete.
+  struct Running {
+    Operation* operation = nullptr;
+    std::uint32_t arena = 0; // of the rank
+    BufferView local;
+    std::uint64_t begun = 0; // bytes for which pieces have begun, or that are copied
+    std::uint32_t in_flight = 0;
+    bool waiting = true;       // in a list of those for which more is to begin, else in begun_
+    Code code = Code::success; // first error
+    std::string text = {};
+  };
+  using RunningList = std::list<Running>;
+
+  struct Piece {
+    std::optional<RunningList::iterator> running; // none: the slot is free
+    std::uint64_t offset = 0;                     // in the operation
+    std::uint64_t bytes = 0;
+    std::uint32_t waiting_for = 0;       // events before it is done: reply, data
+    std::unique_ptr<std::byte[]> bounce; // for a local buffer in another process
+  };
+
+  // What a message of `data` belongs to.
+  struct Data {
+    bool own_piece = false; // else of another node's
+    std::uint32_t slot = 0; // of the piece, at the origin
+    int origin = -1;        // endpoint; own_piece: unused
+    bool reply_when_done = false;
+  };
+
+  // All that exists only where there are several nodes.
+  struct Between {
+    Between(const Network& network, MPI_Comm comm) : short_messages(comm), messages(network) {}
+    ActiveMessages short_messages;
+    Messages messages;
+    std::vector<Data> data; // by the number of the message
+    std::array<Piece, window> pieces;
+    std::vector<std::uint32_t> free_slots;
+    std::vector<std::unique_ptr<std::byte[]>> spare_bounces;
+    std::string broken; // what MPI said when it failed; empty: it has not
+  };
+
+  bool copy_slice();
+  void begin_pieces();
+  [[nodiscard]] std::uint64_t begin_piece(RunningList::iterator running); // returns its bytes
+  void post_data(const Message& message, const Data& data);
+  void arrived(std::uint32_t slot);
+  void finish_piece(std::uint32_t slot);
+  void all_begun(RunningList& list, RunningList::iterator running); // out of `list`
+  void piece_gone(RunningList::iterator running);
+  void complete(RunningList::iterator running);
+  void receive(const ActiveMessages::Received& received);
+  void answer(int origin, const Header& request, const std::byte* payload);
+  void reply(int origin, std::uint32_t slot, std::size_t payload_bytes, int error);
+  void data_done(const Data& data, int error);
+  void break_off(int error);
+
+  const NodeMemory& memory_;
+  std::optional<Between> wire_;
+  RunningList copies_;  // within the node; the first is being copied
+  RunningList waiting_; // to other nodes: not all pieces have begun
+  RunningList begun_;   // all have
+  bool serving_ = false;
+  std::uint64_t youngest_ns_ = 0;
+};
+
+} // namespace stoker::engine
