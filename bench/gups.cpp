@@ -169,17 +169,11 @@ private:
     std::vector<Variant> variants;
     for (std::size_t i = 0; i < ways.all().size(); ++i) {
       OneSided* const way = ways.all()[i].get();
-      variants.push_back(
-          {[&, way] { atomic ? update_atomically(session, table, *way) : update_by_put_and_get(session, table, *way); },
-           [&, way] {
-             helpers.set(way->needs_helpers());
-             reset(session, table, *way);
-           },
-           [&, way, i] {
-             MPI_Barrier(session.comm());
-             most_wrong[i] = std::max(most_wrong[i], wrong_words(*way, expected));
-             MPI_Barrier(session.comm());
-           }});
+      variants.push_back(in_turn(
+          session.comm(), helpers, way,
+          [&, way] { atomic ? update_atomically(session, table, *way) : update_by_put_and_get(session, table, *way); },
+          [&, way] { reset(session, table, *way); },
+          [&, way, i] { most_wrong[i] = std::max(most_wrong[i], wrong_words(*way, expected)); }));
     }
     const auto times = measure(session.comm(), variants, 1, session.budget());
     MPI_Allreduce(MPI_IN_PLACE, most_wrong.data(), static_cast<int>(most_wrong.size()), MPI_UINT64_T, MPI_SUM,

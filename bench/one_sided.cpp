@@ -312,6 +312,20 @@ std::vector<OneSided*> OneSidedWays::reaching(int target) const {
   return chosen;
 }
 
+Variant in_turn(MPI_Comm comm, HelperSwitch& helpers, const OneSided* way, std::function<void()> body,
+                std::function<void()> enter, std::function<void()> leave) {
+  const bool running = way != nullptr && way->needs_helpers();
+  return {std::move(body),
+          [&helpers, running, enter = std::move(enter)] {
+            helpers.set(running);
+            enter();
+          },
+          [comm, leave = std::move(leave)] {
+            MPI_Barrier(comm);
+            leave();
+          }};
+}
+
 namespace {
 
 void fill(std::vector<std::byte>& data, std::size_t seed) {

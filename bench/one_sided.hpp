@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,6 +62,12 @@ public:
 private:
   std::vector<std::unique_ptr<OneSided>> ways_;
 };
+
+// `body` with helpers running exactly when `way` needs them, which is until all ranks have done with it: what a rank's helper carries
+// is others' transfers. Null: a computation. `enter` and `leave` are called before and after, outside the timed region.
+Variant in_turn(
+    MPI_Comm comm, HelperSwitch& helpers, const OneSided* way, std::function<void()> body,
+    std::function<void()> enter = [] {}, std::function<void()> leave = [] {});
 
 // Puts from rank 0, blocking and nonblocking, arrive at the target, and gets bring them back. Throws on all ranks if they do not.
 // Collective.

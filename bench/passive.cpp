@@ -88,29 +88,26 @@ private:
     for (std::size_t i = 0; i < samples.size(); ++i) {
       OneSided* const way = ways[i / 2];
       const bool computes = i % 2 == 1;
-      const bool running = way->needs_helpers();
-      variants.push_back({[&, way, computes, i] {
-                            if (session.rank() == target.rank && computes) {
-                              target.kernel.run(target.units);
-                            }
-                            if (session.rank() == 0) {
-                              const auto start = Clock::now() + head_start;
-                              while (Clock::now() < start) {
-                              }
-                              const auto begin = Clock::now();
-                              call(*way);
-                              samples[i].push_back(microseconds(Clock::now() - begin));
-                            }
-                          },
-                          [&helpers, running] { helpers.set(running); }});
+      variants.push_back(in_turn(session.comm(), helpers, way, [&, way, computes, i] {
+        if (session.rank() == target.rank && computes) {
+          target.kernel.run(target.units);
+        }
+        if (session.rank() == 0) {
+          const auto start = Clock::now() + head_start;
+          while (Clock::now() < start) {
+          }
+          const auto begin = Clock::now();
+          call(*way);
+          samples[i].push_back(microseconds(Clock::now() - begin));
+        }
+      }));
     }
     // And the computation alone, which the table shows beside them.
-    variants.push_back({[&] {
-                          if (session.rank() == target.rank) {
-                            target.kernel.run(target.units);
-                          }
-                        },
-                        [&helpers] { helpers.set(false); }});
+    variants.push_back(in_turn(session.comm(), helpers, nullptr, [&] {
+      if (session.rank() == target.rank) {
+        target.kernel.run(target.units);
+      }
+    }));
     const auto times = measure(session.comm(), variants, 1, session.budget());
     if (session.rank() != 0) {
       return;

@@ -8,7 +8,8 @@ Writes PREFIX-overlap.png (efficiency over message size), PREFIX-latency.png (St
 PREFIX-alltoall.png (the algorithms over the blocking call), PREFIX-breakdown.png (their phases, of alltoall --breakdown) and
 PREFIX-fft.png (the FFT and its transposes), PREFIX-alltoallv.png, PREFIX-break-even.png and PREFIX-matrices.png (the persistent
 alltoallv over the blocking call, over bytes per process and for each matrix, and when its init has paid for itself) and
-PREFIX-heatmap-MATRIX.png (its send and receive counts, of alltoallv --patterns), each where the files hold such results; PREFIX-scaling.png (the algorithms over the
+PREFIX-heatmap-MATRIX.png (its send and receive counts, of alltoallv --patterns), PREFIX-putget.png, PREFIX-distance.png,
+PREFIX-putget-overlap.png, PREFIX-gups.png, PREFIX-stencil.png and PREFIX-passive.png (global memory against MPI's windows), each where the files hold such results; PREFIX-scaling.png (the algorithms over the
 number of nodes, at each size) where they hold results of several numbers of nodes. One panel per MPI library, collective and kernel or executor, or size; where files repeat a point,
 the median is drawn, with the range.
 """
@@ -321,6 +322,106 @@ def draw_alltoallv(rows, prefix, title):
     return drawn
 
 
+MEMORY_STYLES = {
+    "mpi-allocated": ("MPI, allocated window", "tab:orange", "^"),
+    "mpi-created": ("MPI, created window", "tab:red", "v"),
+    "engine": ("stoker", "tab:blue", "o"),
+    "load-store": ("load and store", "tab:gray", "s"),
+}
+
+
+def draw_memory(rows, x, value, panel_of, labels, output, title, sizes=True, linear=False):
+    """A line for each way of one-sided communication over a column `x`; `labels`: of the axes."""
+    panels = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
+    for row in rows:
+        panels[panel_of(row)][row["executor"]][row[x]].append(row[value])
+    figure, axes = grid(len(panels), 2, (5.5, 3.8))
+    for axis, (panel, executors) in zip(axes.flat, sorted(panels.items())):
+        for executor, (label, colour, marker) in MEMORY_STYLES.items():
+            points = sorted(executors.get(executor, {}).items())
+            if points:
+                axis.plot([place for place, _ in points], [statistics.median(values) for _, values in points], label=label,
+                          color=colour, marker=marker, markersize=4, linewidth=1.3)
+        places = sorted({place for points in executors.values() for place in points})
+        if sizes:
+            size_axis(axis, places)
+        else:
+            axis.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
+        if linear:
+            axis.set_ylim(bottom=0)
+        else:
+            axis.set_yscale("log")
+        axis.set_title(panel, fontsize=10)
+        axis.grid(alpha=0.3)
+    for axis in axes[:, 0]:
+        axis.set_ylabel(labels[1])
+    axes.flat[0].legend(fontsize=8)
+    figure.supxlabel(labels[0], fontsize=9)
+    finish(figure, rows[0], output, title)
+
+
+def draw_bars(rows, group_of, value, panel_of, ylabel, output, title):
+    """Bars, a group for each value of `group_of`, one bar in it for each way of one-sided communication."""
+    panels = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
+    for row in rows:
+        panels[panel_of(row)][group_of(row)][row["executor"]].append(row[value])
+    figure, axes = grid(len(panels), 2, (5.5, 3.8), sharey=False)
+    for axis, (panel, groups) in zip(axes.flat, sorted(panels.items())):
+        present = [executor for executor in MEMORY_STYLES if any(executor in bars for bars in groups.values())]
+        width = 0.8 / len(present)
+        for i, executor in enumerate(present):
+            label, colour, _ = MEMORY_STYLES[executor]
+            heights = [(place, statistics.median(bars[executor])) for place, bars in enumerate(groups.values()) if executor in bars]
+            axis.bar([place + (i + 0.5) * width for place, _ in heights], [height for _, height in heights], width, label=label,
+                     color=colour)
+        axis.set_xticks([place + 0.4 for place in range(len(groups))], list(groups), fontsize=8)
+        axis.set_yscale("log")
+        axis.set_title(panel, fontsize=10)
+        axis.grid(axis="y", alpha=0.3)
+    for axis in axes[:, 0]:
+        axis.set_ylabel(ylabel)
+    axes.flat[0].legend(fontsize=8)
+    finish(figure, rows[0], output, title)
+
+
+def draw_one_sided(rows, prefix, title):
+    """All pictures of global memory. Returns how many."""
+    def place(row):
+        return f"{row['mpi']}, {row['nodes']} x {row['ppn']}"
+
+    drawn = 0
+    putget = [row for row in rows if row["benchmark"] == "putget"]
+    steps = [row for row in putget if row["efficiency"] is not None]
+    calls = [row for row in putget if row["efficiency"] is None]
+    targets = collections.defaultdict(set)
+    for row in calls:
+        targets[place(row)].add(row["target"])
+    near = [row for row in calls if len(targets[place(row)]) == 1]
+    far = [row for row in calls if len(targets[place(row)]) > 1]
+    for chosen, x, value, panel, labels, kind, options in (
+        (near, "bytes", "median_us", lambda row: f"{place(row)}: {row['operation']}", ("bytes", "microseconds"), "putget", {}),
+        (far, "target", "median_us", lambda row: f"{place(row)}: {row['operation']} of {size_text(row['bytes'])}",
+         ("target of rank 0", "microseconds"), "distance", {"sizes": False}),
+        (steps, "bytes", "efficiency", lambda row: f"{place(row)}: {row['operation']}", ("bytes", "efficiency of the step"),
+         "putget-overlap", {"linear": True}),
+    ):
+        if chosen:
+            draw_memory(chosen, x, value, panel, labels, f"{prefix}-{kind}.png", title, **options)
+            drawn += 1
+    for benchmark, group, value, panel, label in (
+        ("gups", lambda row: row["updates"], "gups", place, "giga-updates per second"),
+        ("stencil", lambda row: row["form"], "us_per_iteration", lambda row: f"{place(row)}: {row['side']} x {row['side']}",
+         "microseconds per iteration"),
+        ("passive", lambda row: f"{row['operation']}\n{size_text(row['bytes'])}\n{row['target_does']}", "median_us", place,
+         "microseconds until complete"),
+    ):
+        chosen = [row for row in rows if row["benchmark"] == benchmark]
+        if chosen:
+            draw_bars(chosen, group, value, panel, label, f"{prefix}-{benchmark}.png", title)
+            drawn += 1
+    return drawn
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="FILE")
@@ -360,6 +461,7 @@ def main():
     for pattern in (row for row in rows if row["benchmark"] == "pattern"):
         draw_heatmap(pattern, f"{arguments.output}-heatmap-{pattern['matrix']}.png", arguments.title)
         drawn += 1
+    drawn += draw_one_sided(rows, arguments.output, arguments.title)
     if not drawn:
         parser.error("nothing in these files that there is a picture of")
 

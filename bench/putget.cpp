@@ -92,14 +92,11 @@ private:
     direction == Direction::put ? way.put(target, 0, buffer_.data(), bytes) : way.get(target, 0, buffer_.data(), bytes);
   }
 
-  // `body` on rank 0, with helpers running exactly when `way` needs them; the others go on to the next barrier.
+  // `body` on rank 0; the others go on to the next barrier.
   static Variant on_origin(const Session& session, HelperSwitch& helpers, const OneSided* way,
                            std::function<void()> body) {
-    const bool running = way != nullptr && way->needs_helpers();
-    Variant variant;
-    variant.body = session.rank() == 0 ? std::move(body) : [] {};
-    variant.enter = [&helpers, running] { helpers.set(running); };
-    return variant;
+    return in_turn(
+        session.comm(), helpers, way, session.rank() == 0 ? std::move(body) : [] {});
   }
 
   static Row row_of(const std::string& benchmark, int target, std::uint64_t bytes, Direction direction) {

@@ -268,17 +268,11 @@ private:
     int wrong = 0; // runs on this rank
     for (std::size_t i = 0; i < strips.size(); ++i) {
       for (const bool overlapped : forms) {
-        const bool running = ways.all()[i]->needs_helpers();
         Strip& strip = strips[i];
-        variants.push_back({[&, overlapped] {
-                              const Solution solution = strip.solve(limits, overlapped);
-                              wrong += solution.changes != expected.changes ? 1 : 0;
-                            },
-                            [&, running] {
-                              helpers.set(running);
-                              strip.reset();
-                            },
-                            [&] { wrong += strip.equals(whole) ? 0 : 1; }});
+        variants.push_back(in_turn(
+            session.comm(), helpers, ways.all()[i].get(),
+            [&, overlapped] { wrong += strip.solve(limits, overlapped).changes != expected.changes ? 1 : 0; },
+            [&] { strip.reset(); }, [&] { wrong += strip.equals(whole) ? 0 : 1; }));
       }
     }
     const auto times = measure(session.comm(), variants, 1, session.budget());

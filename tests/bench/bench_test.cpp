@@ -5,6 +5,8 @@
 #include "bench/kernels.hpp"
 #include "bench/measure.hpp"
 #include "bench/operation.hpp"
+#include "bench/random_stream.hpp"
+#include "bench/red_black.hpp"
 #include "bench/report.hpp"
 #include "bench/sparse_pattern.hpp"
 
@@ -135,6 +137,31 @@ TEST(SparsePattern, EachNeededElementCountsOnce) {
                                            {4, 1, 1}}}; // rank 2 needs one of rank 0
   EXPECT_EQ(product_counts(matrix, 3), (CountMatrix{{0, 0, 1}, {0, 0, 0}, {1, 2, 0}}));
   EXPECT_EQ(product_counts(matrix, 1), (CountMatrix{{0}}));
+}
+
+TEST(RandomStream, AnyPlaceOfTheSequence) {
+  std::uint64_t value = 1;
+  for (std::uint64_t n = 0; n < 1000; ++n, value = next_random(value)) {
+    ASSERT_EQ(random_at(n), value) << n;
+  }
+  const std::uint64_t far = 123'456'789'012'345;
+  std::uint64_t walked = random_at(far);
+  for (int i = 0; i < 100; ++i) {
+    walked = next_random(walked);
+  }
+  EXPECT_EQ(walked, random_at(far + 100));
+  EXPECT_EQ(next_random(std::uint64_t{1} << 63U), 7U);
+}
+
+TEST(RedBlack, OneColourAtATime) {
+  constexpr std::size_t side = 4;
+  const std::vector<float> above(row_length(side), 4);
+  const std::vector<float> below(row_length(side), 8);
+  std::vector<float> row(row_length(side), 0);
+  EXPECT_EQ(relax_row(above.data(), row.data(), below.data(), side, 0, 0), 3);
+  EXPECT_EQ(row, (std::vector<float>{0, 3, 0, 3, 0, 0}));
+  EXPECT_EQ(relax_row(above.data(), row.data(), below.data(), side, 1, 0), 4.5);
+  EXPECT_EQ(row, (std::vector<float>{0, 3, 4.5, 3, 3.75, 0}));
 }
 
 TEST(Report, BreakEven) {

@@ -166,6 +166,50 @@ def neighbor(driver):
     expect({row["algorithm"] for row in rows} == {"mpi", "nonblocking", "locality-aware"}, "both algorithms")
 
 
+MEMORIES = ["mpi-allocated", "mpi-created", "engine"]
+
+
+def putget(driver):
+    operations = ["put", "get"]
+    rows = driver.rows("putget", *TINY, "--bytes", "1,4K")
+    expect_combinations(rows, ["operation", "bytes", "executor"], operations, [1, 4096], MEMORIES + ["load-store"])
+    for row in rows:
+        expect(row["baseline"] == "mpi-allocated" and row["ratio"] > 0, f"against what MPI allocates: {row}")
+    rows = driver.rows("putget", *TINY, "--distance", "--bytes", "8")
+    expect_combinations(rows, ["operation", "target", "executor"], operations, [1], MEMORIES + ["load-store"])
+    rows = driver.rows("putget", *TINY, "--overlap", "--bytes", "4K")
+    expect_combinations(rows, ["operation", "bytes", "executor"], operations, [4096], MEMORIES)
+    for row in rows:
+        efficiency = max(row["compute_us"], row["pure_us"]) / row["overall_us"]
+        expect(math.isclose(row["efficiency"], efficiency, rel_tol=1e-9), f"not what efficiency is: {row}")
+        expect(row["pure"] == "mpi-allocated", f"the pure time is MPI's: {row}")
+
+
+def gups(driver):
+    rows = driver.rows("gups", *TINY, "--log2-words", "9")
+    expect_combinations(rows, ["updates", "executor"], ["atomic", "put-get"], MEMORIES)
+    for row in rows:
+        expect(math.isclose(row["gups"], 4 * 512 / (row["median_us"] * 1e3), rel_tol=1e-9), f"updates a nanosecond: {row}")
+        expect(row["updates"] == "put-get" or (row["wrong_words"] == 0 and row["verified"]), f"atomics lose nothing: {row}")
+
+
+def stencil(driver):
+    rows = driver.rows("stencil", *TINY, "--side", "5,16", "--iterations", "500", "--tolerance", "1e-4")
+    expect_combinations(rows, ["side", "form", "executor"], [5, 16], ["blocking", "overlapped"], MEMORIES)
+    expect(all(row["converged"] and 0 < row["solver_iterations"] < 500 for row in rows), "small grids converge")
+    histories = [row["changes"] for row in rows if "changes" in row]
+    expect(len(histories) == 2 and all(history == sorted(history, reverse=True) for history in histories), histories)
+    rows = driver.rows("stencil", *TINY, "--side", "32", "--iterations", "3")
+    expect(not any(row["converged"] for row in rows), "three iterations are too few")
+
+
+def passive(driver):
+    rows = driver.rows("passive", *TINY, "--bytes", "8", "--compute-ms", "2")
+    expect_combinations(rows, ["operation", "target_does", "executor"], ["put", "get", "fetch-and-op"], ["wait", "compute"],
+                        MEMORIES)
+    expect(all(row["ratio"] == 1 for row in rows if row["target_does"] == "wait"), "waiting is what computing is compared with")
+
+
 def fft(driver):
     rows = driver.rows("fft", *TINY, "--points", "1,8", "--algorithms", "nonblocking", "radix2", "--executors",
                        "engine,inline")
@@ -204,19 +248,26 @@ def refusals(driver):
         (["latency", "--bytes", "8", "--set", "no_such_setting=1", *TINY], "no_such_setting"),
         (["alltoall", "--bytes", "8", "--algorithms", "radx", *TINY], "did you mean radix?"),
         (["latency", "--bytes", "2G", "--executors", "none", *TINY], "--bytes"),
+        (["alltoallv", "--bytes", "8", "--patterns", "/nonexistent/patterns.json", *TINY], "/nonexistent/patterns.json"),
+        (["putget", "--target", "2", *TINY], "--target"),
+        (["putget", "--distance", "--overlap", *TINY], "--overlap"),
+        (["stencil", "--side", "1", *TINY], "--side"),
         (["overlap", "--executors", "none", "--buffers", "mapped", *TINY], "--buffers"),
     ):
         done = driver.run(*arguments)
         expect(done.returncode != 0, f"{arguments} was accepted")
         expect(named in done.stderr, f"{arguments}: the message does not name {named}: {done.stderr}")
     done = driver.run("--help")
-    expect(done.returncode == 0 and all(name in done.stdout for name in ("overlap", "latency", "alltoall", "alltoallv", "neighbor", "fft", "call-cost", "idle")),
-           f"--help: {done.stdout}{done.stderr}")
+    names = ("overlap", "latency", "alltoall", "alltoallv", "neighbor", "fft", "putget", "passive", "gups", "stencil", "call-cost",
+             "idle")
+    expect(done.returncode == 0 and all(name in done.stdout for name in names), f"--help: {done.stdout}{done.stderr}")
 
 
 def main():
     name, *where = sys.argv[1:]
-    tests = {"overlap": overlap, "latency": latency, "alltoall": alltoall, "alltoallv": alltoallv, "neighbor": neighbor, "fft": fft, "call-cost": call_cost, "idle": idle, "refusals": refusals}
+    tests = {"overlap": overlap, "latency": latency, "alltoall": alltoall, "alltoallv": alltoallv, "neighbor": neighbor, "fft": fft,
+             "putget": putget, "passive": passive, "gups": gups, "stencil": stencil, "call-cost": call_cost, "idle": idle,
+             "refusals": refusals}
     tests[name](Driver(*where))
 
 

@@ -36,6 +36,21 @@ def alltoallv_row(executor, algorithm, where, init):
     return {**row, **where}
 
 
+def memory_rows():
+    common = {"mpi": "mpich", "nodes": 2, "ppn": 2, "collective": None, "efficiency": None, "median_us": 3.0, "bytes": 8}
+    for executor in ("mpi-allocated", "engine", "load-store"):
+        ours = {**common, "executor": executor}
+        for operation in ("put", "get"):
+            yield from ({**ours, "benchmark": "putget", "operation": operation, "target": 3, "bytes": size} for size in (1, 8))
+            yield {**ours, "benchmark": "putget", "operation": operation, "target": 3, "efficiency": 0.9}
+            yield {**ours, "benchmark": "passive", "operation": operation, "target_does": "wait"}
+            # of another place: several targets
+            yield from ({**ours, "benchmark": "putget", "operation": operation, "target": target, "nodes": 1, "ppn": 4}
+                        for target in (1, 2, 3))
+        yield {**ours, "benchmark": "gups", "updates": "atomic", "gups": 0.01}
+        yield {**ours, "benchmark": "stencil", "form": "blocking", "side": 64, "us_per_iteration": 7.0}
+
+
 def write(path, rows):
     with open(path, "w", encoding="utf-8") as out:
         out.writelines(json.dumps(row) + "\n" for row in rows)
@@ -96,6 +111,13 @@ def main():
         done = run(f"{bench}/plot.py", "--output", f"{folder}/picture", vectors, patterns)
         expect(done.returncode == 0, done.stderr)
         for kind in ("alltoallv", "break-even", "matrices", "heatmap-m"):
+            with open(f"{folder}/picture-{kind}.png", "rb") as picture:
+                expect(picture.read(4) == b"\x89PNG", f"no picture of {kind}")
+        memory = f"{folder}/memory.json"
+        write(memory, memory_rows())
+        done = run(f"{bench}/plot.py", "--output", f"{folder}/picture", memory)
+        expect(done.returncode == 0, done.stderr)
+        for kind in ("putget", "distance", "putget-overlap", "gups", "stencil", "passive"):
             with open(f"{folder}/picture-{kind}.png", "rb") as picture:
                 expect(picture.read(4) == b"\x89PNG", f"no picture of {kind}")
         os.mkdir(f"{folder}/run-family")
