@@ -22,13 +22,12 @@ std::uint64_t load_acquire(std::byte* word) {
   return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(word)).load(std::memory_order_acquire);
 }
 
-// Page-aligned, cleared.
+constexpr std::size_t page = 4096;
+
+// Cleared.
 class Pages {
 public:
-  explicit Pages(std::size_t bytes) {
-    constexpr std::size_t page = 4096;
-    const std::size_t whole = (bytes + page - 1) / page * page;
-    memory_ = static_cast<std::byte*>(std::aligned_alloc(page, whole));
+  explicit Pages(std::size_t whole) : memory_(static_cast<std::byte*>(std::aligned_alloc(page, whole))) {
     if (memory_ == nullptr) {
       throw std::bad_alloc();
     }
@@ -273,7 +272,10 @@ private:
 
 } // namespace
 
-OneSidedWays::OneSidedWays(Session& session, Engine& engine, std::size_t bytes, bool direct) {
+// Whole pages: windows that MPI allocates for a node are one behind the other, and MPICH 4.0 puts to the wrong place where sizes are
+// not multiples of 16.
+OneSidedWays::OneSidedWays(Session& session, Engine& engine, std::size_t least, bool direct) {
+  const std::size_t bytes = (least + page - 1) / page * page;
   const auto leave_out = [&](const char* what, const std::exception& error) {
     session.report().note(fmt::format("left out: {}: {}", what, error.what()));
   };

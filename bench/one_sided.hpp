@@ -50,11 +50,11 @@ public:
   virtual void synchronise() = 0;
 };
 
-// All ways that there are here, with equally much memory on every rank, aligned to a page. The MPI library's come first. What the MPI
+// All ways that there are here, with at least so much memory on every rank, in whole pages. The MPI library's come first. What the MPI
 // library or stoker refuses is left out with a note. Collective.
 class OneSidedWays {
 public:
-  OneSidedWays(Session& session, Engine& engine, std::size_t bytes, bool direct);
+  OneSidedWays(Session& session, Engine& engine, std::size_t least, bool direct);
   // Those that reach the target.
   [[nodiscard]] std::vector<OneSided*> reaching(int target) const;
   [[nodiscard]] const std::vector<std::unique_ptr<OneSided>>& all() const { return ways_; }
