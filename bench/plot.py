@@ -360,12 +360,13 @@ def draw_memory(rows, x, value, panel_of, labels, output, title, sizes=True, lin
     finish(figure, rows[0], output, title)
 
 
-def draw_bars(rows, group_of, value, panel_of, ylabel, output, title):
-    """Bars, a group for each value of `group_of`, one bar in it for each way of one-sided communication."""
+def draw_bars(rows, group_of, value, panel_of, ylabel, output, title, wide=False):
+    """Bars, a group for each value of `group_of`, one bar in it for each way of one-sided communication. `wide`: for many groups,
+    of very different heights."""
     panels = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
     for row in rows:
         panels[panel_of(row)][group_of(row)][row["executor"]].append(row[value])
-    figure, axes = grid(len(panels), 2, (5.5, 3.8), sharey=False)
+    figure, axes = grid(len(panels), 1 if wide else 2, (11 if wide else 5.5, 3.8), sharey=False)
     for axis, (panel, groups) in zip(axes.flat, sorted(panels.items())):
         present = [executor for executor in MEMORY_STYLES if any(executor in bars for bars in groups.values())]
         width = 0.8 / len(present)
@@ -375,7 +376,8 @@ def draw_bars(rows, group_of, value, panel_of, ylabel, output, title):
             axis.bar([place + (i + 0.5) * width for place, _ in heights], [height for _, height in heights], width, label=label,
                      color=colour)
         axis.set_xticks([place + 0.4 for place in range(len(groups))], list(groups), fontsize=8)
-        axis.set_yscale("log")
+        if wide:
+            axis.set_yscale("log")
         axis.set_title(panel, fontsize=10)
         axis.grid(axis="y", alpha=0.3)
     for axis in axes[:, 0]:
@@ -391,20 +393,14 @@ def draw_one_sided(rows, prefix, title):
 
     drawn = 0
     putget = [row for row in rows if row["benchmark"] == "putget"]
-    steps = [row for row in putget if row["efficiency"] is not None]
-    calls = [row for row in putget if row["efficiency"] is None]
-    targets = collections.defaultdict(set)
-    for row in calls:
-        targets[place(row)].add(row["target"])
-    near = [row for row in calls if len(targets[place(row)]) == 1]
-    far = [row for row in calls if len(targets[place(row)]) > 1]
-    for chosen, x, value, panel, labels, kind, options in (
-        (near, "bytes", "median_us", lambda row: f"{place(row)}: {row['operation']}", ("bytes", "microseconds"), "putget", {}),
-        (far, "target", "median_us", lambda row: f"{place(row)}: {row['operation']} of {size_text(row['bytes'])}",
+    for measure, x, value, panel, labels, kind, options in (
+        ("latency", "bytes", "median_us", lambda row: f"{place(row)}: {row['operation']}", ("bytes", "microseconds"), "putget", {}),
+        ("distance", "target", "median_us", lambda row: f"{place(row)}: {row['operation']} of {size_text(row['bytes'])}",
          ("target of rank 0", "microseconds"), "distance", {"sizes": False}),
-        (steps, "bytes", "efficiency", lambda row: f"{place(row)}: {row['operation']}", ("bytes", "efficiency of the step"),
+        ("overlap", "bytes", "efficiency", lambda row: f"{place(row)}: {row['operation']}", ("bytes", "efficiency of the step"),
          "putget-overlap", {"linear": True}),
     ):
+        chosen = [row for row in putget if row["measure"] == measure]
         if chosen:
             draw_memory(chosen, x, value, panel, labels, f"{prefix}-{kind}.png", title, **options)
             drawn += 1
@@ -417,7 +413,7 @@ def draw_one_sided(rows, prefix, title):
     ):
         chosen = [row for row in rows if row["benchmark"] == benchmark]
         if chosen:
-            draw_bars(chosen, group, value, panel, label, f"{prefix}-{benchmark}.png", title)
+            draw_bars(chosen, group, value, panel, label, f"{prefix}-{benchmark}.png", title, benchmark == "passive")
             drawn += 1
     return drawn
 

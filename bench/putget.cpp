@@ -99,9 +99,10 @@ private:
         session.comm(), helpers, way, session.rank() == 0 ? std::move(body) : [] {});
   }
 
-  static Row row_of(const std::string& benchmark, int target, std::uint64_t bytes, Direction direction) {
+  [[nodiscard]] Row row_of(int target, std::uint64_t bytes, Direction direction) const {
     Row row;
-    row.benchmark = benchmark;
+    row.benchmark = name();
+    row.more["measure"] = distance_ ? "distance" : overlap_ ? "overlap" : "latency";
     row.bytes = bytes;
     row.more["operation"] = name_of(direction);
     row.more["target"] = target;
@@ -118,7 +119,7 @@ private:
     const int batch = batch_for(fastest(session, variants), session.budget());
     const auto times = measure(session.comm(), variants, batch, session.budget());
     for (std::size_t i = 0; i < ways.size(); ++i) {
-      Row row = row_of(name(), target, bytes, direction);
+      Row row = row_of(target, bytes, direction);
       row.executor = ways[i]->name();
       row.time = times[i];
       if (ways.front()->is_mpi()) {
@@ -170,7 +171,7 @@ private:
     const double compute_us = times[0].median;
     const double pure_us = times[1].median;
     for (std::size_t i = 0; i < ways.size(); ++i) {
-      Row row = row_of(name(), target, bytes, direction);
+      Row row = row_of(target, bytes, direction);
       row.executor = ways[i]->name();
       row.time = times[i + 2];
       row.overall_us = row.time.median;

@@ -41,12 +41,11 @@ def memory_rows():
     for executor in ("mpi-allocated", "engine", "load-store"):
         ours = {**common, "executor": executor}
         for operation in ("put", "get"):
-            yield from ({**ours, "benchmark": "putget", "operation": operation, "target": 3, "bytes": size} for size in (1, 8))
-            yield {**ours, "benchmark": "putget", "operation": operation, "target": 3, "efficiency": 0.9}
+            transfer = {**ours, "benchmark": "putget", "operation": operation, "target": 3}
+            yield from ({**transfer, "measure": "latency", "bytes": size} for size in (1, 8))
+            yield from ({**transfer, "measure": "distance", "target": target} for target in (1, 2, 3))
+            yield {**transfer, "measure": "overlap", "efficiency": 0.9}
             yield {**ours, "benchmark": "passive", "operation": operation, "target_does": "wait"}
-            # of another place: several targets
-            yield from ({**ours, "benchmark": "putget", "operation": operation, "target": target, "nodes": 1, "ppn": 4}
-                        for target in (1, 2, 3))
         yield {**ours, "benchmark": "gups", "updates": "atomic", "gups": 0.01}
         yield {**ours, "benchmark": "stencil", "form": "blocking", "side": 64, "us_per_iteration": 7.0}
 
