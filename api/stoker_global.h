@@ -15,6 +15,8 @@
  * orders stores orders puts. Between nodes a blocking put is in the target's memory when it returns; two nonblocking transfers
  * are in no order until the first was waited for or flushed. Atomics of one datatype are atomic towards each other from
  * everywhere, and towards naturally aligned puts and gets of that size.
+ *
+ * While a domain is paused (stoker_pause) its memory is not reached from other nodes, unless one of its ranks waits for a transfer.
  */
 #ifndef STOKER_STOKER_GLOBAL_H
 #define STOKER_STOKER_GLOBAL_H
@@ -46,11 +48,15 @@ typedef struct stoker_gptr {
 
 /**
  * Makes memory of the engine's units addressable. Collective over the engine's communicator. `heap_bytes`: size of each unit's
- * predefined segment, from which stoker_global_allocate takes. STOKER_ERR_UNSUPPORTED when there are several nodes and the
+ * predefined segment, from which stoker_global_allocate takes; equal on all. STOKER_ERR_UNSUPPORTED when there are several nodes and the
  * engine has no helpers, which carry everything between nodes.
  */
 int stoker_global_create(stoker_engine engine, size_t heap_bytes, stoker_global* global);
-/** Collective. Frees its teams and all memory too. Transfers under way are completed first. Sets *global to null. */
+/**
+ * Collective. Frees its teams and all memory too. Transfers under way are completed first. Sets *global to null. What outlives the
+ * global memory, or its engine, may still be released: teams, transfers, and the global memory itself; any other use of it
+ * answers STOKER_ERR_REQUEST.
+ */
 int stoker_global_free(stoker_global* global);
 
 /** Collective over `comm`, whose ranks are all units of `global`. */
@@ -73,7 +79,7 @@ int stoker_team_deallocate(stoker_team team, stoker_gptr pointer);
 
 /** Allocates on the calling unit only, from its predefined segment. Local. Cleared to zero, aligned to a cache line. */
 int stoker_global_allocate(stoker_global global, size_t bytes, stoker_gptr* pointer);
-/** Local; on the unit that allocated. */
+/** Local; on the unit that allocated. Others' accesses to what is freed, or was never allocated, are not recognised. */
 int stoker_global_deallocate(stoker_global global, stoker_gptr pointer);
 
 /** Where the calling process can load and store `bytes` at `pointer`; *address is NULL when it is on another node. */
@@ -85,8 +91,9 @@ int stoker_get(stoker_global global, void* local, stoker_gptr source, size_t byt
 
 /**
  * Nonblocking: `local` belongs to stoker until the transfer is complete, which for a put means: at the target. Every transfer must
- * be completed by test or wait, which set *transfer to null; flushing does not release its handle. `transfer` may be NULL:
- * then the transfer has no handle, and is completed by a flush.
+ * be completed by test or wait, which set *transfer to null; flushing does not release its handle. A transfer that is complete on
+ * return has the null handle already, which test and wait accept. `transfer` may be NULL: then the transfer has no handle, and is
+ * completed by a flush.
  */
 int stoker_put_nb(stoker_global global, stoker_gptr target, const void* local, size_t bytes, stoker_transfer* transfer);
 int stoker_get_nb(stoker_global global, void* local, stoker_gptr source, size_t bytes, stoker_transfer* transfer);

@@ -485,7 +485,7 @@ GlobalMemory::Slot* GlobalMemory::begin(OperationKind kind, GlobalPointer pointe
 }
 
 bool GlobalMemory::test(Slot& slot) {
-  if (slot.operation->completed.reached(slot.epoch)) {
+  if (closed_ || slot.operation->completed.reached(slot.epoch)) {
     return true;
   }
   if (carrier_->paused.load(std::memory_order_relaxed) != 0) {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Injures MPI jobs and checks how they end: in bounded time, with a clear message, with nothing left behind.
 
-  faults.py MPI PROGRAMS SCENARIO    MPI: mpich | openmpi; PROGRAMS: folder with exchange_loop and deny_syscalls
+  faults.py MPI PROGRAMS SCENARIO    MPI: mpich | openmpi; PROGRAMS: folder with exchange_loop, transfer_loop and deny_syscalls
 
 Exit: 0 passed, 1 failed, 77 skipped.
 """
@@ -34,7 +34,7 @@ def expect(condition, what):
 class Job:
     """One MPI job in a session and a folder of its own."""
 
-    def __init__(self, mpi, programs, ranks, arguments, wrap=None, wrapped_ranks=None, extra=()):
+    def __init__(self, mpi, programs, ranks, arguments, wrap=None, wrapped_ranks=None, extra=(), program='exchange_loop'):
         self.shm_before = set(os.listdir('/dev/shm'))
         self.folder = Path(tempfile.mkdtemp(prefix='fault.'))
         self.ranks = ranks
@@ -42,7 +42,7 @@ class Job:
         # on its shared memory transports.
         environment = dict(os.environ, TMPDIR=str(self.folder), UCX_TLS='self,posix,sysv')
         environment[MARK] = str(self.folder)
-        program = [str(programs / 'exchange_loop'), '--folder', str(self.folder), *arguments]
+        program = [str(programs / program), '--folder', str(self.folder), *arguments]
         wrapped = [str(programs / 'deny_syscalls'), wrap, *program] if wrap else program
         if mpi == 'mpich':
             line = ['mpiexec.mpich', '-launcher', 'fork', *extra]
@@ -171,6 +171,23 @@ def kill_survivors(mpi, programs):
     return 0
 
 
+def kill_carrier(mpi, programs):
+    """The carrier dies while units of its node have transfers with its helper, and the launcher lets them live."""
+    if mpi != 'mpich':
+        print('skipped: Open MPI 4 has no launcher option that keeps the other ranks of a job alive', file=sys.stderr)
+        return 77
+    with Job(mpi, programs, 3, [], extra=['-disable-auto-cleanup'], program='transfer_loop') as job:
+        os.kill(job.pid_of(0), signal.SIGKILL)
+        expect(job.end() != 0, 'the job reports success although a rank was killed')
+        errors = [path.read_text() for path in job.folder.glob('error.*')]
+        if not any(errors):
+            print('skipped: Hydra ended the other ranks with the killed one, before any could report', file=sys.stderr)
+            return 77
+        expect(all(f'code {ERR_PEER_LOST},' in error for error in errors), f'not only lost peers are reported: {errors}')
+        job.expect_clean()
+    return 0
+
+
 def stall(mpi, programs):
     """A rank stops for a while: the others wait, name it, and the job completes."""
     for victim, settings in ((1, ['ranks_per_node=0']), (3, ['ranks_per_node=0']), (2, ['ranks_per_node=2'])):
@@ -224,7 +241,7 @@ def no_other_means(mpi, programs):
 
 
 def main():
-    scenarios = {f.__name__: f for f in (kill, kill_survivors, stall, cma_denied, memfd_denied, no_other_means)}
+    scenarios = {f.__name__: f for f in (kill, kill_survivors, kill_carrier, stall, cma_denied, memfd_denied, no_other_means)}
     if len(sys.argv) != 4 or sys.argv[3] not in scenarios:
         print(__doc__ + 'Scenarios: ' + ', '.join(scenarios), file=sys.stderr)
         return 64
