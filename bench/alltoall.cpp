@@ -35,7 +35,7 @@ public:
 
   void run(Session& session) override {
     std::vector<std::string> columns = {"collective", "bytes",  "executor", "algorithm", "iterations", "median_us",
-                                        "mad_us",     "min_us", "max_us",   "ratio",     "init_us"};
+                                        "mad_us",     "min_us", "max_us",   "ratio",     "init_us",    "break_even"};
     if (breakdown_) {
       columns.insert(columns.end(), {"before_us", "between_us", "after_us"});
       points_.settings = {{"inline_times", "1"}};
@@ -45,13 +45,15 @@ public:
 
 private:
   void run_point(Session& session, Point& point) const {
-    std::vector<Operation*> operations = {point.add(mpi_blocking(point.exchange()))};
+    std::vector<Operation*> operations = {point.add([&] { return mpi_blocking(point.exchange()); })};
     for (const std::string& algorithm : algorithms_) {
       for (Operation* operation : point.add_stoker(algorithm)) {
         operations.push_back(operation);
       }
     }
-    const std::vector<Row> rows = compare_runs(session, point, operations, name(), breakdown_);
+    Row common;
+    common.benchmark = name();
+    const std::vector<Row> rows = compare_runs(session, point, operations, common, breakdown_);
     std::map<std::string, std::pair<double, std::string>> best; // by executor
     for (std::size_t i = 1; i < rows.size(); ++i) {
       const std::pair candidate(*rows[i].ratio, *rows[i].algorithm);
@@ -60,7 +62,7 @@ private:
     }
     for (const auto& [executor, fastest] : best) {
       session.report().note(fmt::format("{} of {} B, {}: {:.3f} of MPI's time with {}",
-                                        name_of(point.exchange().collective()), point.exchange().bytes(), executor,
+                                        name_of(point.exchange().collective()), *point.exchange().bytes(), executor,
                                         fastest.first, fastest.second));
     }
   }

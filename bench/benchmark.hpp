@@ -23,9 +23,14 @@ public:
 std::unique_ptr<Benchmark> make_overlap();
 std::unique_ptr<Benchmark> make_latency();
 std::unique_ptr<Benchmark> make_alltoall();
+std::unique_ptr<Benchmark> make_alltoallv();
 std::unique_ptr<Benchmark> make_call_cost();
 std::unique_ptr<Benchmark> make_idle();
 std::unique_ptr<Benchmark> make_fft();
 std::unique_ptr<Benchmark> make_neighbor();
+std::unique_ptr<Benchmark> make_putget();
+std::unique_ptr<Benchmark> make_passive();
+std::unique_ptr<Benchmark> make_gups();
+std::unique_ptr<Benchmark> make_stencil();
 
 } // namespace stoker::bench

@@ -37,21 +37,21 @@ public:
     for (const std::uint64_t points : points_) {
       exchanges_.bytes.push_back(points * sizeof(Complex));
     }
-    for_each_point(
-        session, exchanges_,
-        {"numbers", "bytes", "executor", "algorithm", "iterations", "median_us", "mad_us", "transposes_us", "ratio"},
-        [&](Point& point) { run_point(session, point); });
+    for_each_point(session, exchanges_,
+                   {"numbers", "bytes", "executor", "algorithm", "iterations", "median_us", "mad_us", "transposes_us",
+                    "ratio", "init_us", "break_even"},
+                   [&](Point& point) { run_point(session, point); });
   }
 
 private:
   void run_point(Session& session, Point& point) const {
-    std::vector<Operation*> operations = {point.add(mpi_blocking(point.exchange()))};
+    std::vector<Operation*> operations = {point.add([&] { return mpi_blocking(point.exchange()); })};
     for (const std::string& algorithm : algorithms_) {
       for (Operation* operation : point.add_stoker(algorithm)) {
         operations.push_back(operation);
       }
     }
-    DistributedFft fft(point.exchange(), point.exchange().bytes() / sizeof(Complex));
+    DistributedFft fft(point.exchange(), *point.exchange().bytes() / sizeof(Complex));
     std::vector<std::vector<double>> transposes(operations.size());
     std::vector<Variant> variants;
     for (std::size_t i = 0; i < operations.size(); ++i) {
@@ -76,6 +76,7 @@ private:
       row.baseline_us = times[0].median;
       row.baseline = operations[0]->name();
       row.ratio = times[i].median / times[0].median;
+      row.init_us = point.init_us(operations[i]);
       row.more["numbers"] = fft.size();
       row.more["transposes_us"] = summarize(slowest_rank(session.comm(), samples)).median;
       session.report().add(row);

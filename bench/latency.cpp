@@ -23,20 +23,22 @@ public:
   void run(Session& session) override {
     for_each_point(session, points_,
                    {"collective", "bytes", "executor", "algorithm", "iterations", "median_us", "mad_us", "min_us",
-                    "max_us", "ratio"},
+                    "max_us", "ratio", "init_us", "break_even"},
                    [&](Point& point) { run_point(session, point); });
   }
 
 private:
   void run_point(Session& session, Point& point) const {
-    std::vector<Operation*> operations = {point.add(mpi_blocking(point.exchange()))};
-    if (Operation* persistent = point.add(mpi_persistent(point.exchange()))) {
+    std::vector<Operation*> operations = {point.add([&] { return mpi_blocking(point.exchange()); })};
+    if (Operation* persistent = point.add([&] { return mpi_persistent(point.exchange()); })) {
       operations.push_back(persistent);
     }
     for (Operation* operation : point.add_stoker()) {
       operations.push_back(operation);
     }
-    compare_runs(session, point, operations, name());
+    Row common;
+    common.benchmark = name();
+    compare_runs(session, point, operations, common);
   }
 
   PointOptions points_;

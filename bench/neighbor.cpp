@@ -105,7 +105,8 @@ public:
     Engine engine = session.make_engine("engine");
     session.describe(engine);
     HelperSwitch helpers(&engine);
-    session.report().table({"data", "bytes", "executor", "algorithm", "iterations", "median_us", "mad_us", "ratio"});
+    session.report().table({"data", "bytes", "executor", "algorithm", "iterations", "median_us", "mad_us", "ratio",
+                            "init_us", "break_even"});
     for (const bool same : {true, false}) {
       for (const std::uint64_t bytes : bytes_) {
         run_point(session, engine, helpers, bytes, same);
@@ -147,6 +148,9 @@ private:
       row.baseline_us = times[0].median;
       row.baseline = "mpi-blocking";
       row.ratio = times[i].median / times[0].median;
+      if (i > 0) {
+        row.init_us = slowest_rank(session.comm(), {1e6 * requests[i - 1].statistics().init_seconds}).front();
+      }
       row.more["data"] = same ? "equal" : "different";
       row.more["reach"] = reach_;
       session.report().add(row);

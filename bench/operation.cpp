@@ -32,8 +32,8 @@ public:
     if (x_.collective() == Collective::alltoall) {
       MPI_Alltoall(x_.send().data(), x_.count(), MPI_BYTE, x_.recv().data(), x_.count(), MPI_BYTE, x_.comm());
     } else {
-      MPI_Alltoallv(x_.send().data(), x_.counts(), x_.displs(), MPI_BYTE, x_.recv().data(), x_.counts(), x_.displs(),
-                    MPI_BYTE, x_.comm());
+      MPI_Alltoallv(x_.send().data(), x_.send_counts().data(), x_.send_displs().data(), MPI_BYTE, x_.recv().data(),
+                    x_.recv_counts().data(), x_.recv_displs().data(), MPI_BYTE, x_.comm());
     }
   }
   bool test() override { return true; }
@@ -74,8 +74,8 @@ public:
       MPI_Ialltoall(x_.send().data(), x_.count(), MPI_BYTE, x_.recv().data(), x_.count(), MPI_BYTE, x_.comm(),
                     &request_);
     } else {
-      MPI_Ialltoallv(x_.send().data(), x_.counts(), x_.displs(), MPI_BYTE, x_.recv().data(), x_.counts(), x_.displs(),
-                     MPI_BYTE, x_.comm(), &request_);
+      MPI_Ialltoallv(x_.send().data(), x_.send_counts().data(), x_.send_displs().data(), MPI_BYTE, x_.recv().data(),
+                     x_.recv_counts().data(), x_.recv_displs().data(), MPI_BYTE, x_.comm(), &request_);
     }
   }
   [[nodiscard]] std::string name() const override { return "mpi-nonblocking"; }
@@ -87,23 +87,30 @@ private:
 #ifdef BENCH_ALLTOALL_INIT
 class MpiPersistent final : public MpiRequest {
 public:
-  explicit MpiPersistent(const Exchange& x) {
+  explicit MpiPersistent(const Exchange& x) : init_(x.comm()) {
     if (x.collective() == Collective::alltoall) {
       BENCH_ALLTOALL_INIT(x.send().data(), x.count(), MPI_BYTE, x.recv().data(), x.count(), MPI_BYTE, x.comm(),
                           MPI_INFO_NULL, &request_);
     } else {
-      BENCH_ALLTOALLV_INIT(x.send().data(), x.counts(), x.displs(), MPI_BYTE, x.recv().data(), x.counts(), x.displs(),
-                           MPI_BYTE, x.comm(), MPI_INFO_NULL, &request_);
+      BENCH_ALLTOALLV_INIT(x.send().data(), x.send_counts().data(), x.send_displs().data(), MPI_BYTE, x.recv().data(),
+                           x.recv_counts().data(), x.recv_displs().data(), MPI_BYTE, x.comm(), MPI_INFO_NULL,
+                           &request_);
     }
+    init_.stop();
   }
   void start() override { MPI_Start(&request_); }
   [[nodiscard]] std::string name() const override { return "mpi-persistent"; }
+  [[nodiscard]] std::optional<double> init_us() const override { return init_.us(); }
+
+private:
+  InitTimer init_;
 };
 #endif
 
 class StokerPersistent final : public Operation {
 public:
-  StokerPersistent(const Exchange& x, Engine& engine, const std::string& executor, const std::string& algorithm) {
+  StokerPersistent(const Exchange& x, Engine& engine, const std::string& executor, const std::string& algorithm)
+      : init_(x.comm()) {
     MPI_Info info = MPI_INFO_NULL;
     MPI_Info_create(&info);
     MPI_Info_set(info, "stoker_executor", executor.c_str());
@@ -114,11 +121,13 @@ public:
     if (x.collective() == Collective::alltoall) {
       request_ = engine.alltoall_init(send, x.recv(), x.comm(), info);
     } else {
-      const std::vector<MPI_Count> counts(x.counts(), x.counts() + x.ranks());
-      const std::vector<MPI_Aint> displs(x.displs(), x.displs() + x.ranks());
-      request_ = engine.alltoallv_init<std::byte>(send, counts, displs, x.recv(), counts, displs, x.comm(), info);
+      const auto counts = [](const std::vector<int>& c) { return std::vector<MPI_Count>(c.begin(), c.end()); };
+      const auto displs = [](const std::vector<int>& d) { return std::vector<MPI_Aint>(d.begin(), d.end()); };
+      request_ = engine.alltoallv_init<std::byte>(send, counts(x.send_counts()), displs(x.send_displs()), x.recv(),
+                                                  counts(x.recv_counts()), displs(x.recv_displs()), x.comm(), info);
     }
     MPI_Info_free(&info);
+    init_.stop();
     if (name() != executor) {
       throw std::runtime_error("executor " + executor + " was asked for, and the engine chose " + name());
     }
@@ -129,13 +138,14 @@ public:
   [[nodiscard]] std::string name() const override { return request_.statistics().executor; }
   [[nodiscard]] std::string algorithm() const override { return request_.statistics().algorithm; }
   [[nodiscard]] bool needs_helpers() const override { return name() == "engine"; }
-  [[nodiscard]] std::optional<double> init_seconds() const override { return request_.statistics().init_seconds; }
+  [[nodiscard]] std::optional<double> init_us() const override { return init_.us(); }
   [[nodiscard]] std::optional<PhaseSums> phases() const override {
     const stoker_statistics s = request_.statistics();
     return PhaseSums{static_cast<double>(s.starts), s.before_wire_seconds, s.wire_seconds, s.exchange_seconds};
   }
 
 private:
+  InitTimer init_;
   Request request_;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bench/exchange.hpp"
+#include "bench/measure.hpp"
 
 #include <memory>
 #include <optional>
@@ -30,8 +31,8 @@ public:
   [[nodiscard]] virtual std::string algorithm() const { return "mpi"; }
   // On this rank. Nothing where it is not known.
   [[nodiscard]] virtual std::optional<PhaseSums> phases() const { return std::nullopt; }
-  // What the init took on this rank, in seconds. Nothing where there was none.
-  [[nodiscard]] virtual std::optional<double> init_seconds() const { return std::nullopt; }
+  // What the init took on this rank, from when all ranks had come to it. Nothing where there was none.
+  [[nodiscard]] virtual std::optional<double> init_us() const { return std::nullopt; }
   // Runs on the engine's helpers, which must not be paused.
   [[nodiscard]] virtual bool needs_helpers() const { return false; }
 
@@ -39,6 +40,21 @@ public:
     start();
     wait();
   }
+};
+
+// Times an init, of whatever kind, by one clock for all. Construction is collective.
+class InitTimer {
+public:
+  explicit InitTimer(MPI_Comm comm) {
+    MPI_Barrier(comm);
+    begin_ = Clock::now();
+  }
+  void stop() { us_ = microseconds(Clock::now() - begin_); }
+  [[nodiscard]] double us() const { return us_; }
+
+private:
+  Clock::time_point begin_;
+  double us_ = 0;
 };
 
 // All of them are collective and keep a reference to the exchange.

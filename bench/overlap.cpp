@@ -46,8 +46,9 @@ public:
                    {"collective", "bytes", "kernel", "executor", "iterations", "compute_us", "pure_us", "overall_us",
                     "mad_us", "efficiency", "ratio"},
                    [&](Point& point) {
-                     std::vector<Operation*> operations = {point.add(mpi_blocking(point.exchange())),
-                                                           point.add(mpi_nonblocking(point.exchange()))};
+                     std::vector<Operation*> operations = {
+                         point.add([&] { return mpi_blocking(point.exchange()); }),
+                         point.add([&] { return mpi_nonblocking(point.exchange()); })};
                      for (Operation* operation : point.add_stoker()) {
                        operations.push_back(operation);
                      }
@@ -139,6 +140,7 @@ private:
       row.baseline_us = times[first + best].median;
       row.baseline = "best MPI step: " + names[best];
       row.ratio = time.median / times[first + best].median;
+      row.init_us = point.init_us(operations[i]);
       row.more["pure_us"] = pure_us;
       row.more["pure_mad_us"] = times[1].mad;
       row.more["compute_mad_us"] = times[0].mad;

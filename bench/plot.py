@@ -6,7 +6,10 @@
 
 Writes PREFIX-overlap.png (efficiency over message size), PREFIX-latency.png (Start+Wait over the blocking call),
 PREFIX-alltoall.png (the algorithms over the blocking call), PREFIX-breakdown.png (their phases, of alltoall --breakdown) and
-PREFIX-fft.png (the FFT and its transposes), each where the files hold such results; PREFIX-scaling.png (the algorithms over the
+PREFIX-fft.png (the FFT and its transposes), PREFIX-alltoallv.png, PREFIX-break-even.png and PREFIX-matrices.png (the persistent
+alltoallv over the blocking call, over bytes per process and for each matrix, and when its init has paid for itself) and
+PREFIX-heatmap-MATRIX.png (its send and receive counts, of alltoallv --patterns), PREFIX-putget.png, PREFIX-distance.png,
+PREFIX-putget-overlap.png, PREFIX-gups.png, PREFIX-stencil.png and PREFIX-passive.png (global memory against MPI's windows), each where the files hold such results; PREFIX-scaling.png (the algorithms over the
 number of nodes, at each size) where they hold results of several numbers of nodes. One panel per MPI library, collective and kernel or executor, or size; where files repeat a point,
 the median is drawn, with the range.
 """
@@ -218,6 +221,203 @@ def draw_fft(rows, output, title):
     finish(figure, rows[0], output, title)
 
 
+def way_of(row):
+    """What a row measured, in a legend: "rma-fence, engine", "MPI, rma-fence"."""
+    return "MPI, " + row["executor"].removeprefix("mpi-") if row["algorithm"] == "mpi" else f"{row['algorithm']}, {row['executor']}"
+
+
+def line_style(ways, way):
+    """Colour, marker and line of one of many ways: the MPI library's are dashed."""
+    i = ways.index(way)
+    return {"color": f"C{i % 10}", "marker": "os^vD<>pPX*h"[i % 12], "markersize": 5, "linewidth": 1.2,
+            "linestyle": "--" if way.startswith("MPI") else "-"}
+
+
+def draw_ways(rows, x, value, panel_of, labels, output, title, reference=None):
+    """A line for each way over a column `x` of sizes; one panel for each value of `panel_of`. Points without a value are left
+    out: an init that never pays for itself. `labels`: of the axes."""
+    panels = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
+    for row in rows:
+        if row[value] is not None:
+            panels[panel_of(row)][way_of(row)][row[x]].append(row[value])
+    if not panels:
+        return False
+    ways = sorted({way for lines in panels.values() for way in lines})
+    figure, axes = grid(len(panels), 2, (6.5, 4.2))
+    for axis, (panel, lines) in zip(axes.flat, sorted(panels.items())):
+        for way, points in sorted(lines.items()):
+            sizes = sorted(points)
+            axis.plot(sizes, [statistics.median(points[size]) for size in sizes], label=way, **line_style(ways, way))
+        size_axis(axis, sorted({row[x] for row in rows}))
+        ratio_axis(axis)
+        if reference is not None:
+            axis.axhline(reference, color="black", linewidth=0.8, linestyle=":")
+        axis.minorticks_off()
+        axis.set_title(panel, fontsize=10)
+        axis.grid(alpha=0.3)
+    for axis in axes[:, 0]:
+        axis.set_ylabel(labels[1])
+    axes.flat[0].legend(fontsize=6, ncols=2)
+    figure.supxlabel(labels[0], fontsize=9)
+    finish(figure, rows[0], output, title)
+    return True
+
+
+def draw_matrices(rows, output, title):
+    """Bars of time over the blocking call's, a group for each matrix."""
+    panels = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
+    for row in rows:
+        panels[row["mpi"]][way_of(row)][row["matrix"]].append(row["ratio"])
+    figure, axes = grid(len(panels), 1, (11, 4))
+    for axis, (mpi, ways) in zip(axes.flat, sorted(panels.items())):
+        matrices = sorted({matrix for bars in ways.values() for matrix in bars})
+        width = 0.85 / len(ways)
+        for i, (way, bars) in enumerate(sorted(ways.items())):
+            axis.bar([matrices.index(matrix) + (i + 0.5) * width for matrix in bars],
+                     [statistics.median(values) for values in bars.values()], width, label=way, color=f"C{i % 10}",
+                     hatch="//" if way.startswith("MPI") else None)
+        axis.set_xticks([i + 0.425 for i in range(len(matrices))], matrices, fontsize=8)
+        axis.axhline(1.0, color="black", linewidth=0.8, linestyle=":")
+        ratio_axis(axis)
+        axis.set_title(mpi, fontsize=10)
+        axis.grid(axis="y", alpha=0.3)
+        axis.set_ylabel("time / MPI_Alltoallv")
+    axes.flat[0].legend(fontsize=6, ncols=3)
+    finish(figure, rows[0], output, title)
+
+
+def draw_heatmap(pattern, output, title):
+    """Elements sent, by process and destination, and received, by process and source."""
+    sent = pattern["send_counts"]
+    received = [list(column) for column in zip(*sent)]
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4.4))
+    for axis, counts, name, peer in ((axes[0], sent, "sendcounts", "destination"), (axes[1], received, "recvcounts", "source")):
+        image = axis.imshow(counts, cmap="viridis", interpolation="nearest")
+        figure.colorbar(image, ax=axis, label=f"elements of {pattern['element_bytes']} bytes")
+        axis.set_title(name, fontsize=10)
+        axis.set_xlabel(peer)
+        axis.set_ylabel("process")
+        for dimension in (axis.xaxis, axis.yaxis):
+            dimension.set_major_locator(ticker.MaxNLocator(integer=True))
+    figure.suptitle(title or f"{pattern['matrix']}: {pattern['rows']} x {pattern['columns']}, {pattern['entries']} entries, "
+                    f"{len(sent)} processes", fontsize=11)
+    figure.tight_layout()
+    figure.savefig(output, dpi=150)
+    print(output)
+
+
+def draw_alltoallv(rows, prefix, title):
+    """All pictures of the persistent alltoallv. Returns how many."""
+    drawn = 0
+    uniform = [row for row in rows if row.get("matrix") is None]
+    for value, label, reference, kind in (("ratio", "time / MPI_Alltoallv", 1.0, "alltoallv"),
+                                          ("break_even", "uses until the init has paid for itself", None, "break-even")):
+        drawn += bool(uniform) and draw_ways(
+            uniform, "bytes_per_process", value, lambda row: f"{row['mpi']}, {row['scaling']} scaling",
+            ("bytes per process", label), f"{prefix}-{kind}.png", title, reference)
+    sparse = [row for row in rows if row.get("matrix") is not None]
+    if sparse:
+        draw_matrices(sparse, f"{prefix}-matrices.png", title)
+        drawn += 1
+    return drawn
+
+
+MEMORY_STYLES = {
+    "mpi-allocated": ("MPI, allocated window", "tab:orange", "^"),
+    "mpi-created": ("MPI, created window", "tab:red", "v"),
+    "engine": ("stoker", "tab:blue", "o"),
+    "load-store": ("load and store", "tab:gray", "s"),
+}
+
+
+def draw_memory(rows, x, value, panel_of, labels, output, title, sizes=True, linear=False):
+    """A line for each way of one-sided communication over a column `x`; `labels`: of the axes."""
+    panels = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
+    for row in rows:
+        panels[panel_of(row)][row["executor"]][row[x]].append(row[value])
+    figure, axes = grid(len(panels), 2, (5.5, 3.8))
+    for axis, (panel, executors) in zip(axes.flat, sorted(panels.items())):
+        for executor, (label, colour, marker) in MEMORY_STYLES.items():
+            points = sorted(executors.get(executor, {}).items())
+            if points:
+                axis.plot([place for place, _ in points], [statistics.median(values) for _, values in points], label=label,
+                          color=colour, marker=marker, markersize=4, linewidth=1.3)
+        places = sorted({place for points in executors.values() for place in points})
+        if sizes:
+            size_axis(axis, places)
+        else:
+            axis.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
+        if linear:
+            axis.set_ylim(bottom=0)
+        else:
+            axis.set_yscale("log")
+        axis.set_title(panel, fontsize=10)
+        axis.grid(alpha=0.3)
+    for axis in axes[:, 0]:
+        axis.set_ylabel(labels[1])
+    axes.flat[0].legend(fontsize=8)
+    figure.supxlabel(labels[0], fontsize=9)
+    finish(figure, rows[0], output, title)
+
+
+def draw_bars(rows, group_of, value, panel_of, ylabel, output, title, wide=False):
+    """Bars, a group for each value of `group_of`, one bar in it for each way of one-sided communication. `wide`: for many groups,
+    of very different heights."""
+    panels = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
+    for row in rows:
+        panels[panel_of(row)][group_of(row)][row["executor"]].append(row[value])
+    figure, axes = grid(len(panels), 1 if wide else 2, (11 if wide else 5.5, 3.8), sharey=False)
+    for axis, (panel, groups) in zip(axes.flat, sorted(panels.items())):
+        present = [executor for executor in MEMORY_STYLES if any(executor in bars for bars in groups.values())]
+        width = 0.8 / len(present)
+        for i, executor in enumerate(present):
+            label, colour, _ = MEMORY_STYLES[executor]
+            heights = [(place, statistics.median(bars[executor])) for place, bars in enumerate(groups.values()) if executor in bars]
+            axis.bar([place + (i + 0.5) * width for place, _ in heights], [height for _, height in heights], width, label=label,
+                     color=colour)
+        axis.set_xticks([place + 0.4 for place in range(len(groups))], list(groups), fontsize=8)
+        if wide:
+            axis.set_yscale("log")
+        axis.set_title(panel, fontsize=10)
+        axis.grid(axis="y", alpha=0.3)
+    for axis in axes[:, 0]:
+        axis.set_ylabel(ylabel)
+    axes.flat[0].legend(fontsize=8)
+    finish(figure, rows[0], output, title)
+
+
+def draw_one_sided(rows, prefix, title):
+    """All pictures of global memory. Returns how many."""
+    def place(row):
+        return f"{row['mpi']}, {row['nodes']} x {row['ppn']}"
+
+    drawn = 0
+    putget = [row for row in rows if row["benchmark"] == "putget"]
+    for measure, x, value, panel, labels, kind, options in (
+        ("latency", "bytes", "median_us", lambda row: f"{place(row)}: {row['operation']}", ("bytes", "microseconds"), "putget", {}),
+        ("distance", "target", "median_us", lambda row: f"{place(row)}: {row['operation']} of {size_text(row['bytes'])}",
+         ("target of rank 0", "microseconds"), "distance", {"sizes": False}),
+        ("overlap", "bytes", "efficiency", lambda row: f"{place(row)}: {row['operation']}", ("bytes", "efficiency of the step"),
+         "putget-overlap", {"linear": True}),
+    ):
+        chosen = [row for row in putget if row["measure"] == measure]
+        if chosen:
+            draw_memory(chosen, x, value, panel, labels, f"{prefix}-{kind}.png", title, **options)
+            drawn += 1
+    for benchmark, group, value, panel, label in (
+        ("gups", lambda row: row["updates"], "gups", place, "giga-updates per second"),
+        ("stencil", lambda row: row["form"], "us_per_iteration", lambda row: f"{place(row)}: {row['side']} x {row['side']}",
+         "microseconds per iteration"),
+        ("passive", lambda row: f"{row['operation']}\n{size_text(row['bytes'])}\n{row['target_does']}", "median_us", place,
+         "microseconds until complete"),
+    ):
+        chosen = [row for row in rows if row["benchmark"] == benchmark]
+        if chosen:
+            draw_bars(chosen, group, value, panel, label, f"{prefix}-{benchmark}.png", title, benchmark == "passive")
+            drawn += 1
+    return drawn
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="FILE")
@@ -228,7 +428,7 @@ def main():
     rows = read(arguments.files)
     if arguments.bytes:
         sizes = {int(size) for size in arguments.bytes.split(",")}
-        rows = [row for row in rows if row["bytes"] in sizes]
+        rows = [row for row in rows if row.get("bytes") in sizes]
     drawn = 0
     for benchmark, value, ylabel, log in (
         ("overlap", "efficiency", "efficiency of the step", False),
@@ -253,8 +453,13 @@ def main():
     if chosen:
         draw_fft(chosen, f"{arguments.output}-fft.png", arguments.title)
         drawn += 1
+    drawn += draw_alltoallv([row for row in rows if row["benchmark"] == "alltoallv"], arguments.output, arguments.title)
+    for pattern in (row for row in rows if row["benchmark"] == "pattern"):
+        draw_heatmap(pattern, f"{arguments.output}-heatmap-{pattern['matrix']}.png", arguments.title)
+        drawn += 1
+    drawn += draw_one_sided(rows, arguments.output, arguments.title)
     if not drawn:
-        parser.error("no results of overlap, latency, alltoall or fft in these files")
+        parser.error("nothing in these files that there is a picture of")
 
 
 if __name__ == "__main__":

@@ -21,24 +21,39 @@ void PointOptions::add_to(CLI::App& app) {
       ->delimiter(',')
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
+  app.add_option("--algorithm", algorithm, "stoker's algorithm; its own choice when not given");
+  add_ways_to(app);
+}
+
+void PointOptions::add_ways_to(CLI::App& app) {
   app.add_option("--executors", executors, "stoker's executors to measure; none: the MPI library alone")
       ->delimiter(',')
       ->check(CLI::IsMember({"engine", "inline", "none"}))
       ->capture_default_str();
-  app.add_option("--algorithm", algorithm, "stoker's algorithm; its own choice when not given");
   app.add_option("--buffers", buffers, "memory for everybody's buffers: ordinary heap, or stoker_alloc's")
       ->check(CLI::IsMember({"heap", "mapped"}))
+      ->capture_default_str();
+  app.add_option("--inits", inits, "how often each request is initialised, for the median time of its init")
+      ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_flag("--validate", validate_always, "check the data of every timed region, not only once per point");
 }
 
-Point::Point(Session& session, const PointOptions& options, Collective collective, std::uint64_t bytes, Engine* engine)
-    : options_(options), engine_(engine), helpers_(engine),
-      exchange_(session.comm(), collective, bytes, options.buffers == "mapped" ? engine : nullptr) {}
-
-Operation* Point::add(std::unique_ptr<Operation> operation) {
-  if (operation == nullptr) {
-    return nullptr;
+Operation* Point::add(const std::function<std::unique_ptr<Operation>()>& make) {
+  std::unique_ptr<Operation> operation;
+  std::vector<double> inits;
+  do {
+    operation.reset(); // before the next one is made: it may hold what there is only one of
+    operation = make();
+    if (operation == nullptr) {
+      return nullptr;
+    }
+    if (const auto init = operation->init_us()) {
+      inits.push_back(*init);
+    }
+  } while (!inits.empty() && inits.size() < static_cast<std::size_t>(options_.inits));
+  if (!inits.empty()) {
+    init_us_[operation.get()] = summarize(slowest_rank(session_.comm(), std::move(inits))).median;
   }
   helpers_.set(operation->needs_helpers());
   validate(*operation, exchange_);
@@ -46,12 +61,24 @@ Operation* Point::add(std::unique_ptr<Operation> operation) {
   return operations_.back().get();
 }
 
+std::optional<double> Point::init_us(const Operation* operation) const {
+  const auto found = init_us_.find(operation);
+  return found == init_us_.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::vector<Operation*> Point::add_stoker(const std::string& algorithm) {
   std::vector<Operation*> added;
   if (engine_ != nullptr) {
     for (const std::string& executor : options_.executors) {
       helpers_.set(true);
-      added.push_back(add(stoker_persistent(exchange_, *engine_, executor, algorithm)));
+      try {
+        added.push_back(add([&] { return stoker_persistent(exchange_, *engine_, executor, algorithm); }));
+      } catch (const Error& error) { // on all ranks
+        if (error.code() != STOKER_ERR_UNSUPPORTED) {
+          throw;
+        }
+        session_.report().note(fmt::format("left out: {}, {}: {}", algorithm, executor, error.what()));
+      }
     }
   }
   return added;
@@ -102,7 +129,7 @@ void add_phases(Row& row, MPI_Comm comm, const std::optional<PhaseSums>& before,
 } // namespace
 
 std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<Operation*>& operations,
-                              const std::string& benchmark, bool breakdown) {
+                              const Row& common, bool breakdown) {
   point.helpers().set(false);
   const double exchange_us = estimate_us(session.comm(), [&] { operations[0]->run(); });
   const int batch = batch_for(exchange_us, session.budget());
@@ -118,8 +145,7 @@ std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<
   const auto times = measure(session.comm(), variants, batch, session.budget());
   std::vector<Row> rows;
   for (std::size_t i = 0; i < operations.size(); ++i) {
-    Row row;
-    row.benchmark = benchmark;
+    Row row = common;
     row.collective = name_of(point.exchange().collective());
     row.algorithm = operations[i]->algorithm();
     row.executor = operations[i]->name();
@@ -129,9 +155,7 @@ std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<
     row.baseline = operations[0]->name();
     row.ratio = times[i].median / times[0].median;
     row.more["batch"] = batch;
-    if (const auto init = operations[i]->init_seconds()) {
-      row.more["init_us"] = 1e6 * slowest_rank(session.comm(), {*init}).front();
-    }
+    row.init_us = point.init_us(operations[i]);
     if (breakdown) {
       add_phases(row, session.comm(), phases[i], operations[i]->phases());
     }
@@ -141,8 +165,7 @@ std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<
   return rows;
 }
 
-void for_each_point(Session& session, const PointOptions& options, std::vector<std::string> columns,
-                    const std::function<void(Point&)>& visit) {
+std::optional<Engine> begin_points(Session& session, const PointOptions& options, std::vector<std::string> columns) {
   const auto has = [&](const char* executor) {
     return std::find(options.executors.begin(), options.executors.end(), executor) != options.executors.end();
   };
@@ -158,10 +181,16 @@ void for_each_point(Session& session, const PointOptions& options, std::vector<s
       fmt::format("buffers: {}; data checked {}", options.buffers,
                   options.validate_always ? "after every timed region" : "before each point's timing"));
   session.report().table(std::move(columns));
+  return engine;
+}
+
+void for_each_point(Session& session, const PointOptions& options, std::vector<std::string> columns,
+                    const std::function<void(Point&)>& visit) {
+  std::optional<Engine> engine = begin_points(session, options, std::move(columns));
   for (const std::string& name : options.collectives) {
     for (const std::uint64_t bytes : options.bytes) {
-      Point point(session, options, name == "alltoall" ? Collective::alltoall : Collective::alltoallv, bytes,
-                  engine ? &*engine : nullptr);
+      Point point(session, options, engine ? &*engine : nullptr,
+                  name == "alltoall" ? Collective::alltoall : Collective::alltoallv, bytes);
       visit(point);
     }
   }

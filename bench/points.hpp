@@ -9,9 +9,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stoker::bench {
@@ -23,45 +25,61 @@ struct PointOptions {
   std::string algorithm;
   std::string buffers = "heap";
   bool validate_always = false;
+  int inits = 3;
   std::vector<Setting> settings; // of the engine, by the benchmark
 
+  // All options, for benchmarks that go through collectives and sizes per pair, with an algorithm of stoker's.
   void add_to(CLI::App& app);
+  // Those about the ways of executing an exchange only.
+  void add_ways_to(CLI::App& app);
 };
 
 // One point and what runs at it.
 class Point {
 public:
-  Point(Session& session, const PointOptions& options, Collective collective, std::uint64_t bytes, Engine* engine);
+  // `shape`: what an Exchange is made of, after its communicator.
+  template <class... Shape>
+  Point(Session& session, const PointOptions& options, Engine* engine, Shape... shape)
+      : session_(session), options_(options), engine_(engine), helpers_(engine),
+        exchange_(session.comm(), std::move(shape)..., options.buffers == "mapped" ? engine : nullptr) {}
 
   [[nodiscard]] Exchange& exchange() { return exchange_; }
   [[nodiscard]] Engine* engine() { return engine_; } // null where no executor of stoker's was asked for
-  // Adds an operation after validating it; null is ignored. Collective.
-  Operation* add(std::unique_ptr<Operation> operation);
-  // One per executor asked for, with the algorithm of --algorithm or the one given.
+  // Adds an operation after validating it; null is ignored. One with an init is made as often as the options say, for the time
+  // of its init. Collective.
+  Operation* add(const std::function<std::unique_ptr<Operation>()>& make);
+  // One per executor asked for, with the algorithm of --algorithm or the one given. What stoker does not support here is left out,
+  // and said so.
   std::vector<Operation*> add_stoker() { return add_stoker(options_.algorithm); }
   std::vector<Operation*> add_stoker(const std::string& algorithm);
   // `body` with helpers running exactly when `operation` needs them (never when it is null), and, if asked for, with
   // its data checked after every timed region.
   [[nodiscard]] Variant variant(Operation* operation, std::function<void()> body);
   [[nodiscard]] HelperSwitch& helpers() { return helpers_; }
+  // Median of its inits, each on its slowest rank; nothing where it has none.
+  [[nodiscard]] std::optional<double> init_us(const Operation* operation) const;
 
 private:
+  Session& session_;
   const PointOptions& options_;
   Engine* engine_;
   HelperSwitch helpers_;
   Exchange exchange_;
   std::vector<std::unique_ptr<Operation>> operations_; // after the exchange: they refer to it
+  std::map<const Operation*, double> init_us_;
   int epoch_ = 0;
 };
 
-// Runs the operations back to back, measures and reports them under a benchmark's name. The first one is the baseline. With
-// `breakdown`, rows have before_us, between_us and after_us: means over the epochs and over the ranks that send to other nodes.
+// Runs the operations back to back, measures and reports them, each in a row that has what is in `common`. The first one is the
+// baseline. With `breakdown`, rows have before_us, between_us and after_us: means over the epochs and over the ranks that send to other nodes.
 // Returns the rows. Collective.
 std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<Operation*>& operations,
-                              const std::string& benchmark, bool breakdown = false);
+                              const Row& common, bool breakdown = false);
 
-// Creates the engine that the options ask for (none where they ask for no executor), begins a table of these columns
-// and calls `visit` for every point.
+// Creates the engine that the options ask for (none where they ask for no executor) and begins a table of these columns.
+std::optional<Engine> begin_points(Session& session, const PointOptions& options, std::vector<std::string> columns);
+
+// The same, and calls `visit` for every point.
 void for_each_point(Session& session, const PointOptions& options, std::vector<std::string> columns,
                     const std::function<void(Point&)>& visit);
 

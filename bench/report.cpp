@@ -24,11 +24,11 @@ Json or_null(const std::optional<T>& value) {
 std::string cell(const Json& row, const std::string& key) {
   const Json& value = row.contains(key) ? row.at(key) : Json(nullptr);
   if (value.is_null()) {
-    return "-";
+    return key == "break_even" && !row.at("init_us").is_null() ? "never" : "-";
   }
   if (value.is_number_float()) {
     const auto number = value.get<double>();
-    const int decimals = key.ends_with("_ns") ? 1 : 3;
+    const int decimals = key == "break_even" ? 0 : key.ends_with("_ns") ? 1 : 3;
     return fmt::format("{:.{}f}", number, std::abs(number) < 1000 ? decimals : 0);
   }
   return value.is_string() ? value.get<std::string>() : value.dump();
@@ -36,12 +36,20 @@ std::string cell(const Json& row, const std::string& key) {
 
 std::size_t width_of(const std::string& key) {
   constexpr std::size_t least = 10;
-  constexpr std::size_t names = 20; // "mpi-nonblocking-test"
-  const bool is_name = key == "executor" || key == "algorithm" || key == "condition" || key == "baseline";
+  constexpr std::size_t names = 23; // "mpi-rma-fence-hierarchy"
+  const bool is_name =
+      key == "executor" || key == "algorithm" || key == "condition" || key == "baseline" || key == "matrix";
   return std::max({is_name ? names : least, key.size()});
 }
 
 } // namespace
+
+std::optional<double> break_even(const Row& row) {
+  if (!row.init_us || !row.baseline_us || !(*row.baseline_us > row.time.median)) {
+    return std::nullopt;
+  }
+  return std::ceil(*row.init_us / (*row.baseline_us - row.time.median));
+}
 
 Report::Report(bool writes, const std::string& file) : writes_(writes) {
   if (writes_ && !file.empty()) {
@@ -94,6 +102,8 @@ void Report::add(const Row& row) {
   json["ratio"] = or_null(row.ratio);
   json["baseline"] = row.baseline.empty() ? Json(nullptr) : Json(row.baseline);
   json["mad_us"] = row.time.mad;
+  json["init_us"] = or_null(row.init_us);
+  json["break_even"] = or_null(break_even(row));
   json.update(row.more);
   json.update(constants_);
 

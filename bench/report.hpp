@@ -29,8 +29,13 @@ struct Row {
   std::optional<double> baseline_us;
   std::optional<double> ratio;                                    // ours / baseline
   std::string baseline;                                           // what the baseline is
+  std::optional<double> init_us;                                  // of what is initialised once; on the slowest rank
   nlohmann::ordered_json more = nlohmann::ordered_json::object(); // of this benchmark only
 };
+
+// After how many uses what took init_us to initialise has paid for itself: ceil(T_init / (T_baseline - T)). Nothing when it
+// never does, or when there is no init or no baseline.
+std::optional<double> break_even(const Row& row);
 
 class Report {
 public:

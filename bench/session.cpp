@@ -129,21 +129,20 @@ void Session::describe_machine() {
   MPI_Comm node = MPI_COMM_NULL;
   MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
   int node_rank = 0;
-  int ppn = 0;
   MPI_Comm_rank(node, &node_rank);
-  MPI_Comm_size(node, &ppn);
+  MPI_Comm_size(node, &ppn_);
   MPI_Comm_free(&node);
-  int nodes = node_rank == 0 ? 1 : 0;
-  MPI_Allreduce(MPI_IN_PLACE, &nodes, 1, MPI_INT, MPI_SUM, comm_);
-  MPI_Allreduce(MPI_IN_PLACE, &ppn, 1, MPI_INT, MPI_MAX, comm_);
+  nodes_ = node_rank == 0 ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &nodes_, 1, MPI_INT, MPI_SUM, comm_);
+  MPI_Allreduce(MPI_IN_PLACE, &ppn_, 1, MPI_INT, MPI_MAX, comm_);
 
   const auto [mpi, version] = mpi_library();
   const auto bindings = gather(comm_, host_name() + ":" + cores_of_this_rank());
   const auto environment = telling_environment();
   const double overhead = clock_overhead_us();
   report_.constant("mpi", mpi);
-  report_.constant("nodes", nodes);
-  report_.constant("ppn", ppn);
+  report_.constant("nodes", nodes_);
+  report_.constant("ppn", ppn_);
   report_.constant("mpi_version", version);
   report_.constant("thread_level", thread_level_name());
   report_.constant("cores_online", sysconf(_SC_NPROCESSORS_ONLN));
@@ -153,7 +152,7 @@ void Session::describe_machine() {
   report_.constant("clock_overhead_us", overhead);
 
   report_.note(fmt::format("{}; thread level {}; {} nodes, at most {} ranks on one; {} cores here", version,
-                           thread_level_name(), nodes, ppn, sysconf(_SC_NPROCESSORS_ONLN)));
+                           thread_level_name(), nodes_, ppn_, sysconf(_SC_NPROCESSORS_ONLN)));
   report_.note(fmt::format("ranks on host:cores {}", fmt::join(bindings, " ")));
   report_.note(fmt::format("settings given: {}; environment: {}",
                            options_.settings.empty() ? "none" : fmt::format("{}", fmt::join(options_.settings, " ")),

@@ -32,6 +32,8 @@ public:
   [[nodiscard]] MPI_Comm comm() const { return comm_; }
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int ranks() const { return ranks_; }
+  [[nodiscard]] int nodes() const { return nodes_; }
+  [[nodiscard]] int ranks_per_node() const { return ppn_; } // most on one
   [[nodiscard]] const Budget& budget() const { return options_.budget; }
   [[nodiscard]] Report& report() { return report_; }
 
@@ -48,6 +50,8 @@ private:
   Report& report_;
   int rank_ = 0;
   int ranks_ = 0;
+  int nodes_ = 0;
+  int ppn_ = 0;
 };
 
 // Pauses an engine's helpers while others are measured, so that nobody else pays for them.

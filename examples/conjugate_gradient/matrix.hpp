@@ -2,19 +2,16 @@
 // Sparse matrices by rows, and where they come from.
 #pragma once
 
+#include "examples/matrix_market/matrix_market.hpp"
+
 #include <cstddef>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace conjugate_gradient {
 
-// What is wrong with the input.
-class InputError : public std::runtime_error {
-public:
-  using std::runtime_error::runtime_error;
-};
+using matrix_market::InputError;
 
 struct Matrix {
   int rows = 0;
@@ -34,8 +31,8 @@ inline void multiply_row(const Matrix& a, int row, std::span<const double> x, st
   y[r] = sum;
 }
 
-// A Matrix Market file: coordinate; real, integer or pattern (ones); general or symmetric. Entries that are given twice
-// are added. Throws InputError that names file, line and what was expected.
+// A Matrix Market file of any but complex numbers; a pattern's are ones. Entries that are given twice are added. Throws
+// InputError that names file, line and what was expected.
 Matrix read_matrix_market(const std::string& file);
 
 // The five-point Laplacian on side x side points.

@@ -5,6 +5,10 @@
 #include "bench/kernels.hpp"
 #include "bench/measure.hpp"
 #include "bench/operation.hpp"
+#include "bench/random_stream.hpp"
+#include "bench/red_black.hpp"
+#include "bench/report.hpp"
+#include "bench/sparse_pattern.hpp"
 
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -96,6 +100,83 @@ TEST(Exchange, EveryWrongByteIsNoticed) {
 TEST(Exchange, TooLargeForMpiIsRefused) {
   EXPECT_THROW(Exchange(MPI_COMM_WORLD, Collective::alltoallv, std::uint64_t{1} << 31U, nullptr),
                std::invalid_argument);
+}
+
+TEST(Exchange, CountsOfItsOwn) {
+  int rank = 0;
+  int ranks = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  std::vector<int> counts; // rank s sends 10 s + r bytes to rank r, nothing to itself
+  for (int peer = 0; peer < ranks; ++peer) {
+    counts.push_back(peer == rank ? 0 : 10 * rank + peer);
+  }
+  Exchange exchange(MPI_COMM_WORLD, counts, nullptr);
+  EXPECT_FALSE(exchange.bytes().has_value());
+  for (int peer = 0; peer < ranks; ++peer) {
+    EXPECT_EQ(exchange.recv_counts()[static_cast<std::size_t>(peer)], peer == rank ? 0 : 10 * peer + rank);
+  }
+  EXPECT_NO_THROW(validate(*mpi_blocking(exchange), exchange));
+  if (ranks > 1) {
+    exchange.fill(4);
+    EXPECT_THROW(exchange.check(4, "nothing moved"), std::runtime_error);
+  }
+}
+
+TEST(SparsePattern, EachNeededElementCountsOnce) {
+  // Five rows on three ranks begin at 0, 1, 3; seven columns at 0, 2, 4.
+  const matrix_market::Coordinates matrix{5,
+                                          7,
+                                          false,
+                                          {{0, 0, 1},   // its own
+                                           {0, 6, 1},   // rank 0 needs one of rank 2
+                                           {1, 5, 1},   // rank 1 needs 5 of rank 2
+                                           {2, 5, 1},   // again, for another row
+                                           {2, 5, 1},   // an entry that is there twice
+                                           {2, 4, 1},   // and 4
+                                           {4, 1, 1}}}; // rank 2 needs one of rank 0
+  EXPECT_EQ(product_counts(matrix, 3), (CountMatrix{{0, 0, 1}, {0, 0, 0}, {1, 2, 0}}));
+  EXPECT_EQ(product_counts(matrix, 1), (CountMatrix{{0}}));
+}
+
+TEST(RandomStream, AnyPlaceOfTheSequence) {
+  std::uint64_t value = 1;
+  for (std::uint64_t n = 0; n < 1000; ++n, value = next_random(value)) {
+    ASSERT_EQ(random_at(n), value) << n;
+  }
+  const std::uint64_t far = 123'456'789'012'345;
+  std::uint64_t walked = random_at(far);
+  for (int i = 0; i < 100; ++i) {
+    walked = next_random(walked);
+  }
+  EXPECT_EQ(walked, random_at(far + 100));
+  EXPECT_EQ(next_random(std::uint64_t{1} << 63U), 7U);
+}
+
+TEST(RedBlack, OneColourAtATime) {
+  constexpr std::size_t side = 4;
+  const std::vector<float> above(row_length(side), 4);
+  const std::vector<float> below(row_length(side), 8);
+  std::vector<float> row(row_length(side), 0);
+  EXPECT_EQ(relax_row(above.data(), row.data(), below.data(), side, 0, 0), 3);
+  EXPECT_EQ(row, (std::vector<float>{0, 3, 0, 3, 0, 0}));
+  EXPECT_EQ(relax_row(above.data(), row.data(), below.data(), side, 1, 0), 4.5);
+  EXPECT_EQ(row, (std::vector<float>{0, 3, 4.5, 3, 3.75, 0}));
+}
+
+TEST(Report, BreakEven) {
+  Row row;
+  row.time.median = 8;
+  row.baseline_us = 10;
+  EXPECT_FALSE(break_even(row)); // no init
+  row.init_us = 5;
+  EXPECT_EQ(break_even(row), 3);
+  row.init_us = 4;
+  EXPECT_EQ(break_even(row), 2);
+  row.time.median = 10;
+  EXPECT_FALSE(break_even(row));
+  row.baseline_us.reset();
+  EXPECT_FALSE(break_even(row));
 }
 
 TEST(Operation, MpiVariantsMoveTheData) {

@@ -54,8 +54,14 @@ class Driver:
         expect(row["iterations"] >= 1, f"no iterations in {row}")
         expect(row["min_us"] <= row["median_us"] <= row["max_us"], f"order of times in {row}")
         expect(all(math.isfinite(value) for value in row.values() if isinstance(value, float)), f"not finite: {row}")
+        expect(row["break_even"] == break_even(row), f"not what break-even is: {row}")
         if row["ratio"] is not None:
             expect(row["baseline"], f"the baseline has no name in {row}")
+
+
+def break_even(row):
+    gain = row["baseline_us"] - row["median_us"] if row["baseline_us"] is not None else 0
+    return math.ceil(row["init_us"] / gain) if row["init_us"] is not None and gain > 0 else None
 
 
 def expect_combinations(rows, keys, *values):
@@ -107,6 +113,50 @@ def alltoall(driver):
             expect(row["before_us"] >= 0 and row["between_us"] > 0 and row["after_us"] >= 0, f"three phases: {row}")
 
 
+def write_matrix(path, header, size, entries):
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(f"%%MatrixMarket matrix coordinate {header}\n{size[0]} {size[1]} {len(entries)}\n")
+        out.writelines(f"{entry}\n" for entry in entries)
+
+
+def alltoallv(driver):
+    plain = ["mpi-rma-fence", "mpi-rma-lock", "mpi-rma-fence-hierarchy"]
+    ways = ["mpi-blocking", "mpi-nonblocking", "mpi-persistent"]
+    algorithms = ["nonblocking", "pairwise"]
+    for scaling, pairs in (("weak", [4, 512]), ("strong", [2, 256])):
+        rows = driver.rows("alltoallv", *TINY, "--bytes", "8,1K", "--scaling", scaling, "--algorithms", *algorithms,
+                           "--validate", "--inits", "2")
+        mpi = [row for row in rows if row["algorithm"] == "mpi"]
+        expect_combinations(mpi, ["bytes", "executor"], pairs, ways + plain)
+        ours = [row for row in rows if row["algorithm"] != "mpi"]
+        expect_combinations(ours, ["bytes", "executor", "algorithm"], pairs, EXECUTORS, algorithms)
+        for row in rows:
+            expect(row["bytes_per_process"] == 2 * row["bytes"] and row["total_bytes"] == 4 * row["bytes"], f"sizes: {row}")
+            expect((row["init_us"] is not None) == (row["executor"] not in ways[:2]), f"who has an init: {row}")
+    with tempfile.TemporaryDirectory() as folder:
+        # Rank 0 has rows 1 to 2 and columns 1 to 3, rank 1 the others.
+        write_matrix(f"{folder}/wide.mtx", "real general", (4, 6), ["1 1 1.5", "1 4 1", "2 4 2", "2 6 1", "4 2 1", "3 5 1"])
+        write_matrix(f"{folder}/hermitian.mtx", "complex hermitian", (2, 2), ["1 1 1 0", "2 1 0 1"])
+        write_matrix(f"{folder}/diagonal.mtx", "pattern symmetric", (2, 2), ["1 1", "2 2"])
+        names = ["wide", "hermitian", "diagonal"]
+        files = [f"{folder}/{name}.mtx" for name in names]
+        rows = driver.rows("alltoallv", *TINY, "--matrix", *files, "--patterns", f"{folder}/patterns.json", "--plain-forms",
+                           "off", "--algorithms", "nonblocking", "--validate")
+        expect_combinations([row for row in rows if row["algorithm"] != "mpi"], ["matrix", "executor"], names, EXECUTORS)
+        expect({row["executor"] for row in rows if row["algorithm"] == "mpi"} == set(ways), "no plain forms")
+        expect(all(row["bytes"] is None for row in rows), "pairs of ranks differ")
+        with open(f"{folder}/patterns.json", encoding="utf-8") as lines:
+            patterns = {pattern["matrix"]: pattern for pattern in map(json.loads, lines)}
+        counts = {name: pattern["send_counts"] for name, pattern in patterns.items()}
+        expect(counts == {"wide": [[0, 1], [2, 0]], "hermitian": [[0, 1], [1, 0]], "diagonal": [[0, 0], [0, 0]]}, counts)
+        expect({row["total_bytes"] for row in rows if row["matrix"] == "wide"} == {24}, "three elements of eight bytes")
+
+        write_matrix(f"{folder}/wrong.mtx", "real general", (2, 2), ["3 1 1"])
+        for matrix, named in ((f"{folder}/wrong.mtx", "wrong.mtx, line 3: the row is '3'"), ("/nonexistent.mtx", "/nonexistent.mtx")):
+            done = driver.run("alltoallv", "--matrix", matrix, *TINY)
+            expect(done.returncode != 0 and named in done.stderr, f"{matrix}: {done.stderr}")
+
+
 def neighbor(driver):
     rows = driver.rows("neighbor", *TINY, "--bytes", "64,20K", "--reach", "2")
     expect_combinations([row for row in rows if row["algorithm"] == "mpi"], ["data", "bytes"], ["equal", "different"],
@@ -114,6 +164,50 @@ def neighbor(driver):
     # auto, and both algorithms by name, each with both executors
     expect(len([row for row in rows if row["algorithm"] != "mpi"]) == 2 * 2 * 6, f"six ways at each point: {len(rows)}")
     expect({row["algorithm"] for row in rows} == {"mpi", "nonblocking", "locality-aware"}, "both algorithms")
+
+
+MEMORIES = ["mpi-allocated", "mpi-created", "engine"]
+
+
+def putget(driver):
+    operations = ["put", "get"]
+    rows = driver.rows("putget", *TINY, "--bytes", "1,4K")
+    expect_combinations(rows, ["operation", "bytes", "executor"], operations, [1, 4096], MEMORIES + ["load-store"])
+    for row in rows:
+        expect(row["baseline"] == "mpi-allocated" and row["ratio"] > 0, f"against what MPI allocates: {row}")
+    rows = driver.rows("putget", *TINY, "--distance", "--bytes", "8")
+    expect_combinations(rows, ["operation", "target", "executor"], operations, [1], MEMORIES + ["load-store"])
+    rows = driver.rows("putget", *TINY, "--overlap", "--bytes", "4K")
+    expect_combinations(rows, ["operation", "bytes", "executor"], operations, [4096], MEMORIES)
+    for row in rows:
+        efficiency = max(row["compute_us"], row["pure_us"]) / row["overall_us"]
+        expect(math.isclose(row["efficiency"], efficiency, rel_tol=1e-9), f"not what efficiency is: {row}")
+        expect(row["pure"] == "mpi-allocated", f"the pure time is MPI's: {row}")
+
+
+def gups(driver):
+    rows = driver.rows("gups", *TINY, "--log2-words", "9")
+    expect_combinations(rows, ["updates", "executor"], ["atomic", "put-get"], MEMORIES)
+    for row in rows:
+        expect(math.isclose(row["gups"], 4 * 512 / (row["median_us"] * 1e3), rel_tol=1e-9), f"updates a nanosecond: {row}")
+        expect(row["updates"] == "put-get" or (row["wrong_words"] == 0 and row["verified"]), f"atomics lose nothing: {row}")
+
+
+def stencil(driver):
+    rows = driver.rows("stencil", *TINY, "--side", "5,16", "--iterations", "500", "--tolerance", "1e-4")
+    expect_combinations(rows, ["side", "form", "executor"], [5, 16], ["blocking", "overlapped"], MEMORIES)
+    expect(all(row["converged"] and 0 < row["solver_iterations"] < 500 for row in rows), "small grids converge")
+    histories = [row["changes"] for row in rows if "changes" in row]
+    expect(len(histories) == 2 and all(history == sorted(history, reverse=True) for history in histories), histories)
+    rows = driver.rows("stencil", *TINY, "--side", "32", "--iterations", "3")
+    expect(not any(row["converged"] for row in rows), "three iterations are too few")
+
+
+def passive(driver):
+    rows = driver.rows("passive", *TINY, "--bytes", "8", "--compute-ms", "2")
+    expect_combinations(rows, ["operation", "target_does", "executor"], ["put", "get", "fetch-and-op"], ["wait", "compute"],
+                        MEMORIES)
+    expect(all(row["ratio"] == 1 for row in rows if row["target_does"] == "wait"), "waiting is what computing is compared with")
 
 
 def fft(driver):
@@ -154,19 +248,26 @@ def refusals(driver):
         (["latency", "--bytes", "8", "--set", "no_such_setting=1", *TINY], "no_such_setting"),
         (["alltoall", "--bytes", "8", "--algorithms", "radx", *TINY], "did you mean radix?"),
         (["latency", "--bytes", "2G", "--executors", "none", *TINY], "--bytes"),
+        (["alltoallv", "--bytes", "8", "--patterns", "/nonexistent/patterns.json", *TINY], "/nonexistent/patterns.json"),
+        (["putget", "--target", "2", *TINY], "--target"),
+        (["putget", "--distance", "--overlap", *TINY], "--overlap"),
+        (["stencil", "--side", "1", *TINY], "--side"),
         (["overlap", "--executors", "none", "--buffers", "mapped", *TINY], "--buffers"),
     ):
         done = driver.run(*arguments)
         expect(done.returncode != 0, f"{arguments} was accepted")
         expect(named in done.stderr, f"{arguments}: the message does not name {named}: {done.stderr}")
     done = driver.run("--help")
-    expect(done.returncode == 0 and all(name in done.stdout for name in ("overlap", "latency", "alltoall", "neighbor", "fft", "call-cost", "idle")),
-           f"--help: {done.stdout}{done.stderr}")
+    names = ("overlap", "latency", "alltoall", "alltoallv", "neighbor", "fft", "putget", "passive", "gups", "stencil", "call-cost",
+             "idle")
+    expect(done.returncode == 0 and all(name in done.stdout for name in names), f"--help: {done.stdout}{done.stderr}")
 
 
 def main():
     name, *where = sys.argv[1:]
-    tests = {"overlap": overlap, "latency": latency, "alltoall": alltoall, "neighbor": neighbor, "fft": fft, "call-cost": call_cost, "idle": idle, "refusals": refusals}
+    tests = {"overlap": overlap, "latency": latency, "alltoall": alltoall, "alltoallv": alltoallv, "neighbor": neighbor, "fft": fft,
+             "putget": putget, "passive": passive, "gups": gups, "stencil": stencil, "call-cost": call_cost, "idle": idle,
+             "refusals": refusals}
     tests[name](Driver(*where))
 
 

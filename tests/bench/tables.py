@@ -29,6 +29,27 @@ def alltoall_row(nodes, algorithm, executor, time):
             "between_us": 5.0, "after_us": 2.0, "init_us": 50.0, "baseline_us": 10.0}
 
 
+def alltoallv_row(executor, algorithm, where, init):
+    row = {"benchmark": "alltoallv", "collective": "alltoallv", "algorithm": algorithm, "executor": executor, "mpi": "mpich",
+           "nodes": 2, "ppn": 2, "bytes": None, "scaling": "weak", "median_us": 9.0, "ratio": 0.9, "init_us": init,
+           "baseline_us": 10.0, "break_even": init}
+    return {**row, **where}
+
+
+def memory_rows():
+    common = {"mpi": "mpich", "nodes": 2, "ppn": 2, "collective": None, "efficiency": None, "median_us": 3.0, "bytes": 8}
+    for executor in ("mpi-allocated", "engine", "load-store"):
+        ours = {**common, "executor": executor}
+        for operation in ("put", "get"):
+            transfer = {**ours, "benchmark": "putget", "operation": operation, "target": 3}
+            yield from ({**transfer, "measure": "latency", "bytes": size} for size in (1, 8))
+            yield from ({**transfer, "measure": "distance", "target": target} for target in (1, 2, 3))
+            yield {**transfer, "measure": "overlap", "efficiency": 0.9}
+            yield {**ours, "benchmark": "passive", "operation": operation, "target_does": "wait"}
+        yield {**ours, "benchmark": "gups", "updates": "atomic", "gups": 0.01}
+        yield {**ours, "benchmark": "stencil", "form": "blocking", "side": 64, "us_per_iteration": 7.0}
+
+
 def write(path, rows):
     with open(path, "w", encoding="utf-8") as out:
         out.writelines(json.dumps(row) + "\n" for row in rows)
@@ -76,6 +97,26 @@ def main():
         done = run(f"{bench}/plot.py", "--output", f"{folder}/picture", family)
         expect(done.returncode == 0, done.stderr)
         for kind in ("alltoall", "breakdown", "scaling"):
+            with open(f"{folder}/picture-{kind}.png", "rb") as picture:
+                expect(picture.read(4) == b"\x89PNG", f"no picture of {kind}")
+        vectors = f"{folder}/alltoallv.json"
+        ways = (("mpi-blocking", "mpi", None), ("mpi-rma-fence", "mpi", 40.0), ("engine", "rma-fence", 30.0),
+                ("inline", "rma-fence", None))
+        write(vectors, [alltoallv_row(executor, algorithm, where, init) for executor, algorithm, init in ways for where in
+                        ({"bytes": 2, "bytes_per_process": 8}, {"bytes": 256, "bytes_per_process": 1024}, {"matrix": "m"})])
+        patterns = f"{folder}/patterns.json"
+        write(patterns, [{"benchmark": "pattern", "matrix": "m", "rows": 5, "columns": 7, "entries": 7, "element_bytes": 8,
+                          "send_counts": [[0, 0, 1], [0, 0, 0], [1, 2, 0]]}])
+        done = run(f"{bench}/plot.py", "--output", f"{folder}/picture", vectors, patterns)
+        expect(done.returncode == 0, done.stderr)
+        for kind in ("alltoallv", "break-even", "matrices", "heatmap-m"):
+            with open(f"{folder}/picture-{kind}.png", "rb") as picture:
+                expect(picture.read(4) == b"\x89PNG", f"no picture of {kind}")
+        memory = f"{folder}/memory.json"
+        write(memory, memory_rows())
+        done = run(f"{bench}/plot.py", "--output", f"{folder}/picture", memory)
+        expect(done.returncode == 0, done.stderr)
+        for kind in ("putget", "distance", "putget-overlap", "gups", "stencil", "passive"):
             with open(f"{folder}/picture-{kind}.png", "rb") as picture:
                 expect(picture.read(4) == b"\x89PNG", f"no picture of {kind}")
         os.mkdir(f"{folder}/run-family")

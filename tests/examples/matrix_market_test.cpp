@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <complex>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -23,11 +24,8 @@ protected:
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  Matrix read(const std::string& text) {
-    const std::string file = folder_ / "a.mtx";
-    std::ofstream(file) << text;
-    return conjugate_gradient::read_matrix_market(file);
-  }
+  Matrix read(const std::string& text) { return conjugate_gradient::read_matrix_market(file_of(text)); }
+  matrix_market::Coordinates coordinates(const std::string& text) { return matrix_market::read(file_of(text)); }
   // The message of the error that reading `text` ends in.
   std::string refused(const std::string& text) {
     try {
@@ -39,6 +37,12 @@ protected:
   }
 
 private:
+  std::string file_of(const std::string& text) {
+    const std::string file = folder_ / "a.mtx";
+    std::ofstream(file) << text;
+    return file;
+  }
+
   std::filesystem::path folder_;
 };
 
@@ -69,6 +73,22 @@ TEST_F(MatrixMarket, PatternIsOnesAndDuplicatesAreAdded) {
   EXPECT_EQ(a.value, (std::vector<double>{1, 2}));
 }
 
+TEST_F(MatrixMarket, SkewSymmetricIsMirroredWithTheOtherSign) {
+  const Matrix a = read("%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n2 1 7\n");
+  EXPECT_EQ(a.column, (std::vector<int>{1, 0}));
+  EXPECT_EQ(a.value, (std::vector<double>{-7, 7}));
+}
+
+TEST_F(MatrixMarket, HermitianIsMirroredAsConjugate) {
+  const auto a = coordinates("%%MatrixMarket matrix coordinate complex hermitian\n2 2 2\n1 1 3 0\n2 1 7 -2\n");
+  EXPECT_TRUE(a.complex);
+  ASSERT_EQ(a.entries.size(), 3U);
+  EXPECT_EQ(a.entries[1].value, std::complex<double>(7, -2));
+  EXPECT_EQ(a.entries[2].row, 0);
+  EXPECT_EQ(a.entries[2].column, 1);
+  EXPECT_EQ(a.entries[2].value, std::complex<double>(7, 2));
+}
+
 TEST_F(MatrixMarket, NoEntries) {
   const Matrix a = read("%%MatrixMarket matrix coordinate real general\n3 3 0\n");
   EXPECT_EQ(a.first, (std::vector<int>{0, 0, 0, 0}));
@@ -79,8 +99,14 @@ TEST_F(MatrixMarket, WrongFilesAreNamedWithTheirLine) {
   expect_says(refused(""), "a.mtx, line 1: expected '%%MatrixMarket");
   expect_says(refused("1 1 1\n"), "line 1: expected '%%MatrixMarket");
   expect_says(refused("%%MatrixMarket matrix array real general\n"), "'matrix array', expected 'matrix coordinate'");
-  expect_says(refused("%%MatrixMarket matrix coordinate complex general\n"), "field 'complex', expected real");
-  expect_says(refused("%%MatrixMarket matrix coordinate real hermitian\n"), "symmetry 'hermitian', expected general");
+  expect_says(refused("%%MatrixMarket matrix coordinate complex general\n1 1 0\n"),
+              "line 1: field 'complex', expected real");
+  expect_says(refused("%%MatrixMarket matrix coordinate real hermitian\n"), "a hermitian matrix of field 'real'");
+  expect_says(refused("%%MatrixMarket matrix coordinate pattern skew-symmetric\n"), "matrix of field 'pattern'");
+  expect_says(refused("%%MatrixMarket matrix coordinate real banded\n"), "symmetry 'banded', expected general");
+  expect_says(refused("%%MatrixMarket matrix coordinate quaternion general\n"), "field 'quaternion', expected real");
+  expect_says(refused("%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n2 2 1\n"),
+              "line 3: an entry on the diagonal");
   expect_says(refused(header), "expected the numbers of rows, columns and entries");
   expect_says(refused(header + "2 2\n"), "line 2: expected the numbers of rows, columns and entries");
   expect_says(refused(header + "0 2 1\n"), "line 2: the number of rows is '0'");

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who sends how much to whom in the product of a sparse matrix and a vector. Rows, and the vector's elements, are dealt to ranks in
+// contiguous blocks; rank r needs the element of each column in which one of its rows has an entry, from the rank that has it.
+#pragma once
+
+#include "examples/matrix_market/matrix_market.hpp"
+
+#include <vector>
+
+namespace stoker::bench {
+
+// [source][destination]: elements, each counted once however many rows need it; 0 on the diagonal.
+using CountMatrix = std::vector<std::vector<int>>;
+
+CountMatrix product_counts(const matrix_market::Coordinates& matrix, int ranks);
+
+} // namespace stoker::bench
