@@ -57,6 +57,9 @@ std::shared_ptr<Window> Window::dynamic(MPI_Comm comm) {
 }
 
 void Window::free() {
+  for (void* memory : attached_) { // Open MPI 4.1 over UCX does not survive the release of a window that has some
+    MPI_Win_detach(win_, memory);
+  }
   MPI_Win_unlock_all(win_);
   MPI_Win_free(&win_);
   MPI_Comm_free(&comm_);
@@ -68,6 +71,7 @@ std::optional<std::uint64_t> Window::attach(void* memory, std::uint64_t bytes) {
       MPI_Get_address(memory, &address) != MPI_SUCCESS) {
     return std::nullopt;
   }
+  attached_.push_back(memory);
   return static_cast<std::uint64_t>(address);
 }
 

@@ -61,6 +61,7 @@ private:
   std::uint64_t bytes_ = 0;
   std::vector<std::uint8_t>
       skews_;                // by rank: how far its memory begins behind what MPI takes for its base; empty: nowhere
+  std::vector<void*> attached_;
   std::vector<int> targets_; // of puts that were not flushed
 };
 
