@@ -64,7 +64,8 @@ int main(int argc, char** argv) {
     expect_code(stoker_team_allocate(team, send.size() * sizeof(int), &segment), STOKER_SUCCESS, "team_allocate");
     expect_code(stoker_pause(second), STOKER_SUCCESS, "pause");
     segment.unit = (rank + 1) % ranks;
-    expect_code(stoker_put_nb(memories, segment, send.data(), block * sizeof(int), &transfer), STOKER_SUCCESS, "put_nb");
+    expect_code(stoker_put_nb(memories, segment, send.data(), block * sizeof(int), &transfer), STOKER_SUCCESS,
+                "put_nb");
     expect_code(stoker_put_nb(memories, segment, send.data(), 8, nullptr), STOKER_SUCCESS, "put_nb");
   }
   MPI_Finalize();
