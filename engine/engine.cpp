@@ -7,6 +7,7 @@
 #include "engine/global_memory.hpp"
 #include "engine/lower.hpp"
 #include "engine/request.hpp"
+#include "engine/waiting.hpp"
 #include "topology/reservation.hpp"
 
 #include <spdlog/sinks/stdout_sinks.h>
@@ -41,10 +42,19 @@ struct Engines {
   std::mutex mutex;
   std::list<Engine*> alive;
   bool watching_finalize = false;
+  bool finalizing = false; // then all of them are driven by the thread that is in MPI_Finalize
 };
 Engines& engines = *new Engines;
 
 int destroy_left_over(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) {
+  {
+    // MPICH takes itself for single-threaded from here on, so that no other thread may call it.
+    const std::lock_guard lock(engines.mutex);
+    engines.finalizing = true;
+    for (Engine* engine : engines.alive) {
+      engine->take_helpers_place();
+    }
+  }
   for (;;) {
     Engine* engine = nullptr;
     {
@@ -309,11 +319,61 @@ void Engine::start_helper() {
   log_->info("rank {}: helper of domain {}: {}", rank_, layout().domain_of(rank_), helper_explanation_);
 }
 
+void Engine::take_helpers_place() {
+  if (helper_ != nullptr && !in_its_place_) {
+    in_its_place_.emplace(*helper_);
+    helper_->round(); // the thread is out of its round then
+  }
+}
+
+void Engine::meet(MPI_Comm comm) {
+  std::vector<Helper*> driven;
+  if (in_its_place_) {
+    driven.push_back(helper_.get());
+  }
+  {
+    const std::lock_guard lock(engines.mutex);
+    for (Engine* engine : engines.finalizing ? engines.alive : std::list<Engine*>()) {
+      if (engine != this && engine->in_its_place_) { // their peers may not be here yet
+        driven.push_back(engine->helper_.get());
+      }
+    }
+  }
+  struct Waiter {
+    MPI_Request request = MPI_REQUEST_NULL;
+    std::span<Helper* const> driven;
+    [[nodiscard]] bool done() {
+      int flag = 0;
+      check_mpi(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), "MPI_Test");
+      return flag != 0;
+    }
+    [[nodiscard]] bool make_progress() const {
+      bool moved = false;
+      for (Helper* helper : driven) {
+        moved |= helper->round();
+      }
+      return moved;
+    }
+    [[nodiscard]] bool can_sleep() const { return false; }
+    void before_sleep() const {}
+    void look_around(std::uint64_t /*waited_ns*/) const {}
+  };
+  // The helper of the domain, wherever it is, must work for the others until all are here, paused or not.
+  Plea plea;
+  if (has_helpers_) {
+    plea.make(memory_->root(arena_of(carrier())));
+  }
+  Waiter waiter{.driven = driven};
+  check_mpi(MPI_Ibarrier(comm, &waiter.request), "MPI_Ibarrier");
+  wait_until_done(*this, waiter);
+}
+
 void Engine::destroy() {
   {
     const std::lock_guard lock(engines.mutex);
     engines.alive.remove(this);
   }
+  take_helpers_place();
   std::optional<Error> failure;
   std::vector<Request*> requests;
   {
@@ -337,10 +397,14 @@ void Engine::destroy() {
     failure = failed ? failed : failure;
   }
   // The others may still fetch from this rank's memory, and the helper may have epochs to retire, until all are here.
-  MPI_Barrier(control_);
-  helper_.reset();
+  meet(control_);
+  if (helper_ != nullptr) {
+    helper_->stop();
+    in_its_place_.reset();
+    helper_.reset();
+  }
   put_windows_.free();
-  MPI_Barrier(control_);
+  meet(control_);
   destroyed_ = true;
   if (trace_ != nullptr) {
     trace_->write(control_);

@@ -66,6 +66,11 @@ public:
 
   // Collective over the engine's communicator. Completes active requests first.
   void destroy();
+  // Collective over comm: returns when all ranks are here. Meanwhile this thread does the work of the helpers in whose place it
+  // is.
+  void meet(MPI_Comm comm);
+  // From now on until the helper ends, its thread makes no MPI call.
+  void take_helpers_place();
   [[nodiscard]] bool destroyed() const { return destroyed_; }
 
   void pause();
@@ -157,6 +162,7 @@ private:
   std::shared_ptr<NodeMemory> memory_;
   std::unique_ptr<Trace> trace_;
   std::unique_ptr<Helper> helper_;
+  std::optional<Helper::Assist> in_its_place_; // while the engine is being destroyed
   std::vector<HelperFacts> helper_facts_;
   std::string helper_explanation_;
   bool helper_reserved_ = false;

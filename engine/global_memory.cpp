@@ -133,14 +133,7 @@ void GlobalMemory::close() {
     return;
   }
   auto failure = attempt([&] { complete_all(); });
-  {
-    // Until all are here the others' transfers need this domain's helper, paused or not.
-    Plea plea;
-    if (carrier_ != nullptr) {
-      plea.make(*carrier_);
-    }
-    MPI_Barrier(comm_);
-  }
+  engine_->meet(comm_); // nobody's transfers are under way then
   closed_ = true;
   std::list<Team*> teams;
   {

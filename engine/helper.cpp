@@ -33,10 +33,12 @@ Helper::Helper(const topology::Machine& machine, std::shared_ptr<NodeMemory> mem
   bound_.wait(false, std::memory_order_acquire); // released in run()
 }
 
-Helper::~Helper() {
-  stop_.store(true, std::memory_order_relaxed);
-  root_.helper.ring(); // full fence: the thread sees the store, or the ring
-  thread_.join();
+void Helper::stop() {
+  if (thread_.joinable()) {
+    stop_.store(true, std::memory_order_relaxed);
+    root_.helper.ring(); // full fence: the thread sees the store, or the ring
+    thread_.join();
+  }
 }
 
 double Helper::cpu_seconds() const {
@@ -70,7 +72,12 @@ void Helper::run() {
       continue;
     }
     const std::uint64_t begin = now_ns();
-    const bool moved = round();
+    bool moved = false;
+    {
+      const std::lock_guard lock(mutex_);
+      moved = may_work() &&
+              work(); // an Assist that began before this round is seen here: its thread has had the mutex since
+    }
     const std::uint64_t end = now_ns();
     if (trace_ != nullptr) {
       trace_->add("progress", begin, end);
@@ -88,6 +95,10 @@ void Helper::run() {
 
 bool Helper::round() {
   const std::lock_guard lock(mutex_);
+  return work();
+}
+
+bool Helper::work() {
   std::size_t drained = 0;
   for (const std::uint32_t arena : members_) {
     // Bounded, so that one rank that starts many requests does not keep the others waiting.

@@ -39,7 +39,8 @@ public:
   Helper(const Helper&) = delete;
   Helper& operator=(const Helper&) = delete;
   // Stops the thread. No request of the domain may be active.
-  ~Helper();
+  ~Helper() { stop(); }
+  void stop();
 
   // One round of the helper's work: takes submissions, polls MPI, runs every program once. Called by its thread, or by a
   // thread of the carrier's that holds an Assist. Returns whether anything moved.
@@ -51,7 +52,7 @@ public:
   // Whether other nodes may ask for something, so that the helper has to look for it at any time.
   void serve(bool on);
 
-  // While one exists the helper's thread keeps out of the way.
+  // While one exists the helper's thread keeps out of the way: a round that it is in ends, and it does not begin another.
   class Assist {
   public:
     explicit Assist(Helper& helper) : helper_(helper) { helper_.assistants_.fetch_add(1, std::memory_order_relaxed); }
@@ -71,6 +72,7 @@ public:
 
 private:
   void run();
+  bool work(); // a round, with mutex_
   void adopt(std::uint32_t arena, const Submission& submission);
   [[nodiscard]] bool has_submissions() const;
   [[nodiscard]] bool may_work() const;

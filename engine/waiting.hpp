@@ -19,6 +19,10 @@ namespace stoker::engine {
 // The wish of a rank that the helper works although it is paused.
 class Plea {
 public:
+  Plea() = default;
+  Plea(const Plea&) = delete;
+  Plea& operator=(const Plea&) = delete;
+  ~Plea() { withdraw(); }
   void make(RankRoot& carrier);
   void withdraw();
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Engines that the program forgets are destroyed inside MPI_Finalize, whatever state they are in: argv[1] says which,
 // idle | active | paused | after (requests and memory are freed after MPI_Finalize) | exit (by a static destructor, after
-// main).
+// main) | global (with global memory over several nodes, and transfers under way while the helpers are paused).
+#include "api/stoker_global.h"
 #include "tests/api/plain.hpp"
 
 #include <cstring>
@@ -53,8 +54,28 @@ int main(int argc, char** argv) {
   if (started) {
     expect_code(stoker_start(request), STOKER_SUCCESS, "start");
   }
+  stoker_global memories = STOKER_GLOBAL_NULL;
+  stoker_team team = STOKER_TEAM_NULL;
+  stoker_transfer transfer = STOKER_TRANSFER_NULL;
+  if (state == "global") {
+    stoker_gptr segment{};
+    expect_code(stoker_global_create(second, 4096, &memories), STOKER_SUCCESS, "global_create");
+    expect_code(stoker_team_create(memories, MPI_COMM_WORLD, &team), STOKER_SUCCESS, "team_create");
+    expect_code(stoker_team_allocate(team, send.size() * sizeof(int), &segment), STOKER_SUCCESS, "team_allocate");
+    expect_code(stoker_pause(second), STOKER_SUCCESS, "pause");
+    segment.unit = (rank + 1) % ranks;
+    expect_code(stoker_put_nb(memories, segment, send.data(), block * sizeof(int), &transfer), STOKER_SUCCESS,
+                "put_nb");
+    expect_code(stoker_put_nb(memories, segment, send.data(), 8, nullptr), STOKER_SUCCESS, "put_nb");
+  }
   MPI_Finalize();
 
+  if (state == "global") {
+    expect_code(stoker_flush_all(memories), STOKER_ERR_REQUEST, "flush after MPI_Finalize");
+    expect_code(stoker_transfer_wait(&transfer), STOKER_SUCCESS, "transfer_wait after MPI_Finalize");
+    expect_code(stoker_team_free(&team), STOKER_SUCCESS, "team_free after MPI_Finalize");
+    expect_code(stoker_global_free(&memories), STOKER_SUCCESS, "global_free after MPI_Finalize");
+  }
   if (started) { // completed on the way
     for (std::size_t i = 0; i < recv.size(); ++i) {
       if (recv[i] != static_cast<int>(i / block)) {
