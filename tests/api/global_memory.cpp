@@ -472,7 +472,7 @@ TEST(GlobalMemory, TeamsOfSomeUnits) {
     EXPECT_EQ(unit % 2, color);
     EXPECT_EQ(unit == world_rank(), r == rank);
     EXPECT_EQ(unit == segment.unit, r == 0);
-    const std::uint64_t word = mix(static_cast<std::uint64_t>(world_rank() * 100 + unit));
+    const std::uint64_t word = mix(static_cast<std::uint64_t>(world_rank()) * 100 + static_cast<std::uint64_t>(unit));
     EXPECT_TRUE(ok(stoker_put(global.get(), at(segment, unit, 8 * static_cast<std::uint64_t>(rank)), &word, 8)));
   }
   barrier();
@@ -481,7 +481,7 @@ TEST(GlobalMemory, TeamsOfSomeUnits) {
     EXPECT_TRUE(ok(stoker_team_unit(team, r, &unit)));
     std::uint64_t word = 0;
     EXPECT_TRUE(ok(stoker_get(global.get(), &word, at(segment, world_rank(), 8 * static_cast<std::uint64_t>(r)), 8)));
-    EXPECT_EQ(word, mix(static_cast<std::uint64_t>(unit * 100 + world_rank())));
+    EXPECT_EQ(word, mix(static_cast<std::uint64_t>(unit) * 100 + static_cast<std::uint64_t>(world_rank())));
   }
   // Numbers are unique: the other team's pointers mean nothing here, and its units have no part of this segment.
   std::vector<stoker_gptr> all(static_cast<std::size_t>(world_size()));
@@ -517,7 +517,7 @@ TEST(GlobalMemory, SeveralOnOneEngine) {
   char byte = 0;
   EXPECT_TRUE(refused(stoker_get(globals[0], &byte, at(segments[1], right), 1), STOKER_ERR_ARGUMENT, {"segment"}));
   const auto check = [&](int i) {
-    const std::uint64_t word = mix(static_cast<std::uint64_t>(1000 * i + world_rank()));
+    const std::uint64_t word = mix(static_cast<std::uint64_t>(world_rank()) + 1000 * static_cast<std::uint64_t>(i));
     std::uint64_t back = 0;
     EXPECT_TRUE(ok(stoker_put(globals[i], at(segments[i], right), &word, 8)));
     EXPECT_TRUE(ok(stoker_get(globals[i], &back, at(segments[i], right), 8)));
@@ -635,7 +635,7 @@ TEST(GlobalMemory, BesideRequests) {
   for (int epoch = 0; epoch < 5; ++epoch) {
     std::iota(send.begin(), send.end(), epoch * 1000000);
     std::fill(recv.begin(), recv.end(), -1);
-    const auto sent = data(300000, static_cast<std::uint64_t>(70 + epoch));
+    const auto sent = data(300000, 70 + static_cast<std::uint64_t>(epoch));
     std::vector<unsigned char> back(sent.size());
     stoker_transfer transfer = STOKER_TRANSFER_NULL;
     EXPECT_TRUE(ok(stoker_put_nb(global.get(), at(segment, right), sent.data(), sent.size(), &transfer)));

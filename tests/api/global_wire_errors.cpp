@@ -9,9 +9,9 @@ namespace {
 std::atomic<bool> sends_fail{false};
 } // namespace
 
-extern "C" int MPI_Isend(const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+extern "C" int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                          MPI_Request* request) {
-  return sends_fail.load() ? MPI_ERR_OTHER : PMPI_Isend(data, count, type, peer, tag, comm, request);
+  return sends_fail.load() ? MPI_ERR_OTHER : PMPI_Isend(buf, count, datatype, dest, tag, comm, request);
 }
 
 namespace api_tests {
