@@ -1,0 +1,51 @@
+# shellcheck shell=bash disable=SC2154 # root and folder are of whoever sources this
+# SPDX-License-Identifier: BSD-3-Clause
+# What the scripts share that measure a table of results. Sourced, after scripts/common.sh; `folder` is where results go.
+
+bench_of() { echo "$root/$(build_dir_of "$1")/bench/stoker-bench"; }
+
+record() { # name, command...: table and JSON lines
+  local name=$1
+  shift
+  say "$name"
+  timeout --kill-after=5 1800 "$@" --json "$folder/$name.json" >"$folder/$name.txt" 2>&1 </dev/null ||
+    complain "failed: see $folder/$name.txt"
+}
+
+# Options for the launch, before the name: --ucx, as of scripts/cluster.
+on_hosts() { # hosts, ranks per host, mpi, name, options of stoker-bench...
+  local launch=()
+  while [[ $1 == --* ]]; do
+    launch+=("$1") && shift
+  done
+  local hosts=$1 ppn=$2 mpi=$3 name=$4
+  shift 4
+  if [[ $mpi == openmpi && $ppn -gt 1 ]]; then
+    launch+=(--yield)
+  fi
+  "$root/scripts/cluster" up "$hosts" --rate 1gbit >/dev/null
+  record "$name.${hosts}x$ppn.$mpi" "$root/scripts/cluster" run --mpi "$mpi" --ppn "$ppn" "${launch[@]}" -- \
+    "$(bench_of "$mpi")" "$@"
+  "$root/scripts/cluster" down >/dev/null
+}
+
+# Ranks on cores of their own as long as there are enough: then they need not yield.
+on_this_host() { # ranks, mpi, name, options of stoker-bench...
+  local ranks=$1 mpi=$2 name=$3 launch yield=0
+  shift 3
+  if [[ $ranks -gt $(nproc) ]]; then
+    yield=1
+  fi
+  if [[ $mpi == mpich ]]; then
+    launch=(mpiexec.mpich -launcher fork -n "$ranks")
+  else
+    launch=(mpirun.openmpi --oversubscribe --bind-to none --mca mpi_yield_when_idle "$yield" -n "$ranks")
+    if [[ $EUID -eq 0 ]]; then
+      launch+=(--allow-run-as-root)
+    fi
+  fi
+  if [[ $yield -eq 0 ]]; then
+    set -- "$@" --bind "$(seq -s, 0 $((ranks - 1)))"
+  fi
+  record "$name.1x$ranks.$mpi" "${launch[@]}" "$(bench_of "$mpi")" "$@"
+}
