@@ -38,6 +38,20 @@ std::vector<End> ends(std::span<const Program> programs, bool sends) {
   return result;
 }
 
+// Whether a step waits, directly or through others, for an earlier one.
+bool leads_to(const Program& program, StepId first, StepId last) {
+  std::vector<bool> led(program.steps.size(), false);
+  led[first] = true;
+  for (StepId id = first; id < last; ++id) {
+    if (led[id]) {
+      for (const StepId next : program.successors_of(program.steps[id])) {
+        led[next] = true;
+      }
+    }
+  }
+  return led[last];
+}
+
 } // namespace
 
 Matching match(std::span<const Program> programs) {
@@ -90,8 +104,15 @@ Matching match(std::span<const Program> programs) {
   std::vector<StepId> fences;
   for (const Program& program : programs) {
     fences.push_back(0);
+    StepId last_fence = 0;
     for (StepId id = 0; id < program.steps.size(); ++id) {
       if (program.steps[id].kind == StepKind::fence) {
+        if (fences.back() > 0 && !leads_to(program, last_fence, id)) {
+          matching.defect = "rank " + std::to_string(program.rank) + ", " + describe(program.steps[id], id) +
+                            " does not wait for the fence before it";
+          return matching;
+        }
+        last_fence = id;
         matching.partners[program.rank][id] = fences.back()++;
       }
     }

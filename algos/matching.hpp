@@ -16,7 +16,7 @@ struct Matching {
   std::vector<std::vector<StepId>> partners;
   // In words, empty if there is none: the first send, put or recv without a partner; pair of unequal size; put to another
   // place than that of its recv, announced on one side only, or with a step that is no fence waiting for the recv; rank
-  // with more or fewer fences than rank 0.
+  // with more or fewer fences than rank 0, or with two in no order.
   std::string defect;
 };
 

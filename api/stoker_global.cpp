@@ -99,13 +99,13 @@ AtomicOp atomic_op(MPI_Op op, ElementType type) {
 }
 
 int begin(OperationKind kind, stoker_global global, stoker_gptr pointer, void* local, size_t bytes,
-          stoker_transfer* transfer) {
+          stoker_transfer* transfer, const std::optional<GlobalMemory::Signal>& signal = std::nullopt) {
   return guarded([&] {
     if (transfer != nullptr) {
       *transfer = STOKER_TRANSFER_NULL;
     }
     const std::shared_ptr<GlobalMemory>& memory = live(global);
-    GlobalMemory::Slot* slot = memory->begin(kind, engines(pointer), local, bytes, transfer == nullptr);
+    GlobalMemory::Slot* slot = memory->begin(kind, engines(pointer), local, bytes, transfer == nullptr, signal);
     if (slot == nullptr || transfer == nullptr) {
       return;
     }
@@ -128,16 +128,11 @@ void complete(stoker_transfer* transfer) {
     return;
   }
   const Transfer& object = live(*transfer);
-  std::optional<Error> lost; // the handle goes all the same
   try {
     object.global->wait(*object.slot);
-  } catch (const Error& error) {
-    lost = error;
+  } catch (const Error&) { // release() says it: the handle goes all the same
   }
   release(transfer);
-  if (lost) {
-    throw Error(*lost);
-  }
 }
 
 } // namespace
@@ -247,6 +242,23 @@ int stoker_put_nb(stoker_global global, stoker_gptr target, const void* local, s
   return begin(OperationKind::put, global, target, const_cast<void*>(local), bytes, transfer);
 }
 
+int stoker_put_signal_nb(stoker_global global, stoker_gptr target, const void* local, size_t bytes, stoker_gptr signal,
+                         uint64_t value, stoker_transfer* transfer) {
+  return begin(OperationKind::put, global, target, const_cast<void*>(local), bytes, transfer,
+               GlobalMemory::Signal{engines(signal), value});
+}
+
+int stoker_wait_until(stoker_global global, stoker_gptr word, int comparison, uint64_t value) {
+  return guarded([&] {
+    if (comparison < STOKER_EQ || comparison > STOKER_LE) {
+      throw Error(Code::argument, "comparison is " + std::to_string(comparison) + "; expected STOKER_EQ to STOKER_LE");
+    }
+    static_assert(STOKER_EQ == static_cast<int>(GlobalMemory::Comparison::equal) &&
+                  STOKER_LE == static_cast<int>(GlobalMemory::Comparison::less_equal));
+    live(global)->wait_until(engines(word), static_cast<GlobalMemory::Comparison>(comparison), value);
+  });
+}
+
 int stoker_get_nb(stoker_global global, void* local, stoker_gptr source, size_t bytes, stoker_transfer* transfer) {
   return begin(OperationKind::get, global, source, local, bytes, transfer);
 }
@@ -341,10 +353,11 @@ int stoker_accumulate(stoker_global global, stoker_gptr target, MPI_Datatype typ
 int stoker_global_get_statistics(stoker_global global, stoker_global_statistics* statistics) {
   return guarded([&] {
     check_pointer(statistics, "statistics");
-    if (statistics->size < sizeof *statistics) {
+    if (statistics->size < sizeof *statistics) { // of the first release
       throw Error(Code::argument, "statistics->size is " + std::to_string(statistics->size) + "; expected at least " +
                                       std::to_string(sizeof *statistics));
     }
+    live(global)->check_open();
     const TransferCounters::Sums sums = live(global)->statistics();
     *statistics = {.size = statistics->size,
                    .node_transfers = sums[TransferCounters::node_transfers],

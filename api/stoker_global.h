@@ -97,6 +97,19 @@ int stoker_get(stoker_global global, void* local, stoker_gptr source, size_t byt
  */
 int stoker_put_nb(stoker_global global, stoker_gptr target, const void* local, size_t bytes, stoker_transfer* transfer);
 int stoker_get_nb(stoker_global global, void* local, stoker_gptr source, size_t bytes, stoker_transfer* transfer);
+/**
+ * A put that tells of itself: once its data are at the target, `signal`, an aligned 8-byte word of the same unit, gets `value`.
+ * Whoever sees that, by stoker_wait_until or an acquire load, sees the data. Otherwise as stoker_put_nb.
+ */
+int stoker_put_signal_nb(stoker_global global, stoker_gptr target, const void* local, size_t bytes, stoker_gptr signal,
+                         uint64_t value, stoker_transfer* transfer);
+/**
+ * Waits until the aligned 8-byte word, on the caller's node, compares so with `value`. The caller's time is used to carry what
+ * comes from other nodes, so that this is quicker than a loop of loads.
+ */
+enum { STOKER_EQ, STOKER_NE, STOKER_GT, STOKER_GE, STOKER_LT, STOKER_LE };
+int stoker_wait_until(stoker_global global, stoker_gptr word, int comparison, uint64_t value);
+
 int stoker_transfer_test(stoker_transfer* transfer, int* flag);
 int stoker_transfer_wait(stoker_transfer* transfer);
 int stoker_transfer_waitall(int count, stoker_transfer transfers[]);

@@ -210,6 +210,19 @@ template <class T>
   detail::check(stoker_put_nb(target.global(), target.address(), source.data(), source.size_bytes(), &handle));
   return Transfer(handle);
 }
+// Sets `signal`, on the target's unit, to `value` once the data are there.
+template <class T>
+[[nodiscard]] inline Transfer put_signal_nb(GlobalPointer<T> target, std::span<const std::type_identity_t<T>> source,
+                                            GlobalPointer<std::uint64_t> signal, std::uint64_t value) {
+  stoker_transfer handle = STOKER_TRANSFER_NULL;
+  detail::check(stoker_put_signal_nb(target.global(), target.address(), source.data(), source.size_bytes(),
+                                     signal.address(), value, &handle));
+  return Transfer(handle);
+}
+// `comparison`: STOKER_EQ, STOKER_NE, STOKER_GT, STOKER_GE, STOKER_LT or STOKER_LE. The word lies on this unit's node.
+inline void wait_until(GlobalPointer<std::uint64_t> word, int comparison, std::uint64_t value) {
+  detail::check(stoker_wait_until(word.global(), word.address(), comparison, value));
+}
 template <class T>
 [[nodiscard]] inline Transfer get_nb(GlobalPointer<T> source, std::span<std::type_identity_t<T>> target) {
   stoker_transfer handle = STOKER_TRANSFER_NULL;

@@ -69,23 +69,22 @@ public:
     MPI_Win_flush(target, win());
   }
   void start_put(int target, std::size_t offset, const void* local, std::size_t bytes) override {
-    MPI_Rput(local, static_cast<int>(bytes), MPI_BYTE, target, static_cast<MPI_Aint>(offset), static_cast<int>(bytes),
-             MPI_BYTE, win(), &requests_.emplace_back());
+    MPI_Put(local, static_cast<int>(bytes), MPI_BYTE, target, static_cast<MPI_Aint>(offset), static_cast<int>(bytes),
+            MPI_BYTE, win());
     dirty_[static_cast<std::size_t>(target)] = 1;
   }
   void start_get(int target, std::size_t offset, void* local, std::size_t bytes) override {
-    MPI_Rget(local, static_cast<int>(bytes), MPI_BYTE, target, static_cast<MPI_Aint>(offset), static_cast<int>(bytes),
-             MPI_BYTE, win(), &requests_.emplace_back());
+    MPI_Get(local, static_cast<int>(bytes), MPI_BYTE, target, static_cast<MPI_Aint>(offset), static_cast<int>(bytes),
+            MPI_BYTE, win());
+    dirty_[static_cast<std::size_t>(target)] = 1;
   }
   void start_xor(int target, std::size_t offset, const std::uint64_t& value) override {
     MPI_Accumulate(&value, 1, MPI_UINT64_T, target, static_cast<MPI_Aint>(offset), 1, MPI_UINT64_T, MPI_BXOR, win());
     dirty_[static_cast<std::size_t>(target)] = 1;
   }
   void complete(int target) override {
-    MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
-    requests_.clear();
     if (std::exchange(dirty_[static_cast<std::size_t>(target)], 0) != 0) {
-      MPI_Win_flush(target, win()); // at the target, too, which a request does not say
+      MPI_Win_flush(target, win()); // at both ends; a request would say so of this one only
     }
   }
   std::uint64_t fetch_xor(int target, std::size_t offset, std::uint64_t value) override {
@@ -113,7 +112,6 @@ private:
 
   MPI_Comm comm_;
   std::unique_ptr<Window> window_;
-  std::vector<MPI_Request> requests_;
   std::vector<char> dirty_; // by target: to be flushed
 };
 
@@ -149,10 +147,9 @@ public:
       stoker_team team = STOKER_TEAM_NULL;
       check(stoker_team_create(global_, comm, &team));
       check(stoker_team_allocate(team, bytes, &base_));
-      int rank = 0;
-      MPI_Comm_rank(comm, &rank);
+      MPI_Comm_rank(comm, &rank_);
       void* own = nullptr;
-      check(stoker_global_address(global_, at(rank, 0), bytes, &own));
+      check(stoker_global_address(global_, at(rank_, 0), bytes, &own));
       memory_ = static_cast<std::byte*>(own);
     } catch (...) { // of collective calls: on all ranks
       (void)stoker_global_free(&global_);
@@ -196,7 +193,15 @@ public:
     std::atomic_thread_fence(std::memory_order_release);
     check(stoker_put(global_, at(target, offset), &value, sizeof value));
   }
+  void start_put_and_flag(int target, std::size_t offset, const void* local, std::size_t bytes, std::size_t flag,
+                          std::uint64_t value) override {
+    check(stoker_put_signal_nb(global_, at(target, offset), local, bytes, at(target, flag), value,
+                               &transfers_.emplace_back()));
+  }
   [[nodiscard]] std::uint64_t flag(std::size_t offset) override { return load_acquire(memory_ + offset); }
+  void await_flag(std::size_t offset, std::uint64_t value) override {
+    check(stoker_wait_until(global_, at(rank_, offset), STOKER_EQ, value));
+  }
   void synchronise() override {} // a barrier orders loads and stores
 
   // Null on another node.
@@ -211,6 +216,7 @@ private:
     return {unit, base_.segment, base_.offset + offset};
   }
 
+  int rank_ = 0;
   stoker_global global_ = STOKER_GLOBAL_NULL;
   stoker_gptr base_{};
   std::byte* memory_ = nullptr;

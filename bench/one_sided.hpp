@@ -5,6 +5,8 @@
 
 #include "bench/session.hpp"
 
+#include <sched.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -43,11 +45,36 @@ public:
 
   // Stores a word that the target polls with `flag`; whoever sees it sees what this rank completed before, too.
   virtual void set_flag(int target, std::size_t offset, std::uint64_t value) = 0;
+  // The same behind data that are not complete: it is stored when they are. Both are, at the latest, after complete(target).
+  virtual void start_put_and_flag(int target, std::size_t offset, const void* local, std::size_t bytes,
+                                  std::size_t flag, std::uint64_t value) {
+    start_put(target, offset, local, bytes);
+    flags_.push_back({target, flag, value});
+  }
+  void complete_and_flag(int target) {
+    complete(target);
+    std::erase_if(flags_,
+                  [&](const Flag& f) { return f.target == target && (set_flag(f.target, f.place, f.value), true); });
+  }
   // A word of this rank's part, as it is now.
   [[nodiscard]] virtual std::uint64_t flag(std::size_t offset) = 0;
+  // Until that is `value`.
+  virtual void await_flag(std::size_t offset, std::uint64_t value) {
+    while (flag(offset) != value) {
+      sched_yield(); // there may be more ranks than cores
+    }
+  }
   // After a barrier: what others have completed is to be seen by loads from memory(). Before one: what was stored there is to be
   // seen by others' gets.
   virtual void synchronise() = 0;
+
+private:
+  struct Flag {
+    int target;
+    std::size_t place;
+    std::uint64_t value;
+  };
+  std::vector<Flag> flags_; // behind data that are not complete
 };
 
 // All ways that there are here, with at least so much memory on every rank, in whole pages. The MPI library's come first. What the MPI

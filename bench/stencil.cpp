@@ -151,16 +151,15 @@ private:
     if (has_below()) {
       way_.set_flag(rank_ + 1, flag(from_above, parity()), step_);
     }
-    const auto await = [&](Side side) {
-      while (way_.flag(flag(side, parity())) != step_) {
-        sched_yield(); // there may be more ranks than cores
-      }
-    };
+    await_flags();
+  }
+
+  void await_flags() {
     if (has_above()) {
-      await(from_above);
+      way_.await_flag(flag(from_above, parity()), step_);
     }
     if (has_below()) {
-      await(from_below);
+      way_.await_flag(flag(from_below, parity()), step_);
     }
   }
 
@@ -183,22 +182,24 @@ private:
   float half_sweep_overlapped(unsigned colour) {
     ++step_;
     if (has_above()) {
-      way_.start_put(rank_ - 1, halo(from_below, parity()), at(row(0)), row_bytes(side_));
+      way_.start_put_and_flag(rank_ - 1, halo(from_below, parity()), at(row(0)), row_bytes(side_),
+                              flag(from_below, parity()), step_);
     }
     if (has_below()) {
-      way_.start_put(rank_ + 1, halo(from_above, parity()), at(row(rows_ - 1)), row_bytes(side_));
+      way_.start_put_and_flag(rank_ + 1, halo(from_above, parity()), at(row(rows_ - 1)), row_bytes(side_),
+                              flag(from_above, parity()), step_);
     }
     float change = 0;
     for (std::size_t i = 1; i + 1 < rows_; ++i) {
       change = std::max(change, relax(i, colour));
     }
     if (has_above()) {
-      way_.complete(rank_ - 1);
+      way_.complete_and_flag(rank_ - 1);
     }
     if (has_below()) {
-      way_.complete(rank_ + 1);
+      way_.complete_and_flag(rank_ + 1);
     }
-    exchange_flags();
+    await_flags();
     change = std::max(change, relax(0, colour));
     return rows_ > 1 ? std::max(change, relax(rows_ - 1, colour)) : change;
   }

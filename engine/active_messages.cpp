@@ -66,6 +66,9 @@ const std::vector<ActiveMessages::Received>& ActiveMessages::poll() {
   const int code =
       MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, indices_.data(), statuses_.data());
   count = count == MPI_UNDEFINED ? 0 : count;
+  if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
+    note(code);
+  }
   sent_.clear();
   for (int i = 0; i < count; ++i) {
     const auto index = static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)]);

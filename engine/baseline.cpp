@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstddef>
+#include <new>
 #include <vector>
 
 namespace stoker::engine {
@@ -21,7 +22,11 @@ struct Side {
       displacements.push_back(fits ? static_cast<int>(total) : 0);
       total += size;
     }
-    bytes.resize(fits ? total : 0);
+    try {
+      bytes.resize(fits ? total : 0);
+    } catch (const std::bad_alloc&) {
+      fits = false;
+    }
   }
   std::vector<int> counts, displacements;
   std::vector<std::byte> bytes;

@@ -102,6 +102,9 @@ std::atomic_ref<T> shared(std::byte* place) {
 std::optional<ElementType> element_type_of(MPI_Datatype type) {
   constexpr ElementType of_long = sizeof(long) == 8 ? ElementType::int64 : ElementType::int32;
   constexpr ElementType of_unsigned_long = sizeof(long) == 8 ? ElementType::uint64 : ElementType::uint32;
+  if (type == MPI_DATATYPE_NULL) { // some of those below may be, in a library without Fortran
+    return std::nullopt;
+  }
   // MPI's handles need not be constants, so this is no switch. What programs use most first.
   if (type == MPI_INT64_T || type == MPI_LONG_LONG || type == MPI_AINT || type == MPI_OFFSET || type == MPI_COUNT) {
     return ElementType::int64;

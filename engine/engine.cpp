@@ -505,7 +505,6 @@ void Engine::open_global_access() {
     return;
   }
   if (!global_opened_) {
-    global_opened_ = true;
     Network network;
     if (layout().nodes() > 1) {
       global_short_messages_ = duplicate(control_);
@@ -516,6 +515,7 @@ void Engine::open_global_access() {
     if (helper_ != nullptr) {
       helper_->open_global_access(network, global_short_messages_);
     }
+    global_opened_ = true;
   }
   if (++globals_open_ == 1 && helper_ != nullptr) {
     helper_->serve(true);

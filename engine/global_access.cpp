@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <numeric>
+#include <utility>
 
 namespace stoker::engine {
 namespace {
@@ -54,16 +56,19 @@ struct GlobalAccess::Header {
   ElementType type = ElementType::int32;
   AtomicOp op = AtomicOp::no_op;
   std::uint64_t place = 0;
-  std::uint64_t bytes = 0; // of target memory; in a reply: of what follows
+  std::uint64_t bytes = 0;        // of target memory; in a reply: of what follows
+  std::uint64_t signal_place = 0; // of a put: 0: none
+  std::uint64_t signal_value = 0;
 };
 
-GlobalAccess::GlobalAccess(const NodeMemory& memory, const Network& network, MPI_Comm short_messages)
-    : memory_(memory) {
+GlobalAccess::GlobalAccess(const NodeMemory& memory, const Network& network, MPI_Comm short_messages,
+                           const std::vector<std::shared_ptr<Window>>& windows)
+    : memory_(memory), windows_(windows) {
   static_assert(sizeof(Header) + inline_bytes <= ActiveMessages::largest);
   static_assert(std::is_trivially_copyable_v<Header>);
   if (short_messages != MPI_COMM_NULL) {
     wire_.emplace(network, short_messages);
-    wire_->free_slots.resize(window);
+    wire_->free_slots.resize(most_pieces);
     std::iota(wire_->free_slots.rbegin(), wire_->free_slots.rend(), 0U);
   }
 }
@@ -71,6 +76,10 @@ GlobalAccess::GlobalAccess(const NodeMemory& memory, const Network& network, MPI
 void GlobalAccess::adopt(std::uint32_t arena, std::uint64_t offset, std::uint64_t now_ns) {
   youngest_ns_ = now_ns;
   auto* operation = reinterpret_cast<Operation*>(memory_.base(arena) + offset);
+  if (operation->kind == OperationKind::expose || operation->kind == OperationKind::conceal) {
+    expose(*operation, arena);
+    return;
+  }
   RunningList& list = operation->endpoint < 0 ? copies_ : waiting_;
   list.push_back({.operation = operation,
                   .arena = arena,
@@ -79,7 +88,7 @@ void GlobalAccess::adopt(std::uint32_t arena, std::uint64_t offset, std::uint64_
 
 bool GlobalAccess::active() const {
   return serving_ || !copies_.empty() || !waiting_.empty() || !begun_.empty() ||
-         (wire_ && (wire_->short_messages.sending() || wire_->messages.in_flight()));
+         (wire_ && (wire_->short_messages.sending() || wire_->messages.in_flight() || !wire_->window_slots.empty()));
 }
 
 bool GlobalAccess::poll() {
@@ -93,7 +102,14 @@ bool GlobalAccess::poll() {
     for (const Messages::Outcome& outcome : done) {
       data_done(Data(wire_->data[outcome.message]), outcome.error);
     }
+    moved |= poll_window_pieces();
     begin_pieces();
+    if (wire_->window_error != MPI_SUCCESS) {
+      // What is left of the requests is MPI's: nobody waits for it any more.
+      wire_->window_requests.clear();
+      wire_->window_slots.clear();
+      break_off(std::exchange(wire_->window_error, MPI_SUCCESS));
+    }
     if (const int error = wire_->short_messages.error(); error != MPI_SUCCESS) {
       break_off(error);
     }
@@ -120,6 +136,10 @@ bool GlobalAccess::copy_slice() {
     copy.code = Code::access;
     copy.text = std::string("the local buffer cannot be reached: ") + std::strerror(error);
   }
+  if (error == 0 && copy.begun == operation.bytes && operation.signals) {
+    word(operation.arena, operation.signal_place)
+        .store(operation.signal_value, std::memory_order_release); // see stoker_wait_until
+  }
   if (error != 0 || copy.begun == operation.bytes) {
     const auto done = copies_.begin();
     all_begun(copies_, done);
@@ -143,7 +163,8 @@ void GlobalAccess::begin_pieces() {
                                                                                       : 1;
     while (running->code == Code::success && running->begun < bytes && running->in_flight < limit && budget > 0 &&
            !wire.free_slots.empty()) {
-      const std::uint64_t piece = begin_piece(running);
+      const std::uint64_t piece =
+          running->operation->displacement != 0 ? begin_window_piece(running) : begin_piece(running);
       running->begun += piece;
       budget -= running->local.direct == nullptr ? std::min(budget, piece) : 0;
     }
@@ -170,6 +191,13 @@ std::uint64_t GlobalAccess::begin_piece(RunningList::iterator running) {
                 .op = operation.op,
                 .place = operation.place + running->begun,
                 .bytes = left};
+  const auto all_in_one = [&] { // so that the target can set the signal by itself
+    if (operation.signals && header.bytes == operation.bytes) {
+      header.signal_place = operation.signal_place;
+      header.signal_value = operation.signal_value;
+      running->signalled = true;
+    }
+  };
   std::uint64_t payload = 0; // from the local buffer, behind the header
   bool bulk = false;         // put or get with a message of data
   switch (operation.kind) {
@@ -180,6 +208,7 @@ std::uint64_t GlobalAccess::begin_piece(RunningList::iterator running) {
       header.bytes = std::min(left, bounce_bytes);
     }
     payload = operation.kind == OperationKind::put && !bulk ? left : 0;
+    all_in_one();
     break;
   case OperationKind::fetch_and_op:
     payload = left;
@@ -189,6 +218,9 @@ std::uint64_t GlobalAccess::begin_piece(RunningList::iterator running) {
     break;
   case OperationKind::accumulate:
     header.bytes = payload = std::min(left, inline_bytes);
+    break;
+  case OperationKind::expose: // of this process alone
+  case OperationKind::conceal:
     break;
   }
   const auto fail = [&](int error) {
@@ -206,12 +238,7 @@ std::uint64_t GlobalAccess::begin_piece(RunningList::iterator running) {
   if (bulk) {
     data = running->local.direct != nullptr ? running->local.direct + running->begun : nullptr;
     if (data == nullptr) {
-      if (wire.spare_bounces.empty()) {
-        wire.spare_bounces.emplace_back(new std::byte[bounce_bytes]);
-      }
-      piece.bounce = std::move(wire.spare_bounces.back());
-      wire.spare_bounces.pop_back();
-      data = piece.bounce.get();
+      data = bounce_of(piece);
       if (operation.kind == OperationKind::put) {
         if (const int error = read_local(data, running->local, running->begun, header.bytes)) {
           wire.spare_bounces.push_back(std::move(piece.bounce));
@@ -243,6 +270,117 @@ std::uint64_t GlobalAccess::begin_piece(RunningList::iterator running) {
     post_data(send, of_this_piece);
   }
   return header.bytes;
+}
+
+std::byte* GlobalAccess::bounce_of(Piece& piece) {
+  auto& spare = wire_->spare_bounces;
+  if (spare.empty()) {
+    spare.emplace_back(new std::byte[bounce_bytes]);
+  }
+  piece.bounce = std::move(spare.back());
+  spare.pop_back();
+  return piece.bounce.get();
+}
+
+std::uint64_t GlobalAccess::begin_window_piece(RunningList::iterator running) {
+  Between& wire = *wire_;
+  const Operation& operation = *running->operation;
+  const std::uint32_t slot = wire.free_slots.back();
+  Piece& piece = wire.pieces[slot];
+  const bool put = operation.kind == OperationKind::put;
+  std::uint64_t bytes = operation.bytes - running->begun;
+  std::byte* data = running->local.direct != nullptr ? running->local.direct + running->begun : nullptr;
+  if (data == nullptr) {
+    bytes = std::min(bytes, bounce_bytes);
+    data = bounce_of(piece);
+    if (const int error = put ? read_local(data, running->local, running->begun, bytes) : 0) {
+      wire.spare_bounces.push_back(std::move(piece.bounce));
+      running->code = Code::access;
+      running->text = std::string("the local buffer cannot be reached: ") + std::strerror(error);
+      return bytes;
+    }
+  }
+  wire.free_slots.pop_back();
+  piece.running = running;
+  piece.offset = running->begun;
+  piece.bytes = bytes;
+  piece.waiting_for = 1;
+  ++running->in_flight;
+  Window& window = *windows_[operation.window - 1];
+  const std::uint64_t displacement = operation.displacement + running->begun;
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int error = put ? window.put(data, bytes, operation.endpoint, displacement, &request)
+                        : window.get(data, bytes, operation.endpoint, displacement, &request);
+  if (error != MPI_SUCCESS) {
+    wire.window_error = error; // broken off at the end of the round: whoever is being walked through stays
+    request = MPI_REQUEST_NULL;
+  }
+  wire.window_requests.push_back(request);
+  wire.window_slots.push_back(slot);
+  return bytes;
+}
+
+bool GlobalAccess::poll_window_pieces() {
+  Between& wire = *wire_;
+  if (wire.window_slots.empty()) {
+    return false;
+  }
+  std::vector<int> indices(wire.window_requests.size());
+  int count = 0;
+  const int error = MPI_Testsome(static_cast<int>(indices.size()), wire.window_requests.data(), &count, indices.data(),
+                                 MPI_STATUSES_IGNORE);
+  if (error != MPI_SUCCESS) {
+    wire.window_error = error;
+    return true;
+  }
+  indices.resize(static_cast<std::size_t>(count == MPI_UNDEFINED ? 0 : count));
+  // A put is at its target after a flush: one for all that went to the same process.
+  std::vector<std::pair<Window*, int>> flushed;
+  for (const int i : indices) {
+    const Piece& piece = wire.pieces[wire.window_slots[static_cast<std::size_t>(i)]];
+    if (!piece.running || (*piece.running)->operation->kind != OperationKind::put) {
+      continue;
+    }
+    const Operation& operation = *(*piece.running)->operation;
+    const std::pair target(windows_[operation.window - 1].get(), static_cast<int>(operation.endpoint));
+    if (std::ranges::find(flushed, target) == flushed.end()) {
+      flushed.push_back(target);
+      if (const int failed = target.first->flush(target.second)) {
+        wire.window_error = failed;
+        return true;
+      }
+    }
+  }
+  std::ranges::sort(indices, std::greater<>()); // so that the indices of the others stay right
+  for (const int i : indices) {
+    const auto index = static_cast<std::size_t>(i);
+    const std::uint32_t slot = wire.window_slots[index];
+    wire.window_slots[index] = wire.window_slots.back();
+    wire.window_requests[index] = wire.window_requests.back();
+    wire.window_slots.pop_back();
+    wire.window_requests.pop_back();
+    if (wire.pieces[slot].running) { // else broken off
+      data_here(slot);
+    }
+  }
+  return !indices.empty();
+}
+
+void GlobalAccess::expose(Operation& operation, std::uint32_t arena) {
+  Window& window = *windows_[operation.window - 1];
+  std::byte* const memory = memory_.base(arena) + operation.place;
+  if (operation.kind == OperationKind::conceal) {
+    window.detach(memory);
+  } else if (const auto displacement = window.attach(memory, operation.bytes)) {
+    operation.displacement = *displacement;
+  } else {
+    operation.error = static_cast<std::int32_t>(Code::resource);
+    std::snprintf(operation.error_text, sizeof operation.error_text,
+                  "the MPI library refuses to attach %llu bytes to a window",
+                  static_cast<unsigned long long>(operation.bytes));
+  }
+  const std::uint64_t epoch = operation.epoch;
+  operation.completed.publish(epoch, memory_.root(arena).completion); // the last access to the operation
 }
 
 void GlobalAccess::post_data(const Message& message, const Data& data) {
@@ -288,10 +426,17 @@ void GlobalAccess::answer(int origin, const Header& request, const std::byte* pa
   case OperationKind::put:
     if (request.bytes > inline_bytes) {
       post_data({.data = target, .bytes = request.bytes, .peer = origin, .tag = put_tag(request.slot)},
-                {.slot = request.slot, .origin = origin, .reply_when_done = true});
+                {.slot = request.slot,
+                 .origin = origin,
+                 .reply_when_done = true,
+                 .signal = request.signal_place != 0 ? &word(request.arena, request.signal_place) : nullptr,
+                 .signal_value = request.signal_value});
       return;
     }
     store_shared(target, payload, request.bytes);
+    if (request.signal_place != 0) {
+      word(request.arena, request.signal_place).store(request.signal_value, std::memory_order_release);
+    }
     reply(origin, request.slot, 0, MPI_SUCCESS);
     return;
   case OperationKind::get:
@@ -316,6 +461,9 @@ void GlobalAccess::answer(int origin, const Header& request, const std::byte* pa
     accumulate(target, request.type, request.op, payload, request.bytes / size_of(request.type));
     reply(origin, request.slot, 0, MPI_SUCCESS);
     return;
+  case OperationKind::expose:
+  case OperationKind::conceal:
+    return;
   }
 }
 
@@ -327,6 +475,9 @@ void GlobalAccess::reply(int origin, std::uint32_t slot, std::size_t payload_byt
 
 void GlobalAccess::data_done(const Data& data, int error) {
   if (!data.own_piece) {
+    if (data.signal != nullptr && error == MPI_SUCCESS) {
+      data.signal->store(data.signal_value, std::memory_order_release); // acquired by who waits for it
+    }
     if (data.reply_when_done || error != MPI_SUCCESS) {
       reply(data.origin, data.slot, 0, error);
     }
@@ -340,6 +491,11 @@ void GlobalAccess::data_done(const Data& data, int error) {
     break_off(error);
     return;
   }
+  data_here(data.slot);
+}
+
+void GlobalAccess::data_here(std::uint32_t slot) {
+  Piece& piece = wire_->pieces[slot];
   Running& running = **piece.running;
   if (piece.bounce != nullptr && running.operation->kind == OperationKind::get) {
     if (const int refused = write_local(running.local, piece.offset, piece.bounce.get(), piece.bytes)) {
@@ -347,7 +503,7 @@ void GlobalAccess::data_done(const Data& data, int error) {
       running.text = std::string("the local buffer cannot be reached: ") + std::strerror(refused);
     }
   }
-  arrived(data.slot);
+  arrived(slot);
 }
 
 void GlobalAccess::arrived(std::uint32_t slot) {
@@ -372,9 +528,40 @@ void GlobalAccess::piece_gone(RunningList::iterator running) {
   if (running->waiting && running->code != Code::success) {
     all_begun(waiting_, running); // the rest does not begin
   }
-  if (!running->waiting && running->in_flight == 0) {
+  if (running->waiting || running->in_flight > 0) {
+    return;
+  }
+  if (running->operation->signals && !running->signalled && running->code == Code::success) {
+    begin_signal(running);
+  } else {
     complete(running);
   }
+}
+
+void GlobalAccess::begin_signal(RunningList::iterator running) {
+  Between& wire = *wire_;
+  const Operation& operation = *running->operation;
+  const std::uint32_t slot = wire.free_slots.back(); // the last piece has just given one back
+  wire.free_slots.pop_back();
+  Piece& piece = wire.pieces[slot];
+  piece.running = running;
+  piece.offset = operation.bytes;
+  piece.bytes = 0;
+  piece.waiting_for = 1;
+  running->signalled = true;
+  ++running->in_flight;
+  const Header header{.kind = static_cast<std::uint32_t>(OperationKind::put),
+                      .slot = slot,
+                      .arena = operation.arena,
+                      .place = operation.place,
+                      .signal_place = operation.signal_place,
+                      .signal_value = operation.signal_value};
+  std::memcpy(wire.short_messages.compose(), &header, sizeof header);
+  wire.short_messages.send(operation.endpoint, sizeof header);
+}
+
+std::atomic<std::uint64_t>& GlobalAccess::word(std::uint32_t arena, std::uint64_t place) const {
+  return *reinterpret_cast<std::atomic<std::uint64_t>*>(memory_.base(arena) + place);
 }
 
 void GlobalAccess::all_begun(RunningList& list, RunningList::iterator running) {

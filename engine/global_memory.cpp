@@ -55,21 +55,7 @@ struct GlobalMemory::Waiter {
       plea.make(*global.carrier_);
     }
   }
-  void look_around(std::uint64_t /*waited_ns*/) const {
-    const Engine& engine = *global.engine_;
-    for (const int rank : {engine.carrier(), static_cast<int>(slot.operation->unit)}) {
-      if (rank == engine.rank() || !engine.layout().same_node(rank, engine.rank())) {
-        continue;
-      }
-      const pid_t pid = global.memory_->pid(engine.arena_of(rank));
-      if (is_gone(pid)) {
-        const std::lock_guard lock(global.slots_mutex_);
-        slot.lost = true;
-        throw Error(Code::peer_lost, global.self() + "the process of unit " + std::to_string(rank) + " (pid " +
-                                         std::to_string(pid) + ") is gone; the transfer cannot complete");
-      }
-    }
-  }
+  void look_around(std::uint64_t /*waited_ns*/) const { global.look_for_carrier(slot); }
 };
 
 GlobalMemory::GlobalMemory(std::shared_ptr<Engine> engine, std::uint64_t heap_bytes)
@@ -92,6 +78,7 @@ GlobalMemory::GlobalMemory(std::shared_ptr<Engine> engine, std::uint64_t heap_by
   struct Part {
     std::uint64_t place = 0;
     std::uint64_t bytes = 0;
+    std::uint64_t displacement = 0;
   };
   Part mine{.bytes = heap_bytes};
   Arena& arena = memory_->arena();
@@ -108,7 +95,17 @@ GlobalMemory::GlobalMemory(std::shared_ptr<Engine> engine, std::uint64_t heap_by
       }
     }
     engine_->open_global_access();
-  } catch (const Error&) {
+    access_open_ = true;
+    open_window();
+    agree(comm_, attempt([&] { mine.displacement = expose(mine.place, heap_bytes); }));
+    check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, parts.data(), sizeof mine, MPI_BYTE, comm_), "MPI_Allgather");
+  } catch (const Error&) { // on all ranks
+    if (window_ != nullptr) {
+      window_->free();
+    }
+    if (access_open_) {
+      engine_->close_global_access();
+    }
     if (mine.place != 0) {
       arena.deallocate(mine.place);
     }
@@ -117,16 +114,55 @@ GlobalMemory::GlobalMemory(std::shared_ptr<Engine> engine, std::uint64_t heap_by
   heap_place_ = mine.place;
   heap_ = FreeList(0, heap_bytes / FreeList::granularity * FreeList::granularity);
   std::vector<int> units;
-  std::vector<std::uint64_t> places;
+  std::vector<SegmentPart> segment;
   for (int unit = 0; unit < ranks_; ++unit) {
+    const Part& part = parts[static_cast<std::size_t>(unit)];
     units.push_back(unit);
-    places.push_back(parts[static_cast<std::size_t>(unit)].place);
+    segment.push_back({.address = nullptr, .place = part.place, .displacement = part.displacement});
   }
-  insert_segment(0, heap_bytes, units, places);
+  insert_segment(0, heap_bytes, units, segment);
   engine_->enlist(*this);
 }
 
-GlobalMemory::~GlobalMemory() = default;
+// Only where it is demanded: over a network without RDMA the MPI library makes messages of puts, and was slower at it.
+void GlobalMemory::open_window() {
+  if (engine_->settings().rma != RmaChoice::window || engine_->layout().nodes() == 1) {
+    return;
+  }
+  window_ = Window::dynamic(comm_);
+  if (window_ == nullptr) {
+    throw Error(Code::unsupported, self() +
+                                       "rma=window, but the MPI library has no one-sided communication between the "
+                                       "engine's ranks; expected rma=auto, or another transport (see stoker doctor)");
+  }
+  const std::uint64_t mine = helper_ != nullptr ? helper_->add_window(window_) : 0;
+  std::vector<std::uint64_t> numbers(static_cast<std::size_t>(ranks_));
+  check_mpi(MPI_Allgather(&mine, 1, MPI_UINT64_T, numbers.data(), 1, MPI_UINT64_T, comm_), "MPI_Allgather");
+  window_number_ = numbers[static_cast<std::size_t>(engine_->carrier())];
+}
+
+std::uint64_t GlobalMemory::expose(std::uint64_t place, std::uint64_t bytes) {
+  if (window_ == nullptr || bytes == 0) {
+    return 0;
+  }
+  Slot& slot = take_slot(OperationKind::expose, {.unit = engine_->rank()}, {.place = place}, bytes, false);
+  std::uint64_t displacement = 0;
+  execute(slot, &displacement);
+  return displacement;
+}
+
+void GlobalMemory::conceal(std::uint64_t place, std::uint64_t bytes) {
+  if (window_ == nullptr || bytes == 0 || closed_) { // released as a whole, then
+    return;
+  }
+  execute(take_slot(OperationKind::conceal, {.unit = engine_->rank()}, {.place = place}, bytes, false));
+}
+
+GlobalMemory::~GlobalMemory() {
+  if (!closed_ && access_open_) {
+    engine_->delist(*this); // its release failed
+  }
+}
 
 void GlobalMemory::close() {
   if (closed_) {
@@ -159,13 +195,34 @@ void GlobalMemory::close() {
       memory_->arena().deallocate(block);
     }
   }
+  if (window_ != nullptr) {
+    window_->free();
+  }
   memory_->arena().deallocate(heap_place_);
   engine_->close_global_access();
   engine_->delist(*this);
   comm_ = OwnedComm();
+  if (!failure && !detached_errors_.empty()) { // nobody has asked by a flush
+    failure = detached_errors_.begin()->second;
+  }
   if (failure) {
     throw *failure;
   }
+}
+
+// The helper goes on when a target's process is gone; without the helper nothing does.
+void GlobalMemory::look_for_carrier(Slot& slot) {
+  const int carrier = engine_->carrier();
+  const pid_t pid = memory_->pid(engine_->arena_of(carrier));
+  if (carrier == engine_->rank() || !is_gone(pid)) {
+    return;
+  }
+  const std::lock_guard lock(slots_mutex_);
+  slot.lost = true;
+  slot.code = Code::peer_lost;
+  slot.text = self() + "the process of unit " + std::to_string(carrier) + " (pid " + std::to_string(pid) +
+              "), whose helper carries this unit's transfers, is gone; the transfer cannot complete";
+  throw Error(slot.code, slot.text);
 }
 
 void GlobalMemory::check_open() const {
@@ -200,18 +257,18 @@ SegmentPart GlobalMemory::located(const GlobalPointer& pointer, std::uint64_t by
     throw refuse(std::to_string(bytes) + " bytes within the " + std::to_string(segment->bytes) +
                  " of the unit's part of the segment");
   }
-  return {.address = part.address == nullptr ? nullptr : part.address + pointer.offset,
-          .place = part.place + pointer.offset};
+  return part.at(pointer.offset);
 }
 
-SegmentPart GlobalMemory::located_element(const GlobalPointer& pointer, std::uint64_t count, ElementType type) const {
+SegmentPart GlobalMemory::located_element(const GlobalPointer& pointer, std::uint64_t count, ElementType type,
+                                          const char* name) const {
   const std::uint64_t size = size_of(type);
   if (count > ~std::uint64_t{0} / size) {
     throw Error(Code::argument, self() + "count is " + std::to_string(count) + "; expected as many as fit into memory");
   }
-  const SegmentPart part = located(pointer, count * size, "target");
+  const SegmentPart part = located(pointer, count * size, name);
   if (pointer.offset % size != 0) { // parts begin at a page or a cache line
-    throw Error(Code::argument, self() + "target is " + text_of(pointer) +
+    throw Error(Code::argument, self() + name + " is " + text_of(pointer) +
                                     "; expected an offset that is a multiple of " + std::to_string(size) +
                                     ", the size of the datatype");
   }
@@ -258,14 +315,14 @@ void GlobalMemory::delist(Team& team) {
 }
 
 void GlobalMemory::insert_segment(std::uint32_t number, std::uint64_t bytes, std::span<const int> units,
-                                  std::span<const std::uint64_t> places) {
+                                  std::span<const SegmentPart> parts) {
   auto segment = std::make_unique<Segment>();
   segment->number = number;
   segment->bytes = bytes;
   segment->parts.resize(static_cast<std::size_t>(ranks_));
   for (std::size_t i = 0; i < units.size(); ++i) {
     SegmentPart& part = segment->parts[static_cast<std::size_t>(units[i])];
-    part.place = places[i];
+    part = parts[i];
     if (engine_->layout().same_node(units[i], engine_->rank())) {
       part.address = memory_->base(engine_->arena_of(units[i])) + part.place;
     }
@@ -334,7 +391,11 @@ GlobalMemory::Slot& GlobalMemory::take_slot(OperationKind kind, const GlobalPoin
   operation.endpoint = part.address != nullptr ? -1 : layout.domain_ranks(layout.domain_of(pointer.unit)).front();
   operation.arena = engine_->arena_of(pointer.unit);
   operation.place = part.place;
+  operation.window = window_number_;
+  // Atomics are messages always: the MPI library's are not atomic towards the processor's.
+  operation.displacement = kind == OperationKind::put || kind == OperationKind::get ? part.displacement : 0;
   operation.bytes = bytes;
+  operation.signals = false;
   operation.error = 0;
   return slot;
 }
@@ -381,7 +442,7 @@ void GlobalMemory::wait_for(Slot& slot, std::uint64_t epoch) {
   }
 }
 
-void GlobalMemory::execute(Slot& slot) {
+void GlobalMemory::execute(Slot& slot, std::uint64_t* displacement) {
   if (helper_ != nullptr) { // this thread does the work, so nobody is woken
     const Helper::Assist in_its_place(*helper_);
     submit(slot);
@@ -390,6 +451,9 @@ void GlobalMemory::execute(Slot& slot) {
     submit(slot);
     carrier_->helper.ring();
     wait_for(slot, slot.epoch);
+  }
+  if (displacement != nullptr) {
+    *displacement = slot.operation->displacement; // before another thread takes the slot
   }
   release(slot);
 }
@@ -401,7 +465,9 @@ void GlobalMemory::settle(Slot& slot) {
   slot.settled = true;
   const Operation& operation = *slot.operation;
   slot.code = static_cast<Code>(operation.error); // ordered by `completed`
-  if (slot.code != Code::success) {
+  if (slot.code != Code::success && operation.kind == OperationKind::expose) {
+    slot.text = self() + operation.error_text;
+  } else if (slot.code != Code::success) {
     slot.text = self() + "the transfer " + (operation.kind == OperationKind::get ? "from" : "to") + " unit " +
                 std::to_string(operation.unit) + " failed: " + operation.error_text;
   } else if (slot.copy_to != nullptr) {
@@ -447,39 +513,138 @@ void GlobalMemory::transfer(OperationKind kind, GlobalPointer pointer, void* loc
     auto* const from = static_cast<std::byte*>(local) + done;
     const std::uint64_t piece = std::min(step, bytes - done);
     const std::uint64_t staging = staging_for(from, piece);
-    Slot& slot = take_slot(kind, pointer, {.place = part.place + done}, piece, false);
+    Slot& slot = take_slot(kind, pointer, part.at(done), piece, false);
     set_local(slot, from, staging);
     execute(slot);
   }
 }
 
 GlobalMemory::Slot* GlobalMemory::begin(OperationKind kind, GlobalPointer pointer, void* local, std::uint64_t bytes,
-                                        bool detached) {
+                                        bool detached, const std::optional<Signal>& signal) {
   const SegmentPart part = located(pointer, bytes, kind == OperationKind::put ? "target" : "source");
   check_local(local, bytes, "local");
+  SegmentPart word;
+  if (signal) {
+    word = located_element(signal->word, 1, ElementType::uint64, "signal");
+    if (signal->word.unit != pointer.unit) {
+      throw Error(Code::argument, self() + "signal is " + text_of(signal->word) +
+                                      "; expected a word of the target's unit, " + std::to_string(pointer.unit));
+    }
+  }
   const bool near = part.address != nullptr;
   const bool reached = reachable(local, bytes).has_value();
-  if (bytes == 0 || (near && (bytes <= at_once_bytes || carrier_ == nullptr || !reached))) {
-    kind == OperationKind::put ? put(pointer, local, bytes) : get(local, pointer, bytes);
+  if (near && (bytes <= at_once_bytes || carrier_ == nullptr || !reached)) {
+    if (bytes > 0) {
+      kind == OperationKind::put ? put(pointer, local, bytes) : get(local, pointer, bytes);
+    }
+    if (signal) {
+      reinterpret_cast<std::atomic<std::uint64_t>*>(word.address)->store(signal->value, std::memory_order_release);
+    }
+    return nullptr;
+  }
+  if (bytes == 0) {
+    if (signal) {
+      put(signal->word, &signal->value, sizeof signal->value);
+    }
     return nullptr;
   }
   if (!reached && bytes > staging_bytes) { // through a buffer of bounded size, by this thread
     transfer(kind, pointer, local, bytes);
+    if (signal) {
+      put(signal->word, &signal->value, sizeof signal->value);
+    }
     return nullptr;
   }
   counters_.add(near ? TransferCounters::node_transfers : TransferCounters::wire_transfers, 1);
   counters_.add(near ? TransferCounters::node_bytes : TransferCounters::wire_bytes, bytes);
   const std::uint64_t staging = staging_for(local, bytes);
   Slot& slot = take_slot(kind, pointer, part, bytes, detached);
+  Operation& operation = *slot.operation;
+  operation.signals = signal.has_value();
+  operation.signal_place = word.place;
+  operation.signal_value = signal ? signal->value : 0;
   set_local(slot, local, staging);
-  submit(slot);
-  carrier_->helper.ring();
+  if (helper_ != nullptr && !near) {
+    // It sets out now, from here: a thread that has to be woken first may find its core taken.
+    const Helper::Assist in_its_place(*helper_);
+    submit(slot);
+    helper_->round();
+  } else {
+    submit(slot);
+    carrier_->helper.ring();
+  }
   return &slot;
 }
 
-bool GlobalMemory::test(Slot& slot) {
-  if (closed_ || slot.operation->completed.reached(slot.epoch)) {
+std::atomic<std::uint64_t>* GlobalMemory::word_of(const GlobalPointer& pointer, const char* name) const {
+  const SegmentPart part = located_element(pointer, 1, ElementType::uint64, name);
+  if (part.address == nullptr) {
+    throw Error(Code::argument, self() + name + " is " + text_of(pointer) + "; expected a word on this unit's node");
+  }
+  return reinterpret_cast<std::atomic<std::uint64_t>*>(part.address);
+}
+
+// A thread that waits for a word. Whoever stores it need not know of that: so it only ever yields.
+struct GlobalMemory::WordWaiter {
+  GlobalMemory& global;
+  const std::atomic<std::uint64_t>& word;
+  Comparison comparison;
+  std::uint64_t value;
+  Plea& plea;
+
+  [[nodiscard]] bool done() const {
+    const std::uint64_t now = word.load(std::memory_order_acquire); // released by the store of a signal, or of a put
+    switch (comparison) {
+    case Comparison::equal:
+      return now == value;
+    case Comparison::not_equal:
+      return now != value;
+    case Comparison::greater:
+      return now > value;
+    case Comparison::greater_equal:
+      return now >= value;
+    case Comparison::less:
+      return now < value;
+    case Comparison::less_equal:
+      return now <= value;
+    }
     return true;
+  }
+  [[nodiscard]] bool make_progress() const { return global.helper_ != nullptr && global.helper_->round(); }
+  [[nodiscard]] bool can_sleep() const { return false; }
+  void before_sleep() const {}
+  void look_around(std::uint64_t /*waited_ns*/) const {
+    if (global.carrier_ != nullptr && global.carrier_->paused.load(std::memory_order_relaxed) != 0) {
+      plea.make(*global.carrier_); // the word may have to come from another node
+    }
+  }
+};
+
+void GlobalMemory::wait_until(GlobalPointer word, Comparison comparison, std::uint64_t value) {
+  Plea plea;
+  const WordWaiter waiter{*this, *word_of(word, "word"), comparison, value, plea};
+  if (waiter.done()) {
+    return;
+  }
+  if (helper_ != nullptr) {
+    const Helper::Assist in_its_place(*helper_);
+    wait_until_done(*engine_, waiter);
+  } else {
+    wait_until_done(*engine_, waiter);
+  }
+}
+
+bool GlobalMemory::test(Slot& slot) {
+  if (closed_ || slot.lost || slot.operation->completed.reached(slot.epoch)) {
+    return true;
+  }
+  constexpr unsigned tests_per_look = 4096;
+  if (++slot.tests % tests_per_look == 0) {
+    try {
+      look_for_carrier(slot);
+    } catch (const Error&) { // for release() to say
+      return true;
+    }
   }
   if (carrier_->paused.load(std::memory_order_relaxed) != 0) {
     const std::lock_guard lock(slots_mutex_);
@@ -498,7 +663,7 @@ void GlobalMemory::release(Slot& slot) {
   const std::lock_guard lock(slots_mutex_);
   if (slot.lost) {
     free_slot(slot);
-    throw Error(Code::peer_lost, self() + "the process that carried the transfer is gone");
+    throw Error(slot.code, slot.text);
   }
   settle(slot);
   free_slot(slot);
@@ -517,16 +682,24 @@ void GlobalMemory::complete(int unit) {
       }
     }
   }
+  std::optional<Error> lost;
   for (const auto& [slot, epoch] : under_way) {
-    wait_for(*slot, epoch); // its thread may release it meanwhile: the record's later epochs are later
+    try {
+      wait_for(*slot, epoch); // its thread may release it meanwhile: the record's later epochs are later
+    } catch (const Error& error) {
+      lost = lost ? lost : std::optional(error);
+    }
   }
   const std::lock_guard lock(slots_mutex_);
   for (const auto& [slot, epoch] : under_way) {
-    if (slot->used && slot->epoch == epoch) {
+    if (slot->used && slot->epoch == epoch && !slot->lost) {
       settle(*slot);
     }
   }
   sweep_detached();
+  if (lost) {
+    throw Error(*lost);
+  }
 }
 
 void GlobalMemory::flush(int unit) {
@@ -615,7 +788,7 @@ void GlobalMemory::accumulate(GlobalPointer target, ElementType type, AtomicOp o
   for (std::uint64_t done = 0; done < bytes; done += step) {
     const std::uint64_t piece = std::min(step, bytes - done);
     const std::uint64_t staging = staging_for(all + done, piece);
-    Slot& slot = take_slot(OperationKind::accumulate, target, {.place = part.place + done}, piece, false);
+    Slot& slot = take_slot(OperationKind::accumulate, target, part.at(done), piece, false);
     slot.operation->type = type;
     slot.operation->op = op;
     set_local(slot, all + done, staging);

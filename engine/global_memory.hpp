@@ -12,6 +12,7 @@
 #include "engine/transfer_counters.hpp"
 #include "engine/waiting.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -76,7 +77,16 @@ public:
   // A transfer under way, or complete and not released. It belongs to one thread at a time.
   struct Slot;
   // nullptr when the transfer was complete at once. `detached`: nobody will ask for it but a flush.
-  [[nodiscard]] Slot* begin(OperationKind kind, GlobalPointer pointer, void* local, std::uint64_t bytes, bool detached);
+  // `signal`: a put's, on the same unit.
+  struct Signal {
+    GlobalPointer word;
+    std::uint64_t value = 0;
+  };
+  [[nodiscard]] Slot* begin(OperationKind kind, GlobalPointer pointer, void* local, std::uint64_t bytes, bool detached,
+                            const std::optional<Signal>& signal = std::nullopt);
+  // Returns when the word, on this unit's node, compares so with `value`; what was put before its signal is to be seen then.
+  enum class Comparison : std::uint8_t { equal, not_equal, greater, greater_equal, less, less_equal };
+  void wait_until(GlobalPointer word, Comparison comparison, std::uint64_t value);
   // These may be called after close() too.
   [[nodiscard]] bool test(Slot& slot);
   void wait(Slot& slot);
@@ -94,19 +104,27 @@ public:
 
   [[nodiscard]] TransferCounters::Sums statistics() const { return counters_.sums(); }
 
+  // Throws Error(request) once it is closed.
+  void check_open() const;
+
   // For teams.
   [[nodiscard]] Engine& engine() { return *engine_; }
   [[nodiscard]] NodeMemory& memory() { return *memory_; }
   [[nodiscard]] RankRoot* carrier_root() { return carrier_; } // null: there are no helpers
   void enlist(Team& team);
   void delist(Team& team);
-  // `places`: of the units' parts in their arenas.
+  // Each with its place in an arena, and in the carriers' window, if there is one.
   void insert_segment(std::uint32_t number, std::uint64_t bytes, std::span<const int> units,
-                      std::span<const std::uint64_t> places);
+                      std::span<const SegmentPart> parts);
+  // Puts this unit's memory into the carriers' window, and takes it out. Returns its displacement; 0: there is no window.
+  [[nodiscard]] std::uint64_t expose(std::uint64_t place, std::uint64_t bytes);
+  void conceal(std::uint64_t place, std::uint64_t bytes);
   void erase_segment(std::uint32_t number);
 
 private:
   struct Waiter;
+  struct WordWaiter;
+  [[nodiscard]] std::atomic<std::uint64_t>* word_of(const GlobalPointer& pointer, const char* name) const;
 
   [[nodiscard]] std::byte* reach(const GlobalPointer& pointer, std::uint64_t bytes) const noexcept {
     const Segment* segment = table_.find(pointer.segment);
@@ -121,8 +139,8 @@ private:
   }
   // Throws Error(argument) naming `name`.
   [[nodiscard]] SegmentPart located(const GlobalPointer& pointer, std::uint64_t bytes, const char* name) const;
-  [[nodiscard]] SegmentPart located_element(const GlobalPointer& pointer, std::uint64_t count, ElementType type) const;
-  void check_open() const;
+  [[nodiscard]] SegmentPart located_element(const GlobalPointer& pointer, std::uint64_t count, ElementType type,
+                                            const char* name = "target") const;
   void check_local(const void* local, std::uint64_t bytes, const char* name) const;
   [[nodiscard]] std::string self() const { return "rank " + std::to_string(engine_->rank()) + ": "; }
 
@@ -139,7 +157,10 @@ private:
   void set_local(Slot& slot, void* local, std::uint64_t staging);
   void submit(Slot& slot);
   void wait_for(Slot& slot, std::uint64_t epoch);
-  void execute(Slot& slot); // submits it, waits and releases it
+  void open_window();
+  // Submits it, waits and releases it. `displacement`: that of an expose.
+  void execute(Slot& slot, std::uint64_t* displacement = nullptr);
+  void look_for_carrier(Slot& slot); // throws Error(peer_lost) when its process is gone
   // With slots_mutex_:
   void settle(Slot& slot); // once complete
   void free_slot(Slot& slot);
@@ -148,12 +169,15 @@ private:
   std::shared_ptr<Engine> engine_;
   std::shared_ptr<NodeMemory> memory_;
   OwnedComm comm_;
-  Helper* helper_ = nullptr; // in this process
+  std::shared_ptr<Window> window_;  // of the carriers, over what units expose; null: everything travels in messages
+  std::uint64_t window_number_ = 0; // at this unit's helper
+  Helper* helper_ = nullptr;        // in this process
   RankRoot* carrier_ = nullptr;
   int ranks_ = 0;
   SegmentTable table_;
   std::mutex table_mutex_; // for changes
   TransferCounters counters_;
+  bool access_open_ = false;
   bool closed_ = false;
 
   std::mutex heap_mutex_; // guards heap_
@@ -177,10 +201,11 @@ struct GlobalMemory::Slot {
   std::uint64_t epoch = 0;
   bool used = false;
   bool detached = false;
-  bool settled = false;      // what is left to do after the helper has been done
-  bool lost = false;         // its helper is gone, and may have left the record in any state
-  void* copy_to = nullptr;   // of what did not go straight to its place
-  std::uint64_t staging = 0; // in the arena, to be given back; 0: none
+  bool settled = false;          // what is left to do after the helper has been done
+  std::atomic<bool> lost{false}; // its helper is gone, and may have left the record in any state; code and text are set
+  unsigned tests = 0;            // by the thread that it belongs to
+  void* copy_to = nullptr;       // of what did not go straight to its place
+  std::uint64_t staging = 0;     // in the arena, to be given back; 0: none
   Plea plea;
   Code code = Code::success; // once settled
   std::string text;

@@ -119,7 +119,7 @@ bool Helper::work() {
 
 void Helper::open_global_access(const Network& network, MPI_Comm short_messages) {
   const std::lock_guard lock(mutex_);
-  global_.emplace(*memory_, network, short_messages);
+  global_.emplace(*memory_, network, short_messages, windows_);
 }
 
 void Helper::serve(bool on) {

@@ -199,11 +199,12 @@ void agree_on_choice(const CommContext& context, algos::Collective collective, c
   struct Choices {
     int collective;
     int in_place;
+    int executor;
     int algorithm; // row of the registry; -1: to be selected
     algos::Tuning tuning;
   };
   const Choices mine{
-      static_cast<int>(collective), plan.in_place ? 1 : 0,
+      static_cast<int>(collective), plan.in_place ? 1 : 0, static_cast<int>(plan.executor),
       plan.choice.algorithm == nullptr ? -1 : static_cast<int>(plan.choice.algorithm - algos::registry().data()),
       plan.choice.tuning};
   Choices first = mine;
@@ -219,6 +220,14 @@ void agree_on_choice(const CommContext& context, algos::Collective collective, c
                   std::string("sendbuf is ") +
                       (plan.in_place ? "MPI_IN_PLACE here, but not" : "a buffer here, but MPI_IN_PLACE") +
                       " on rank 0; expected the same on all ranks");
+    }
+    if (mine.executor != first.executor) {
+      const auto name = [](int executor) {
+        return executor == static_cast<int>(Executor::engine) ? "engine" : "inline";
+      };
+      throw Error(Code::mismatch, std::string("info key stoker_executor asks for ") + name(mine.executor) +
+                                      " here and " + name(first.executor) +
+                                      " on rank 0; expected the same on all ranks");
     }
     if (mine.algorithm != first.algorithm || mine.tuning != first.tuning) {
       const auto name = [](const Choices& choices) {
@@ -272,8 +281,13 @@ bool puts_through_window(Engine& engine, const RequestPlan& plan) {
   const RmaChoice choice = engine.settings().rma;
   const CommContext& context = *plan.context;
   const bool helped = plan.executor == Executor::engine;
-  if (!plan.choice.algorithm->puts || choice == RmaChoice::messages || (helped && context.layout().nodes() == 1)) {
-    return false; // within a node helpers write straight into the receive buffers
+  if (!plan.choice.algorithm->puts || choice == RmaChoice::messages) {
+    return false;
+  }
+  // Within a node helpers write straight into the receive buffers. Between nodes windows are for networks with RDMA: elsewhere a
+  // helper that shares its core waits milliseconds in a flush, and messages were never slower.
+  if (helped && (choice == RmaChoice::automatic || context.layout().nodes() == 1)) {
+    return false;
   }
   const bool possible = engine.put_windows().possible(plan.context, helped, carrier_view(engine, context));
   if (!possible && choice == RmaChoice::window) {

@@ -154,6 +154,18 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Ran
     }
   }
 
+  if (!options.window) {
+    for (std::uint32_t i = 0; i < steps; ++i) {
+      // A fence that waits for nothing holds nothing back, so that puts can set out first of all.
+      if (program.steps[i].kind == algos::StepKind::fence && program.steps[i].predecessors == 0) {
+        for (const algos::StepId next : program.successors_of(program.steps[i])) {
+          --lowered[next].predecessors;
+        }
+        lowered[i].successors = {};
+      }
+    }
+  }
+
   Block shape;
   shape.steps_at = room.take(steps * sizeof(LoweredStep));
   shape.slices_at = room.take(program.slices.size() * sizeof(algos::Slice));

@@ -68,11 +68,7 @@ void Messages::begin_window(std::uint32_t transfer) {
   post_pieces(transfer);
   const int code = MPI_Isend(nullptr, 0, MPI_BYTE, m.peer, m.tag, network_.ready, &request);
   if (code != MPI_SUCCESS) { // the sender will not hear of it, and send nothing
-    for (std::size_t i = 0; i < requests_.size(); ++i) {
-      if (transfer_of_[i] == transfer) {
-        MPI_Cancel(&requests_[i]);
-      }
-    }
+    cancel(transfer);
     transfers_[transfer].posted = m.bytes;
   }
   add(transfer, code, request);
@@ -107,7 +103,29 @@ void Messages::begin_put(std::uint32_t transfer) {
   add(transfer, code, request);
   request = MPI_REQUEST_NULL;
   const int told = MPI_Isend(nullptr, 0, MPI_BYTE, m.peer, m.tag, network_.ready, &request);
+  if (told != MPI_SUCCESS) {
+    cancel(transfer);
+  }
   add(transfer, told, request);
+}
+
+void Messages::cancel(std::uint32_t transfer) {
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    if (transfer_of_[i] == transfer) {
+      MPI_Cancel(&requests_[i]);
+    }
+  }
+}
+
+Messages::~Messages() {
+  // The other side may have had all that it waited for; what cannot end any more is not waited for.
+  for (MPI_Request& request : requests_) {
+    int done = 0;
+    if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done == 0) {
+      MPI_Cancel(&request);
+      MPI_Request_free(&request);
+    }
+  }
 }
 
 void Messages::put(std::uint32_t transfer) {
@@ -122,6 +140,9 @@ void Messages::put(std::uint32_t transfer) {
 // One flush for all that went to one target, then the receivers are told.
 void Messages::tell_of_puts() {
   for (std::size_t i = 0; i < put_.size(); ++i) {
+    if (transfers_[put_[i]].error != MPI_SUCCESS) {
+      continue;
+    }
     const Message& m = transfers_[put_[i]].message;
     const auto same = [&](std::uint32_t other) {
       return transfers_[other].message.window == m.window && transfers_[other].message.target == m.target;
@@ -151,9 +172,16 @@ void Messages::tell_of_puts() {
 void Messages::complete(std::uint32_t transfer, int code) {
   Transfer& t = transfers_[transfer];
   t.error = t.error == MPI_SUCCESS ? code : t.error;
-  if (t.asking) { // the receiver is ready; or cannot say so, and gets the message all the same
+  if (t.asking) {
     t.asking = false;
-    t.message.put ? put(transfer) : post_pieces(transfer);
+    if (!t.message.put) { // the receiver is ready; or cannot say so, and gets the message all the same
+      post_pieces(transfer);
+    } else if (code == MPI_SUCCESS) {
+      put(transfer);
+    } else { // its memory may be in use: it only hears that nothing comes
+      put_.push_back(transfer);
+      return;
+    }
   } else if (t.putting) {
     t.putting = false;
     put_.push_back(transfer);
@@ -175,6 +203,9 @@ void Messages::release(std::uint32_t transfer) {
   }
   if (t.message.put && t.arrived == 0 && t.error == MPI_SUCCESS) {
     t.error = MPI_ERR_OTHER; // the sender's own
+  }
+  if (t.message.put && !t.message.outgoing && t.message.window != nullptr) {
+    t.message.window->sync();
   }
   done_.push_back({transfer, t.error}); // its place is free again once that is returned
 }

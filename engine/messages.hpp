@@ -47,6 +47,9 @@ public:
   };
 
   explicit Messages(const Network& network) : network_(network) {}
+  Messages(const Messages&) = delete;
+  Messages& operator=(const Messages&) = delete;
+  ~Messages();
 
   // Errors of MPI's are delivered like completions.
   [[nodiscard]] std::uint32_t post(const Message& message);
@@ -80,6 +83,7 @@ private:
   void begin_put(std::uint32_t transfer);
   void put(std::uint32_t transfer);
   void tell_of_puts();
+  void cancel(std::uint32_t transfer);
   void complete(std::uint32_t transfer, int code); // one of its requests
   void release(std::uint32_t transfer);
 

@@ -13,7 +13,15 @@
 
 namespace stoker::engine {
 
-enum class OperationKind : std::uint8_t { put, get, fetch_and_op, compare_and_swap, accumulate };
+enum class OperationKind : std::uint8_t {
+  put,
+  get,
+  fetch_and_op,
+  compare_and_swap,
+  accumulate,
+  expose, // the rank's own memory to the other carriers, in a window
+  conceal,
+};
 
 struct alignas(cache_line) Operation {
   static constexpr std::size_t inline_bytes = 128;
@@ -26,6 +34,13 @@ struct alignas(cache_line) Operation {
   std::uint32_t arena = 0;    // the target's, among those of its node
   std::uint64_t place = 0;    // offset in it
   std::uint64_t bytes = 0;    // of target memory
+  // Where the carriers have windows, and the target memory is in one:
+  std::uint64_t window = 0;       // its number at this rank's helper
+  std::uint64_t displacement = 0; // 0: it is in none. The outcome of expose
+  // A put that is told of at the target: this word of its arena gets the value once the data are there.
+  bool signals = false;
+  std::uint64_t signal_place = 0;
+  std::uint64_t signal_value = 0;
   // What goes to the target, and then what comes from it. Atomics: the operands, then the result.
   BufferDescriptor local;
   std::uint64_t epoch = 0;                              // how often the record was used

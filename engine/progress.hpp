@@ -29,9 +29,10 @@ struct WireEvent {
 struct Task {
   explicit Task(Block* block, const NodeMemory& memory) : program(block, memory), id(block->id) {}
   Program program;
-  Window* window = nullptr; // for its puts
-  std::uint64_t id;         // of the block when the task was made
-  std::uint64_t latest = 0; // newest epoch adopted
+  Window* window = nullptr;         // for its puts
+  MPI_Comm meeting = MPI_COMM_NULL; // inline, with a window: for fences and announcements
+  std::uint64_t id;                 // of the block when the task was made
+  std::uint64_t latest = 0;         // newest epoch adopted
   bool listed = false;
   std::vector<WireEvent> events;
 };

@@ -6,6 +6,7 @@
 #include "engine/node_memory.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace stoker::engine {
 namespace {
@@ -79,50 +80,65 @@ bool PutWindows::possible(const std::shared_ptr<CommContext>& context, bool by_c
 std::shared_ptr<const PutWindow> PutWindows::find(const std::shared_ptr<CommContext>& context, bool by_carriers,
                                                   const void* base, std::uint64_t bytes) {
   std::vector<std::size_t> candidates; // of this communicator: the same on all ranks
-  std::vector<int> flags;              // of each: whether it is in use, whether it is another than what is wanted
+  std::vector<int> flags;              // of each: whether it is in use, whether it cannot be shared
   for (std::size_t i = 0; i < known_.size(); ++i) {
     const PutWindow& window = *known_[i].window;
     if (known_[i].context.lock() == context && window.by_carriers == by_carriers) {
+      const bool alive = known_[i].window.use_count() > 1;
       candidates.push_back(i);
-      flags.push_back(known_[i].window.use_count() > 1 ? 1 : 0);
-      flags.push_back(window.base != base || window.bytes != bytes ? 1 : 0);
+      flags.push_back(alive ? 1 : 0);
+      flags.push_back(!alive || window.base != base || window.bytes != bytes ? 1 : 0);
     }
   }
   check_mpi(
       MPI_Allreduce(MPI_IN_PLACE, flags.data(), static_cast<int>(flags.size()), MPI_INT, MPI_MAX, context->comm()),
       "MPI_Allreduce");
   std::shared_ptr<const PutWindow> found;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    auto& window = known_[candidates[i]].window;
+  for (std::size_t i = candidates.size(); i-- > 0;) { // from the back, so that the places of the others stay right
     if (flags[2 * i + 1] == 0) {
-      found = window;
+      found = known_[candidates[i]].window;
     } else if (flags[2 * i] == 0) {
-      window->window->free();
-      window.reset();
+      release(candidates[i]);
     }
   }
-  std::erase_if(known_, [](const Known& known) { return known.window == nullptr; });
   return found;
+}
+
+std::shared_ptr<const PutWindow> PutWindows::keep(const std::shared_ptr<CommContext>& context, PutWindow window) {
+  check_mpi(MPI_Comm_dup(context->comm(), &window.comm), "MPI_Comm_dup");
+  known_.push_back({context, std::make_shared<PutWindow>(std::move(window))});
+  return known_.back().window;
+}
+
+void PutWindows::release(std::size_t index) {
+  const std::shared_ptr<const PutWindow> gone = known_[index].window;
+  known_.erase(known_.begin() + static_cast<std::ptrdiff_t>(index));
+  MPI_Comm comm = gone->comm;
+  MPI_Comm_free(&comm);
+  if (std::ranges::none_of(known_, [&](const Known& other) { return other.window->window == gone->window; })) {
+    gone->window->free();
+  }
 }
 
 std::shared_ptr<const PutWindow> PutWindows::own(const std::shared_ptr<CommContext>& context, void* base,
                                                  std::uint64_t bytes) {
-  if (auto found = find(context, false, base, bytes)) {
-    return found;
+  if (const auto found = find(context, false, base, bytes)) {
+    return keep(context, *found);
   }
-  auto window = Window::over(context->comm(), base, bytes);
-  if (window == nullptr) {
+  PutWindow result;
+  result.window = Window::over(context->comm(), base, bytes);
+  if (result.window == nullptr) {
     return nullptr;
   }
-  known_.push_back(
-      {context, std::make_shared<PutWindow>(PutWindow{.window = std::move(window), .base = base, .bytes = bytes})});
-  return known_.back().window;
+  result.base = base;
+  result.bytes = bytes;
+  return keep(context, std::move(result));
 }
 
 std::shared_ptr<const PutWindow> PutWindows::carried(const std::shared_ptr<CommContext>& context,
                                                      const CarrierView& carrier, void* base, std::uint64_t bytes) {
-  if (auto found = find(context, true, base, bytes)) {
-    return found;
+  if (const auto found = find(context, true, base, bytes)) {
+    return keep(context, *found);
   }
   PutWindow result;
   result.base = base;
@@ -150,15 +166,13 @@ std::shared_ptr<const PutWindow> PutWindows::carried(const std::shared_ptr<CommC
   check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, context->node()),
             "MPI_Allgather");
   result.number = std::ranges::find(all, carrier.rank, &Number::carrier)->number;
-  known_.push_back({context, std::make_shared<PutWindow>(std::move(result))});
-  return known_.back().window;
+  return keep(context, std::move(result));
 }
 
 void PutWindows::free() {
-  for (const Known& known : known_) {
-    known.window->window->free();
+  while (!known_.empty()) {
+    release(known_.size() - 1);
   }
-  known_.clear();
 }
 
 } // namespace stoker::engine

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The windows that the puts of requests go through. One is taken again for the next request over the same memory.
+// The windows that the puts of requests go through. Requests over the same memory share one for as long as one of them lives: after
+// that the memory may be gone, or other memory at its address.
 #pragma once
 
 #include "engine/comm_context.hpp"
@@ -17,6 +18,8 @@ class NodeMemory;
 // A window, and where in it this rank's memory is.
 struct PutWindow {
   std::shared_ptr<Window> window;
+  MPI_Comm comm =
+      MPI_COMM_NULL; // of this request's alone, for what its ranks have to say: others may be active at the same time
   const void* base = nullptr; // of this rank's memory
   std::uint64_t bytes = 0;
   bool by_carriers = false;
@@ -55,7 +58,7 @@ private:
     std::weak_ptr<CommContext> context;
     std::shared_ptr<const PutWindow> window;
   };
-  // One that is the same on all ranks; frees those that no rank needs any more. Collective.
+  // One that is the same, and alive, on all ranks; frees those that no rank needs any more. Collective.
   [[nodiscard]] std::shared_ptr<const PutWindow> find(const std::shared_ptr<CommContext>& context, bool by_carriers,
                                                       const void* base, std::uint64_t bytes);
 
@@ -64,6 +67,9 @@ private:
     bool by_carriers = false;
     bool works = false;
   };
+
+  [[nodiscard]] std::shared_ptr<const PutWindow> keep(const std::shared_ptr<CommContext>& context, PutWindow window);
+  void release(std::size_t index); // collective
 
   std::vector<Tried> tried_;
   std::vector<Known> known_; // in the order of creation

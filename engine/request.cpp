@@ -28,7 +28,10 @@ Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
       timed_(block_->timed != 0),
       // Only what this thread can do by itself may be left to its Wait.
       wake_policy_((helper_ == nullptr && block_->has_wire != 0) || engine_->settings().wake == WakeChoice::always) {
-  task_.window = plan_.window != nullptr ? plan_.window->window.get() : nullptr;
+  if (plan_.window != nullptr) {
+    task_.window = plan_.window->window.get();
+    task_.meeting = plan_.window->comm;
+  }
   engine_->enlist(*this);
 }
 
@@ -186,10 +189,14 @@ const char* Request::puts_name() const {
 }
 
 std::int64_t Request::break_even() const {
-  if (plan_.mpi_seconds == 0 || statistics_.starts == 0) {
+  if (plan_.mpi_seconds == 0) {
     return 0;
   }
-  const double gain = plan_.mpi_seconds - (statistics_.exposed_seconds / static_cast<double>(statistics_.starts));
+  const std::uint64_t completed = statistics_.starts - (state_ == State::active ? 1U : 0U);
+  if (completed == 0) {
+    return 0;
+  }
+  const double gain = plan_.mpi_seconds - (statistics_.exposed_seconds / static_cast<double>(completed));
   constexpr double most = 1e15; // further than anybody counts, and within 64 bits
   return gain > 0 ? static_cast<std::int64_t>(std::min(most, std::ceil(plan_.init_seconds / gain))) : -1;
 }

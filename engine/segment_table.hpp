@@ -13,8 +13,15 @@ namespace stoker::engine {
 
 // One unit's part of a segment.
 struct SegmentPart {
-  std::byte* address = nullptr; // here; null: on another node, or the unit has none
-  std::uint64_t place = 0;      // offset in the unit's arena; 0: the unit has none
+  std::byte* address = nullptr;   // here; null: on another node, or the unit has none
+  std::uint64_t place = 0;        // offset in the unit's arena; 0: the unit has none
+  std::uint64_t displacement = 0; // in the carriers' window; 0: in none
+
+  [[nodiscard]] SegmentPart at(std::uint64_t offset) const {
+    return {.address = address == nullptr ? nullptr : address + offset,
+            .place = place + offset,
+            .displacement = displacement == 0 ? 0 : displacement + offset};
+  }
 };
 
 struct Segment {
@@ -67,7 +74,10 @@ private:
     std::vector<Entry> entries;
   };
   static std::uint64_t key_of(std::uint32_t number) { return std::uint64_t{number} + 1; }
-  static std::size_t first(std::uint32_t number, std::size_t mask) { return number & mask; } // numbers are consecutive
+  // Numbers of one unit's are as far apart as there are ranks: multiplied, so that they do not all meet (Knuth, volume 3, 6.4).
+  static std::size_t first(std::uint32_t number, std::size_t mask) {
+    return static_cast<std::size_t>((number * std::uint64_t{0x9e3779b97f4a7c15}) >> 32U) & mask;
+  }
   static void place(Slots& slots, const Segment& segment);
 
   std::atomic<Slots*> slots_;

@@ -263,9 +263,11 @@ const std::vector<SettingRow>& setting_table() {
                                              "more than two ranks, else 0"),
       row<&S::rma, parse_name<RmaChoice>>(
           "rma", accepted_names<RmaChoice>(),
-          "how the puts of rma-* algorithms are carried out: by MPI_Put through windows, or by messages that are "
-          "received "
-          "in place; auto takes windows where the MPI library has them; window insists on them"),
+          "how the puts of rma-* algorithms, and the puts and gets of global memory between nodes, are carried out: by "
+          "the MPI "
+          "library through windows, or by messages that are received in place; auto takes windows for inline requests "
+          "where the "
+          "MPI library has them, and messages for helpers; window insists on windows, for networks with RDMA"),
       row<&S::batch, parse_at_least<1>>("batch", "a whole number, 1 or more",
                                         "submissions that a helper takes from one rank's ring before it looks "
                                         "at the next"),

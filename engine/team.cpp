@@ -14,6 +14,7 @@
 namespace stoker::engine {
 
 Team::Team(std::shared_ptr<GlobalMemory> global, MPI_Comm comm) : global_(std::move(global)) {
+  global_->check_open();
   units_ = global_->engine().ranks_of(comm);
   MPI_Comm copy = MPI_COMM_NULL;
   check_mpi(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
@@ -40,12 +41,14 @@ GlobalPointer Team::allocate(std::uint64_t bytes) {
     std::uint64_t place = 0;
     std::uint64_t bytes = 0;
     std::uint64_t number = 0; // the first unit's counts
+    std::uint64_t displacement = 0;
   };
   Arena& arena = global_->memory().arena();
   Part mine{.bytes = bytes};
   const auto failure = attempt([&] {
     mine.place = arena.allocate(bytes, static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)));
     std::memset(arena.base() + mine.place, 0, bytes);
+    mine.displacement = global_->expose(mine.place, bytes);
     if (rank_ == 0) {
       mine.number = global_->engine().next_segment();
       if (mine.number > std::numeric_limits<std::uint32_t>::max()) {
@@ -65,18 +68,21 @@ GlobalPointer Team::allocate(std::uint64_t bytes) {
       }
     }
   } catch (const Error&) {
+    if (mine.displacement != 0) {
+      global_->conceal(mine.place, bytes);
+    }
     if (mine.place != 0) {
       arena.deallocate(mine.place);
     }
     throw;
   }
   const auto number = static_cast<std::uint32_t>(parts[0].number);
-  std::vector<std::uint64_t> places;
+  std::vector<SegmentPart> segment;
   for (const Part& part : parts) {
-    places.push_back(part.place);
+    segment.push_back({.address = nullptr, .place = part.place, .displacement = part.displacement});
   }
-  global_->insert_segment(number, bytes, units_, places);
-  allocations_.push_back({number, mine.place});
+  global_->insert_segment(number, bytes, units_, segment);
+  allocations_.push_back({number, mine.place, bytes});
   return {.unit = units_[0], .segment = number, .offset = 0};
 }
 
@@ -107,6 +113,7 @@ void Team::deallocate(GlobalPointer pointer) {
                                     "; expected the same segment on all ranks of the team");
   }
   global_->erase_segment(found->segment);
+  global_->conceal(found->place, found->bytes);
   global_->memory().arena().deallocate(found->place);
   allocations_.erase(found);
 }
@@ -130,6 +137,7 @@ void Team::close() {
   closed_ = true;
   for (const Allocation& allocation : allocations_) {
     global_->erase_segment(allocation.segment);
+    global_->conceal(allocation.place, allocation.bytes);
     global_->memory().arena().deallocate(allocation.place);
   }
   allocations_.clear();

@@ -39,6 +39,7 @@ private:
   struct Allocation {
     std::uint32_t segment = 0;
     std::uint64_t place = 0; // of the own part
+    std::uint64_t bytes = 0;
   };
   [[nodiscard]] Error by_rank(const Error& error) const;
   void meet(const std::optional<Error>& failure); // after the caller's transfers; everybody's are complete then

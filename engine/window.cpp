@@ -13,32 +13,32 @@ constexpr std::uintptr_t base_alignment = 64;
 
 } // namespace
 
-Window::Window(MPI_Comm comm, MPI_Win win, const void* base, std::uint64_t bytes)
-    : comm_(comm), win_(win), base_(base), bytes_(bytes) {}
-
 template <class Create>
-std::shared_ptr<Window> Window::create(MPI_Comm comm, const void* base, std::uint64_t bytes, Create create) {
+std::shared_ptr<Window> Window::create(MPI_Comm comm, Create create) {
   MPI_Comm own = MPI_COMM_NULL;
   check_mpi(MPI_Comm_dup(comm, &own), "MPI_Comm_dup");
   MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
   MPI_Win win = MPI_WIN_NULL;
   int works = create(own, &win) == MPI_SUCCESS ? 1 : 0;
+  if (works != 0) {
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    works = MPI_Win_lock_all(MPI_MODE_NOCHECK, win) == MPI_SUCCESS ? 1 : 0;
+  }
   int everywhere = 0;
   check_mpi(MPI_Allreduce(&works, &everywhere, 1, MPI_INT, MPI_MIN, own), "MPI_Allreduce");
+  MPI_Comm_free(&own); // the window has its own
   if (everywhere == 0) {
-    // Seen where the MPI library has no way to it between these ranks, and then on all of them.
-    MPI_Comm_free(&own);
+    // Seen where the MPI library has no way to it between these ranks, and then on all of them. A window that only some ranks
+    // have cannot be freed, which is collective: it is left behind.
     return nullptr;
   }
-  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
-  check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, win), "MPI_Win_lock_all");
-  return std::shared_ptr<Window>(new Window(own, win, base, bytes));
+  return std::shared_ptr<Window>(new Window(win));
 }
 
 std::shared_ptr<Window> Window::over(MPI_Comm comm, void* base, std::uint64_t bytes) {
   // MPICH 4.0 over UCX takes the window to begin at the multiple of 16 before its base, and puts that much too low.
   const auto skew = static_cast<std::uint8_t>(reinterpret_cast<std::uintptr_t>(base) % base_alignment);
-  auto window = create(comm, base, bytes, [&](MPI_Comm own, MPI_Win* win) {
+  auto window = create(comm, [&](MPI_Comm own, MPI_Win* win) {
     return MPI_Win_create(static_cast<std::byte*>(base) - skew, static_cast<MPI_Aint>(bytes + skew), 1, MPI_INFO_NULL,
                           own, win);
   });
@@ -52,8 +52,7 @@ std::shared_ptr<Window> Window::over(MPI_Comm comm, void* base, std::uint64_t by
 }
 
 std::shared_ptr<Window> Window::dynamic(MPI_Comm comm) {
-  return create(comm, nullptr, 0,
-                [](MPI_Comm own, MPI_Win* win) { return MPI_Win_create_dynamic(MPI_INFO_NULL, own, win); });
+  return create(comm, [](MPI_Comm own, MPI_Win* win) { return MPI_Win_create_dynamic(MPI_INFO_NULL, own, win); });
 }
 
 void Window::free() {
@@ -62,7 +61,6 @@ void Window::free() {
   }
   MPI_Win_unlock_all(win_);
   MPI_Win_free(&win_);
-  MPI_Comm_free(&comm_);
 }
 
 std::optional<std::uint64_t> Window::attach(void* memory, std::uint64_t bytes) {
@@ -75,20 +73,31 @@ std::optional<std::uint64_t> Window::attach(void* memory, std::uint64_t bytes) {
   return static_cast<std::uint64_t>(address);
 }
 
+void Window::detach(void* memory) {
+  std::erase(attached_, memory);
+  MPI_Win_detach(win_, memory);
+}
+
 int Window::put(const void* data, std::uint64_t bytes, int target, std::uint64_t displacement) {
   if (std::ranges::find(targets_, target) == targets_.end()) {
     targets_.push_back(target);
   }
   const MessageType type(bytes);
-  displacement += skews_.empty() ? 0 : skews_[static_cast<std::size_t>(target)];
+  displacement = in_window(target, displacement);
   return MPI_Put(data, type.count(), type.type(), target, static_cast<MPI_Aint>(displacement), type.count(),
                  type.type(), win_);
 }
 
 int Window::put(const void* data, std::uint64_t bytes, int target, std::uint64_t displacement, MPI_Request* request) {
   const MessageType type(bytes);
-  return MPI_Rput(data, type.count(), type.type(), target, static_cast<MPI_Aint>(displacement), type.count(),
-                  type.type(), win_, request);
+  return MPI_Rput(data, type.count(), type.type(), target, static_cast<MPI_Aint>(in_window(target, displacement)),
+                  type.count(), type.type(), win_, request);
+}
+
+int Window::get(void* data, std::uint64_t bytes, int target, std::uint64_t displacement, MPI_Request* request) {
+  const MessageType type(bytes);
+  return MPI_Rget(data, type.count(), type.type(), target, static_cast<MPI_Aint>(in_window(target, displacement)),
+                  type.count(), type.type(), win_, request);
 }
 
 int Window::flush(int target) {

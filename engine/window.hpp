@@ -33,6 +33,7 @@ public:
 
   // Local. The displacement of the memory, or nothing where the MPI library refuses it.
   [[nodiscard]] std::optional<std::uint64_t> attach(void* memory, std::uint64_t bytes);
+  void detach(void* memory);
 
   // All return MPI's code. The data must stay as they are until the flush of that target, which makes sure that they are at the
   // target, and may wait until that process enters the MPI library.
@@ -40,27 +41,25 @@ public:
   // Done when the data may be overwritten: they need not be at the target before a flush.
   [[nodiscard]] int put(const void* data, std::uint64_t bytes, int target, std::uint64_t displacement,
                         MPI_Request* request);
+  // Done when the data are here.
+  [[nodiscard]] int get(void* data, std::uint64_t bytes, int target, std::uint64_t displacement, MPI_Request* request);
   [[nodiscard]] int flush(int target);
   // Every target of a put since the last time.
   [[nodiscard]] int flush_all();
   // What others have put here, and flushed, can be read from here on.
   void sync() { MPI_Win_sync(win_); }
 
-  [[nodiscard]] MPI_Comm comm() const { return comm_; } // of its own, for what its users have to say
-  [[nodiscard]] const void* base() const { return base_; }
-  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-
 private:
-  Window(MPI_Comm comm, MPI_Win win, const void* base, std::uint64_t bytes);
+  explicit Window(MPI_Win win) : win_(win) {}
   template <class Create>
-  static std::shared_ptr<Window> create(MPI_Comm comm, const void* base, std::uint64_t bytes, Create create);
+  static std::shared_ptr<Window> create(MPI_Comm comm, Create create);
+  [[nodiscard]] std::uint64_t in_window(int target, std::uint64_t displacement) const {
+    return displacement + (skews_.empty() ? 0U : skews_[static_cast<std::size_t>(target)]);
+  }
 
-  MPI_Comm comm_ = MPI_COMM_NULL;
   MPI_Win win_ = MPI_WIN_NULL;
-  const void* base_ = nullptr;
-  std::uint64_t bytes_ = 0;
   std::vector<std::uint8_t>
-      skews_;                // by rank: how far its memory begins behind what MPI takes for its base; empty: nowhere
+      skews_; // by rank: how far its memory begins behind what MPI takes for its base; empty: nowhere
   std::vector<void*> attached_;
   std::vector<int> targets_; // of puts that were not flushed
 };

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <string>
+#include <utility>
 
 namespace stoker::engine {
 namespace {
@@ -31,12 +32,9 @@ void WindowSteps::post(Task& task, std::uint32_t step) {
   Block& block = task.program.block();
   ++block.state.in_flight;
   task.program.posted()[step] = 1;
-  if (s.op == Op::put_window && block.timed != 0 && block.wire_began_at == 0) {
-    block.wire_began_at = now_ns();
-  }
   Pending pending{.task = &task, .step = step};
   MPI_Request request = MPI_REQUEST_NULL;
-  const MPI_Comm comm = task.window->comm();
+  const MPI_Comm comm = task.meeting;
   switch (s.op) {
   case Op::put_window:
     if (s.announced) {
@@ -51,9 +49,10 @@ void WindowSteps::post(Task& task, std::uint32_t step) {
     break;
   default: // a fence: what was put before is flushed in poll, since Start must not wait
     pending.phase = Phase::flushing;
+    pending.failed = std::make_unique<int>(0);
     break;
   }
-  pending_.push_back(pending);
+  pending_.push_back(std::move(pending));
   requests_.push_back(request);
 }
 
@@ -90,7 +89,10 @@ bool WindowSteps::poll() {
     } else if (pending.phase == Phase::flushing) {
       // An error here is told at the end: the others are waiting for this rank to come.
       const int flushed = pending.task->window->flush_all();
-      const int met = MPI_Ibarrier(pending.task->window->comm(), &requests_[i]);
+      // The same meeting tells all of them whether what they wait for has come.
+      *pending.failed = flushed == MPI_SUCCESS ? 0 : 1;
+      const int met =
+          MPI_Iallreduce(MPI_IN_PLACE, pending.failed.get(), 1, MPI_INT, MPI_MAX, pending.task->meeting, &requests_[i]);
       pending.phase = Phase::meeting;
       pending.error = flushed != MPI_SUCCESS ? flushed : met;
       if (met == MPI_SUCCESS) {
@@ -99,9 +101,12 @@ bool WindowSteps::poll() {
       }
     } else if (pending.phase == Phase::meeting) {
       pending.task->window->sync();
+      if (*pending.failed != 0 && pending.error == MPI_SUCCESS) {
+        pending.error = MPI_ERR_OTHER; // another rank's, which says more
+      }
     }
     finish(pending);
-    pending_[i] = pending_.back();
+    pending_[i] = std::move(pending_.back());
     requests_[i] = requests_.back();
     pending_.pop_back();
     requests_.pop_back();

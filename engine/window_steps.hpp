@@ -8,6 +8,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace stoker::engine {
@@ -31,6 +32,7 @@ private:
     std::uint32_t step = 0;
     Phase phase = Phase::issued;
     int error = MPI_SUCCESS;
+    std::unique_ptr<int> failed = nullptr; // of a fence: whether a rank's puts did; MPI writes it
   };
   void put(Pending& pending);
   void finish(const Pending& pending);

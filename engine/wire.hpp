@@ -22,8 +22,6 @@ public:
   // Asks MPI once for everything in flight and hands each finished step to its task. Returns whether there was any.
   bool poll();
 
-  [[nodiscard]] bool in_flight() const { return messages_.in_flight(); }
-
 private:
   struct Sent { // or received
     Task* task = nullptr;

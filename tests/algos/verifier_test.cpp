@@ -326,11 +326,16 @@ TEST_P(Spoilt, AMessageShortenedOnOneSide) {
                              for (StepId id = 0; id < program.steps.size(); ++id) {
                                const Step& step = program.steps[id];
                                if (step.peer >= 0) {
-                                 const Range& slices = step.kind == StepKind::send ? step.source : step.target;
                                  versions.push_back(program);
-                                 Slice& last = versions.back().slices[slices.begin + slices.count - 1];
-                                 --last.length;
-                                 versions.back().steps[id].bytes -= last.count;
+                                 std::uint64_t count = 0;
+                                 for (const Range& slices : {step.source, step.target}) { // a put has both
+                                   if (slices.count > 0) {
+                                     Slice& last = versions.back().slices[slices.begin + slices.count - 1];
+                                     --last.length;
+                                     count = last.count;
+                                   }
+                                 }
+                                 versions.back().steps[id].bytes -= count;
                                }
                              }
                              return versions;
@@ -395,6 +400,43 @@ TEST(Verifier, FindsMissingAndUnequalFences) {
     step.announced = step.kind == StepKind::recv;
   }
   EXPECT_NE(verify(spoilt, exchange.contents()).find("announced on one side only"), std::string::npos);
+  spoilt = sound;
+  for (const Step& step : sound[0].steps) {
+    if (step.kind == StepKind::put) {
+      ++spoilt[0].slices[step.target.begin].offset;
+    }
+  }
+  EXPECT_NE(verify(spoilt, exchange.contents()).find("writes to another place than that of"), std::string::npos);
+}
+
+TEST(Verifier, FindsFencesInNoOrder) {
+  std::vector<Program> programs;
+  for (int rank = 0; rank < 2; ++rank) {
+    Builder b(rank, 2, 0, 0);
+    b.fence();
+    b.fence();
+    programs.push_back(std::move(b).finish());
+  }
+  const std::vector<Contents> nothing(2);
+  EXPECT_NE(verify(programs, nothing).find("does not wait for the fence before it"), std::string::npos);
+}
+
+TEST(Verifier, FindsAStepThatReadsWhatWasPutBeforeTheFence) {
+  std::vector<Program> programs;
+  for (int rank = 0; rank < 2; ++rank) {
+    Builder b(rank, 2, 4, 4);
+    const Slice whole{Buffer::recv, 0, 4};
+    const StepId recv = b.announced_recv(1 - rank, {&whole, 1});
+    const Slice source{Buffer::send, 0, 4};
+    const StepId put = b.put(1 - rank, {&source, 1}, whole, true);
+    const Slice copy{Buffer::scratch, b.scratch(4), 4};
+    b.copy(copy, whole, std::array{recv});
+    b.fence(std::array{recv, put});
+    programs.push_back(std::move(b).finish());
+  }
+  const std::vector<Contents> contents = {{{1, 2, 3, 4}, {0, 0, 0, 0}, {5, 6, 7, 8}},
+                                          {{5, 6, 7, 8}, {0, 0, 0, 0}, {1, 2, 3, 4}}};
+  EXPECT_NE(verify(programs, contents).find("is waited for by a step that is no fence"), std::string::npos);
 }
 
 } // namespace

@@ -58,10 +58,17 @@ TEST_P(OneSided, EveryByteIsRightWhateverTheBuffers) {
       }
       note("init of " + describe(spec));
       transfers.push_back(std::make_unique<Transfer>(spec, engine.get(), MPI_COMM_WORLD));
+      if (rma == "window" && transfers.back()->code() == STOKER_ERR_UNSUPPORTED) { // hosts that Open MPI's TCP joins
+        EXPECT_NE(transfers.back()->message().find("no one-sided communication"), std::string::npos);
+        return;
+      }
       ASSERT_TRUE(everywhere(transfers.back()->code() == STOKER_SUCCESS)) << transfers.back()->message();
       const std::string puts = puts_of(transfers.back()->request());
-      if (rma == "messages") {
-        EXPECT_TRUE(puts == "messages" || puts == "copies") << puts;
+      if (rma == "messages" || executor == "engine") {
+        EXPECT_TRUE(puts == "messages" || puts == "copies" || rma == "window") << puts;
+      }
+      if (rma == "window") {
+        EXPECT_TRUE(puts == "window" || puts == "copies") << puts;
       }
     }
   }
@@ -93,12 +100,12 @@ std::string name_of_parameters(const ::testing::TestParamInfo<Parameters>& test)
 
 INSTANTIATE_TEST_SUITE_P(Ways, OneSided,
                          ::testing::Combine(::testing::Values("0", "1", "2"), ::testing::Values("engine", "inline"),
-                                            ::testing::Values("auto", "messages")),
+                                            ::testing::Values("auto", "messages", "window")),
                          name_of_parameters);
 
 TEST(OneSidedWindows, ARequestIsInitialisedAgainAndAgain) {
   for (const char* executor : {"engine", "inline"}) {
-    const EngineOwner engine(MPI_COMM_WORLD, {{"ranks_per_node", "1"}, {"executor", executor}});
+    const EngineOwner engine(MPI_COMM_WORLD, {{"ranks_per_node", "1"}, {"executor", executor}, {"rma", "window"}});
     ASSERT_TRUE(everywhere(engine.get() != STOKER_ENGINE_NULL));
     const CommOwner comm(duplicate(MPI_COMM_WORLD));
     TransferSpec spec;
@@ -113,6 +120,10 @@ TEST(OneSidedWindows, ARequestIsInitialisedAgainAndAgain) {
       spec.algorithm = other.algorithm = algorithms[round % 3];
       Transfer first(spec, engine.get(), comm.get());
       Transfer second(other, engine.get(), comm.get());
+      if (first.code() == STOKER_ERR_UNSUPPORTED) {
+        EXPECT_EQ(second.code(), STOKER_ERR_UNSUPPORTED);
+        return;
+      }
       ASSERT_TRUE(everywhere(first.code() == STOKER_SUCCESS && second.code() == STOKER_SUCCESS));
       run_epoch(second);
       run_epoch(first);
