@@ -709,5 +709,46 @@ TEST(GlobalMemory, WithoutHelpers) {
   EXPECT_TRUE(ok(stoker_global_free(&global)));
 }
 
+// Around a ring, of all sizes: whoever sees the signal sees the data.
+TEST(GlobalMemory, ASignalComesBehindItsData) {
+  const GlobalOwner global;
+  const std::size_t most = (std::size_t{1} << 20U) + 3;
+  const stoker_gptr segment = global.allocate(64 + most);
+  const int right = (world_rank() + 1) % world_size();
+  const int left = (world_rank() + world_size() - 1) % world_size();
+  const auto* const mine = global.address<unsigned char>(at(segment, world_rank(), 64), most);
+  std::uint64_t round = 0;
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{8}, std::size_t{1000}, std::size_t{4097},
+                                  std::size_t{65536}, most}) {
+    for (const bool with_handle : {true, false}) {
+      ++round;
+      const auto sent = data(bytes, (1000 * round) + static_cast<std::uint64_t>(world_rank()));
+      stoker_transfer transfer = STOKER_TRANSFER_NULL;
+      EXPECT_TRUE(ok(stoker_put_signal_nb(global.get(), at(segment, right, 64), sent.data(), bytes, at(segment, right),
+                                          round, with_handle ? &transfer : nullptr)));
+      EXPECT_TRUE(ok(stoker_wait_until(global.get(), at(segment, world_rank()), STOKER_GE, round)));
+      const auto expected = data(bytes, (1000 * round) + static_cast<std::uint64_t>(left));
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), mine)) << bytes << " bytes";
+      EXPECT_TRUE(ok(with_handle ? stoker_transfer_wait(&transfer) : stoker_flush(global.get(), right)));
+      barrier(); // before the next round overwrites
+    }
+  }
+  const stoker_gptr word = at(segment, world_rank());
+  EXPECT_TRUE(ok(stoker_wait_until(global.get(), word, STOKER_EQ, round)));
+  EXPECT_TRUE(ok(stoker_wait_until(global.get(), word, STOKER_NE, 0)));
+  EXPECT_TRUE(ok(stoker_wait_until(global.get(), word, STOKER_GT, round - 1)));
+  EXPECT_TRUE(ok(stoker_wait_until(global.get(), word, STOKER_LT, round + 1)));
+  EXPECT_TRUE(ok(stoker_wait_until(global.get(), word, STOKER_LE, round)));
+  EXPECT_TRUE(refused(stoker_wait_until(global.get(), word, 6, 0), STOKER_ERR_ARGUMENT, {"comparison is 6"}));
+  EXPECT_TRUE(refused(stoker_wait_until(global.get(), at(segment, world_rank(), 4), STOKER_EQ, 0), STOKER_ERR_ARGUMENT,
+                      {"word", "multiple of 8"}));
+  if (world_size() > 1) {
+    const unsigned char byte = 0;
+    EXPECT_TRUE(refused(stoker_put_signal_nb(global.get(), at(segment, right), &byte, 1, word, 1, nullptr),
+                        STOKER_ERR_ARGUMENT, {"signal", "of the target's unit"}));
+  }
+  barrier();
+}
+
 } // namespace
 } // namespace api_tests
