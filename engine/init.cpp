@@ -292,8 +292,8 @@ bool puts_through_window(Engine& engine, const RequestPlan& plan) {
   const bool possible = engine.put_windows().possible(plan.context, helped, carrier_view(engine, context));
   if (!possible && choice == RmaChoice::window) {
     throw Error(Code::unsupported,
-                "rma=window, but the MPI library has no one-sided communication between the ranks of comm, "
-                "or one of their carriers is not among them; expected rma=auto, or another transport "
+                "rma=window, but the MPI library has no one-sided communication between the ranks of comm that works "
+                "here, or one of their carriers is not among them; expected rma=auto, or another transport "
                 "(see stoker doctor)");
   }
   return possible;

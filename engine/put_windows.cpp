@@ -66,8 +66,10 @@ bool PutWindows::possible(const std::shared_ptr<CommContext>& context, bool by_c
     return known->works;
   }
   bool works = !by_carriers || on_all(context->comm(), carrier.rank >= 0);
-  if (works) {
-    const auto window = Window::dynamic(context->comm());
+  if (works) { // by a trial
+    std::uint64_t word = 0;
+    const auto window =
+        by_carriers ? Window::dynamic(context->comm()) : Window::over(context->comm(), &word, sizeof word);
     works = window != nullptr;
     if (works) {
       window->free();
