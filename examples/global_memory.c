@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   stoker_engine engine;
   stoker_global global;
   stoker_team team;
-  stoker_gptr counter, results; /* the same on all units */
+  stoker_gptr counter, results, flag, halo; /* the same on all units */
   check(stoker_engine_create(MPI_COMM_WORLD, NULL, 0, &engine));
   check(stoker_global_create(engine, 0, &global));
   check(stoker_team_create(global, MPI_COMM_WORLD, &team));
@@ -63,6 +63,26 @@ int main(int argc, char** argv) {
   for (int i = 0; i < tasks_per_unit; ++i) {
     wrong += mine[i] != result_of((int64_t)rank * tasks_per_unit + i);
   }
+
+  /* A row for the neighbor on the right. Who sees the signal sees the row. */
+  enum { row_length = 1000, step = 1 };
+  static double row[row_length];
+  for (int i = 0; i < row_length; ++i) {
+    row[i] = rank + 0.001 * i;
+  }
+  check(stoker_team_allocate(team, sizeof(uint64_t), &flag));
+  check(stoker_team_allocate(team, sizeof row, &halo));
+  flag.unit = halo.unit = (rank + 1) % ranks;
+  check(stoker_put_signal_nb(global, halo, row, sizeof row, flag, step, NULL));
+  flag.unit = halo.unit = rank; /* here something could be computed that does not need the halo */
+  check(stoker_wait_until(global, flag, STOKER_GE, step));
+  check(stoker_global_address(global, halo, sizeof row, &address));
+  const double* from_left = address;
+  const int left = (rank + ranks - 1) % ranks;
+  for (int i = 0; i < row_length; ++i) {
+    wrong += from_left[i] != left + 0.001 * i;
+  }
+  check(stoker_flush_all(global)); /* `row` is ours again */
 
   check(stoker_team_free(&team)); /* with its allocations */
   check(stoker_global_free(&global));
