@@ -86,8 +86,13 @@ void GlobalAccess::adopt(std::uint32_t arena, std::uint64_t offset, std::uint64_
                   .local = view_of(operation->local, arena == memory_.self(), memory_.base(arena))});
 }
 
-bool GlobalAccess::active() const {
-  return serving_ || !copies_.empty() || !waiting_.empty() || !begun_.empty() ||
+bool GlobalAccess::urgent() const {
+  return !copies_.empty() || !waiting_.empty() ||
+         (wire_ && (wire_->messages.in_flight() || !wire_->window_slots.empty()));
+}
+
+bool GlobalAccess::in_progress() const {
+  return !copies_.empty() || !waiting_.empty() || !begun_.empty() ||
          (wire_ && (wire_->short_messages.sending() || wire_->messages.in_flight() || !wire_->window_slots.empty()));
 }
 

@@ -48,8 +48,12 @@ public:
 
   // Whether other nodes may ask for something: then there is something to look for at any time.
   void serve(bool on) { serving_ = on && wire_.has_value(); }
+  [[nodiscard]] bool serving() const { return serving_; }
 
-  [[nodiscard]] bool active() const;
+  [[nodiscard]] bool active() const { return serving_ || in_progress(); }
+  [[nodiscard]] bool in_progress() const;
+  // Whether something would wait if nobody looked for the length of a nap: more than an answer is to come.
+  [[nodiscard]] bool urgent() const;
   [[nodiscard]] std::uint64_t youngest_ns() const { return youngest_ns_; } // when something was last adopted or moved
 
 private:

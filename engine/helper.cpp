@@ -65,9 +65,14 @@ void Helper::run() {
       // left by a rank that does not come to Wait.
       const bool lately = root_.paused.load(std::memory_order_relaxed) == 0 &&
                           now_ns() - youngest_ns_.load(std::memory_order_relaxed) < watch_ns;
+      // What other nodes ask for may come while a thread of the carrier's is in its place, and after that thread has left.
+      const bool served = serving_.load(std::memory_order_relaxed) && root_.paused.load(std::memory_order_relaxed) == 0;
+      const std::chrono::nanoseconds nap = std::chrono::microseconds(std::max<std::uint64_t>(options_.nap_us, 1));
       root_.helper.sleep(
           [&] { return stopped() || (may_work() && (active_.load(std::memory_order_relaxed) || has_submissions())); },
-          lately ? std::optional(watch_interval) : std::nullopt);
+          served   ? std::optional(nap)
+          : lately ? std::optional(watch_interval)
+                   : std::nullopt);
       awake_since = now_ns();
       continue;
     }
@@ -106,13 +111,16 @@ bool Helper::work() {
   }
   bool moved = progress_.poll();
   bool active = progress_.active();
+  bool urgent = active;
   std::uint64_t youngest_ns = progress_.youngest_ns();
   if (global_) {
     moved |= global_->poll();
     active |= global_->active();
+    urgent |= global_->urgent();
     youngest_ns = std::max(youngest_ns, global_->youngest_ns());
   }
   active_.store(active, std::memory_order_relaxed);
+  urgent_.store(urgent, std::memory_order_relaxed);
   youngest_ns_.store(youngest_ns, std::memory_order_relaxed);
   return moved || drained > 0;
 }
@@ -127,6 +135,7 @@ void Helper::serve(bool on) {
     const std::lock_guard lock(mutex_);
     global_->serve(on);
     active_.store(active_.load(std::memory_order_relaxed) || global_->active(), std::memory_order_relaxed);
+    serving_.store(global_->serving(), std::memory_order_relaxed);
   }
   root_.helper.ring(); // full fence: the thread sees that it is active, or the ring
 }
@@ -164,8 +173,12 @@ bool Helper::may_work() const {
 Helper::Assist::~Assist() {
   helper_.assistants_.fetch_sub(1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst); // before the look at the rings; pairs with Doorbell::sleep
-  // What is left to do is the thread's business again.
-  if (helper_.active_.load(std::memory_order_relaxed) || helper_.has_submissions()) {
+  // What is left to do is the thread's business again. What can wait for a nap is not worth a wake, which may cost whoever runs
+  // on the thread's core more than the nap: while other nodes are served it sleeps no longer than that.
+  const bool work_left = helper_.serving_.load(std::memory_order_relaxed)
+                             ? helper_.urgent_.load(std::memory_order_relaxed)
+                             : helper_.active_.load(std::memory_order_relaxed);
+  if (work_left || helper_.has_submissions()) {
     helper_.root_.helper.ring();
   }
 }

@@ -90,6 +90,8 @@ private:
   std::optional<GlobalAccess> global_;
   // Of progress_ and global_, for looking without the mutex.
   std::atomic<bool> active_{false};
+  std::atomic<bool> urgent_{false}; // it should not even nap before it looks again
+  std::atomic<bool> serving_{false};
   std::atomic<std::uint64_t> youngest_ns_{0};
   std::atomic<int> assistants_{0};
   std::atomic<bool> stop_{false};
