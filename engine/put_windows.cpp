@@ -65,7 +65,8 @@ bool PutWindows::possible(const std::shared_ptr<CommContext>& context, bool by_c
   if (known != tried_.end()) {
     return known->works;
   }
-  bool works = !by_carriers || on_all(context->comm(), carrier.rank >= 0);
+  // Open MPI's windows copy by cross-memory attach within a node, and try for ever where that is refused.
+  bool works = on_all(context->comm(), by_carriers ? carrier.rank >= 0 : carrier.memory->attach_works());
   if (works) { // by a trial
     std::uint64_t word = 0;
     const auto window =

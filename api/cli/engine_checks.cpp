@@ -185,7 +185,8 @@ Finding check_one_sided(stoker_engine engine, const MpiSession& session) {
   if (api::engine_of(engine)->settings().rma == stoker::engine::RmaChoice::messages) {
     return {"one-sided", Verdict::ok, found + ", as the setting rma=messages has it", ""};
   }
-  return {"one-sided", Verdict::slow, found + ", since the MPI library has no windows between these ranks",
+  return {"one-sided", Verdict::slow,
+          found + ", since the MPI library has no windows between these ranks, or cross-memory attach is refused",
           "messages do as well over TCP; for RDMA: Open MPI with --mca pml ucx --mca osc ucx, or MPICH"};
 }
 
