@@ -22,8 +22,7 @@ CountMatrix product_counts(const matrix_market::Coordinates& matrix, int ranks) 
     needs.emplace_back(owner(entry.row, matrix.rows, ranks), entry.column);
   }
   std::ranges::sort(needs);
-  const auto repeated = std::ranges::unique(needs);
-  needs.erase(repeated.begin(), repeated.end());
+  needs.erase(std::unique(needs.begin(), needs.end()), needs.end());
   const auto size = static_cast<std::size_t>(ranks);
   CountMatrix counts(size, std::vector<int>(size, 0));
   for (const auto& [rank, column] : needs) {

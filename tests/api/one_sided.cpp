@@ -86,7 +86,7 @@ TEST_P(OneSided, EveryByteIsRightWhateverTheBuffers) {
   for (const std::size_t i : permutation(transfers.size(), static_cast<std::uint64_t>(world_rank()))) {
     EXPECT_TRUE(ok(stoker_start(requests[i])));
   }
-  for (const std::size_t i : permutation(transfers.size(), static_cast<std::uint64_t>(world_rank() + 100))) {
+  for (const std::size_t i : permutation(transfers.size(), 100 + static_cast<std::uint64_t>(world_rank()))) {
     EXPECT_TRUE(ok(stoker_wait(requests[i])));
     const std::string defect = transfers[i]->defect();
     EXPECT_TRUE(defect.empty()) << defect;

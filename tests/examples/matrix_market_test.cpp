@@ -38,7 +38,7 @@ protected:
 
 private:
   std::string file_of(const std::string& text) {
-    const std::string file = folder_ / "a.mtx";
+    std::string file = folder_ / "a.mtx";
     std::ofstream(file) << text;
     return file;
   }
