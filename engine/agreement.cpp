@@ -31,14 +31,17 @@ void agree(MPI_Comm comm, const std::optional<Error>& mine) {
   throw Error(static_cast<Code>(message.code), message.text.data());
 }
 
-void check_mpi(int code, const char* call) {
-  if (code == MPI_SUCCESS) {
-    return;
-  }
+std::string mpi_text(int code) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(code, text.data(), &length);
-  throw Error(Code::mpi, std::string(call) + ": " + text.data());
+  return text.data();
+}
+
+void check_mpi(int code, const char* call) {
+  if (code != MPI_SUCCESS) {
+    throw Error(Code::mpi, std::string(call) + ": " + mpi_text(code));
+  }
 }
 
 } // namespace stoker::engine

@@ -7,6 +7,7 @@
 #include <mpi.h>
 
 #include <optional>
+#include <string>
 
 namespace stoker::engine {
 
@@ -27,6 +28,9 @@ template <class Work>
     return Error(Code::argument, error.what());
   }
 }
+
+// MPI's own text for an error code.
+[[nodiscard]] std::string mpi_text(int code);
 
 // Throws Error(Code::mpi) with MPI's own text unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* call);

@@ -33,6 +33,20 @@ void compare_and_swap(std::byte* target, ElementType type, const std::byte* expe
                       std::byte* result);
 void accumulate(std::byte* target, ElementType type, AtomicOp op, const std::byte* operands, std::size_t count);
 
+// Calls `as_word` with a value of the unsigned type of that size where `place` is a naturally aligned word; else returns false.
+template <class AsWord>
+inline bool moved_as_word(const std::byte* place, std::size_t bytes, AsWord as_word) {
+  const auto at = reinterpret_cast<std::uintptr_t>(place);
+  if (bytes == 8 && at % 8 == 0) {
+    as_word(std::uint64_t{});
+  } else if (bytes == 4 && at % 4 == 0) {
+    as_word(std::uint32_t{});
+  } else {
+    return false;
+  }
+  return true;
+}
+
 // Copies to, or from, memory that others use at the same time. A naturally aligned word moves whole, and in order: whoever sees
 // the word that store_shared() wrote (release) by load_shared() or an atomic (acquire) sees what the writer did before.
 inline void store_shared(std::byte* target, const void* source, std::size_t bytes) {
@@ -40,12 +54,7 @@ inline void store_shared(std::byte* target, const void* source, std::size_t byte
     std::memcpy(&word, source, sizeof word);
     std::atomic_ref<Word>(*reinterpret_cast<Word*>(target)).store(word, std::memory_order_release);
   };
-  const auto at = reinterpret_cast<std::uintptr_t>(target);
-  if (bytes == 8 && at % 8 == 0) {
-    as_word(std::uint64_t{});
-  } else if (bytes == 4 && at % 4 == 0) {
-    as_word(std::uint32_t{});
-  } else {
+  if (!moved_as_word(target, bytes, as_word)) {
     std::memcpy(target, source, bytes);
   }
 }
@@ -55,12 +64,7 @@ inline void load_shared(void* target, const std::byte* source, std::size_t bytes
     const Word word = std::atomic_ref<Word>(place).load(std::memory_order_acquire); // pairs with store_shared()
     std::memcpy(target, &word, sizeof word);
   };
-  const auto at = reinterpret_cast<std::uintptr_t>(source);
-  if (bytes == 8 && at % 8 == 0) {
-    as_word(std::uint64_t{});
-  } else if (bytes == 4 && at % 4 == 0) {
-    as_word(std::uint32_t{});
-  } else {
+  if (!moved_as_word(source, bytes, as_word)) {
     std::memcpy(target, source, bytes);
   }
 }

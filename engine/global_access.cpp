@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/global_access.hpp"
 
+#include "engine/agreement.hpp"
 #include "engine/executor.hpp"
 
 #include <algorithm>
@@ -26,13 +27,6 @@ constexpr std::uint32_t reply_kind = 0x100; // none of OperationKind
 // The two directions between two endpoints must not share tags: a slot is numbered by the origin.
 int put_tag(std::uint32_t slot) { return static_cast<int>(2 * slot); }
 int get_tag(std::uint32_t slot) { return static_cast<int>((2 * slot) + 1); }
-
-std::string text_of(int error) {
-  std::array<char, MPI_MAX_ERROR_STRING> text{};
-  int length = 0;
-  MPI_Error_string(error, text.data(), &length);
-  return text.data();
-}
 
 algos::Slice run(std::uint64_t offset, std::uint64_t bytes) { return {algos::Buffer::send, offset, bytes, 0, 1}; }
 
@@ -126,6 +120,11 @@ bool GlobalAccess::poll() {
   return moved;
 }
 
+void GlobalAccess::unreachable(Running& running, int error) {
+  running.code = Code::access;
+  running.text = std::string("the local buffer cannot be reached: ") + std::strerror(error);
+}
+
 bool GlobalAccess::copy_slice() {
   if (copies_.empty()) {
     return false;
@@ -138,8 +137,7 @@ bool GlobalAccess::copy_slice() {
                                                          : write_local(copy.local, copy.begun, target, bytes);
   copy.begun += bytes;
   if (error != 0) {
-    copy.code = Code::access;
-    copy.text = std::string("the local buffer cannot be reached: ") + std::strerror(error);
+    unreachable(copy, error);
   }
   if (error == 0 && copy.begun == operation.bytes && operation.signals) {
     word(operation.arena, operation.signal_place)
@@ -229,8 +227,7 @@ std::uint64_t GlobalAccess::begin_piece(RunningList::iterator running) {
     break;
   }
   const auto fail = [&](int error) {
-    running->code = Code::access;
-    running->text = std::string("the local buffer cannot be reached: ") + std::strerror(error);
+    unreachable(*running, error);
     return header.bytes;
   };
   std::byte* const message = wire.short_messages.compose();
@@ -300,8 +297,7 @@ std::uint64_t GlobalAccess::begin_window_piece(RunningList::iterator running) {
     data = bounce_of(piece);
     if (const int error = put ? read_local(data, running->local, running->begun, bytes) : 0) {
       wire.spare_bounces.push_back(std::move(piece.bounce));
-      running->code = Code::access;
-      running->text = std::string("the local buffer cannot be reached: ") + std::strerror(error);
+      unreachable(*running, error);
       return bytes;
     }
   }
@@ -416,8 +412,7 @@ void GlobalAccess::receive(const ActiveMessages::Received& received) {
   if (header.bytes > 0) {
     // What is behind the header is this process's own copy.
     if (const int error = write_local(running.local, piece.offset, const_cast<std::byte*>(payload), header.bytes)) {
-      running.code = Code::access;
-      running.text = std::string("the local buffer cannot be reached: ") + std::strerror(error);
+      unreachable(running, error);
     }
   }
   arrived(header.slot);
@@ -504,8 +499,7 @@ void GlobalAccess::data_here(std::uint32_t slot) {
   Running& running = **piece.running;
   if (piece.bounce != nullptr && running.operation->kind == OperationKind::get) {
     if (const int refused = write_local(running.local, piece.offset, piece.bounce.get(), piece.bytes)) {
-      running.code = Code::access;
-      running.text = std::string("the local buffer cannot be reached: ") + std::strerror(refused);
+      unreachable(running, refused);
     }
   }
   arrived(slot);
@@ -591,7 +585,7 @@ void GlobalAccess::complete(RunningList::iterator running) {
 // comes; slots are not used again, as their data may still be in the hands of MPI.
 void GlobalAccess::break_off(int error) {
   if (wire_->broken.empty()) {
-    wire_->broken = "messages between the nodes failed: " + text_of(error);
+    wire_->broken = "messages between the nodes failed: " + mpi_text(error);
   }
   for (Piece& piece : wire_->pieces) {
     if (!piece.running) {

@@ -108,6 +108,7 @@ private:
     std::string broken;             // what MPI said when it failed; empty: it has not
   };
 
+  static void unreachable(Running& running, int error); // errno of its local buffer
   bool copy_slice();
   void begin_pieces();
   [[nodiscard]] std::uint64_t begin_piece(RunningList::iterator running); // returns its bytes

@@ -428,9 +428,8 @@ void GlobalMemory::submit(Slot& slot) {
       {.block = memory_->arena().offset_of(slot.operation), .epoch = slot.epoch, .what = Submitted::operation}, plea);
 }
 
-void GlobalMemory::wait_for(Slot& slot, std::uint64_t epoch) {
-  Plea plea;
-  const Waiter waiter{*this, slot, epoch, plea};
+template <class AnyWaiter>
+void GlobalMemory::wait_with(const AnyWaiter& waiter) {
   if (waiter.done()) {
     return;
   }
@@ -440,6 +439,11 @@ void GlobalMemory::wait_for(Slot& slot, std::uint64_t epoch) {
   } else {
     wait_until_done(*engine_, waiter);
   }
+}
+
+void GlobalMemory::wait_for(Slot& slot, std::uint64_t epoch) {
+  Plea plea;
+  wait_with(Waiter{*this, slot, epoch, plea});
 }
 
 void GlobalMemory::execute(Slot& slot, std::uint64_t* displacement) {
@@ -622,16 +626,7 @@ struct GlobalMemory::WordWaiter {
 
 void GlobalMemory::wait_until(GlobalPointer word, Comparison comparison, std::uint64_t value) {
   Plea plea;
-  const WordWaiter waiter{*this, *word_of(word, "word"), comparison, value, plea};
-  if (waiter.done()) {
-    return;
-  }
-  if (helper_ != nullptr) {
-    const Helper::Assist in_its_place(*helper_);
-    wait_until_done(*engine_, waiter);
-  } else {
-    wait_until_done(*engine_, waiter);
-  }
+  wait_with(WordWaiter{*this, *word_of(word, "word"), comparison, value, plea});
 }
 
 bool GlobalMemory::test(Slot& slot) {

@@ -156,6 +156,8 @@ private:
                                 std::uint64_t bytes, bool detached);
   void set_local(Slot& slot, void* local, std::uint64_t staging);
   void submit(Slot& slot);
+  template <class AnyWaiter>
+  void wait_with(const AnyWaiter& waiter); // in the helper's place where it is this process's
   void wait_for(Slot& slot, std::uint64_t epoch);
   void open_window();
   // Submits it, waits and releases it. `displacement`: that of an expose.

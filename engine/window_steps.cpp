@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/window_steps.hpp"
 
-#include "engine/error.hpp"
+#include "engine/agreement.hpp"
 #include "engine/executor.hpp"
 #include "engine/progress.hpp"
 #include "engine/window.hpp"
 
-#include <array>
 #include <string>
 #include <utility>
 
@@ -16,13 +15,10 @@ namespace {
 constexpr int announcement_tag = 0; // several from one rank to another keep their order
 
 std::string failure(const Task& task, const LoweredStep& step, int code) {
-  std::array<char, MPI_MAX_ERROR_STRING> text{};
-  int length = 0;
-  MPI_Error_string(code, text.data(), &length);
   const std::string what = step.op == Op::fence_window      ? "a fence"
                            : step.op == Op::announce_window ? "telling rank " + std::to_string(step.peer)
                                                             : "the put to rank " + std::to_string(step.peer);
-  return "rank " + std::to_string(task.program.block().rank) + ": " + what + " failed: " + text.data();
+  return "rank " + std::to_string(task.program.block().rank) + ": " + what + " failed: " + mpi_text(code);
 }
 
 } // namespace

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/wire.hpp"
 
-#include "engine/error.hpp"
+#include "engine/agreement.hpp"
 #include "engine/executor.hpp"
 #include "engine/progress.hpp"
 
-#include <array>
 #include <string>
 
 namespace stoker::engine {
@@ -13,12 +12,10 @@ namespace {
 
 WireEvent failure(const Task& task, std::uint32_t step, int code) {
   const LoweredStep& s = *task.program.step(step).step;
-  std::array<char, MPI_MAX_ERROR_STRING> text{};
-  int length = 0;
-  MPI_Error_string(code, text.data(), &length);
   return {step, static_cast<int>(Code::mpi),
           "rank " + std::to_string(task.program.block().rank) + ": the message " +
-              (s.op == Op::send_wire ? "to" : "from") + " rank " + std::to_string(s.peer) + " failed: " + text.data()};
+              (s.op == Op::send_wire ? "to" : "from") + " rank " + std::to_string(s.peer) +
+              " failed: " + mpi_text(code)};
 }
 
 } // namespace

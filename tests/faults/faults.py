@@ -153,18 +153,31 @@ def kill(mpi, programs):
             job.expect_clean()
 
 
-def kill_survivors(mpi, programs):
-    """A rank dies by kill -9 and the launcher lets the others live: each is told that a peer is lost."""
+def launcher_ends_survivors(mpi):
     if mpi != 'mpich':
         print('skipped: Open MPI 4 has no launcher option that keeps the other ranks of a job alive', file=sys.stderr)
+    return mpi != 'mpich'
+
+
+def errors_of_survivors(job, victim):
+    """What the other ranks report when one dies by kill -9; nothing when the launcher ended them first."""
+    os.kill(job.pid_of(victim), signal.SIGKILL)
+    expect(job.end() != 0, 'the job reports success although a rank was killed')
+    errors = [path.read_text() for path in job.folder.glob('error.*')]
+    if not any(errors):
+        print('skipped: Hydra ended the other ranks with the killed one, before any could report', file=sys.stderr)
+        return []
+    return errors
+
+
+def kill_survivors(mpi, programs):
+    """A rank dies by kill -9 and the launcher lets the others live: each is told that a peer is lost."""
+    if launcher_ends_survivors(mpi):
         return 77
     for victim in (3, 0):
         with Job(mpi, programs, 4, ['executor=engine'], extra=['-disable-auto-cleanup']) as job:
-            os.kill(job.pid_of(victim), signal.SIGKILL)
-            expect(job.end() != 0, 'the job reports success although a rank was killed')
-            errors = [path.read_text() for path in job.folder.glob('error.*')]
-            if not any(errors):
-                print('skipped: Hydra ended the other ranks with the killed one, before any could report', file=sys.stderr)
+            errors = errors_of_survivors(job, victim)
+            if not errors:
                 return 77
             expect(any(f'code {ERR_PEER_LOST},' in error for error in errors), f'no rank reports a lost peer: {errors}')
             job.expect_clean()
@@ -173,15 +186,11 @@ def kill_survivors(mpi, programs):
 
 def kill_carrier(mpi, programs):
     """The carrier dies while units of its node have transfers with its helper, and the launcher lets them live."""
-    if mpi != 'mpich':
-        print('skipped: Open MPI 4 has no launcher option that keeps the other ranks of a job alive', file=sys.stderr)
+    if launcher_ends_survivors(mpi):
         return 77
     with Job(mpi, programs, 3, [], extra=['-disable-auto-cleanup'], program='transfer_loop') as job:
-        os.kill(job.pid_of(0), signal.SIGKILL)
-        expect(job.end() != 0, 'the job reports success although a rank was killed')
-        errors = [path.read_text() for path in job.folder.glob('error.*')]
-        if not any(errors):
-            print('skipped: Hydra ended the other ranks with the killed one, before any could report', file=sys.stderr)
+        errors = errors_of_survivors(job, 0)
+        if not errors:
             return 77
         expect(all(f'code {ERR_PEER_LOST},' in error for error in errors), f'not only lost peers are reported: {errors}')
         job.expect_clean()
