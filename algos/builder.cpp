@@ -76,6 +76,32 @@ StepId Builder::copy(std::span<const Slice> target, std::span<const Slice> sourc
   return append(StepKind::copy, -1, source, target, after);
 }
 
+StepId Builder::reduce(std::span<const Slice> target, std::span<const Slice> left, std::span<const Slice> right,
+                       std::span<const StepId> after) {
+  if (total_bytes(target) != total_bytes(left) || total_bytes(target) != total_bytes(right)) {
+    throw std::logic_error("reduce: target and operands differ in size");
+  }
+  const StepId id = append(StepKind::reduce, -1, left, target, after);
+  Step& step = program_.steps[id];
+  // The target's slices lie between the operands' so far.
+  const Range second = append_slices(right);
+  std::rotate(program_.slices.begin() + step.target.begin, program_.slices.begin() + second.begin,
+              program_.slices.end());
+  step.target.begin += second.count;
+  step.source.count += second.count;
+  return id;
+}
+
+StepId Builder::recv_operand(int peer, Operand message, std::span<const Slice> target, std::span<const Slice> other,
+                             std::span<const StepId> after) {
+  if (message == Operand::none || total_bytes(target) != total_bytes(other)) {
+    throw std::logic_error("recv_operand: no operand, or one that differs from the target in size");
+  }
+  const StepId id = append(StepKind::recv, peer, other, target, after);
+  program_.steps[id].message = message;
+  return id;
+}
+
 StepId Builder::put(int peer, std::span<const Slice> source, Slice target, bool announced,
                     std::span<const StepId> after) {
   if (target.bytes() != total_bytes(source)) {
@@ -122,7 +148,7 @@ StepId Builder::append(StepKind kind, int peer, std::span<const Slice> source, s
   step.peer = peer;
   step.source = append_slices(source);
   step.target = append_slices(target);
-  step.bytes = total_bytes(kind == StepKind::recv ? target : source);
+  step.bytes = total_bytes(kind == StepKind::recv || kind == StepKind::reduce ? target : source);
   program_.steps.push_back(step);
   waiter_.push_back(0);
 

@@ -15,6 +15,9 @@ public:
   // The program of `rank` out of `ranks`, whose send and receive buffers reach `send_bytes` and `recv_bytes` far.
   Builder(int rank, int ranks, std::uint64_t send_bytes, std::uint64_t recv_bytes);
 
+  // What is reduced consists of elements of that size.
+  void reduces(std::uint64_t element_bytes) { program_.element_bytes = element_bytes; }
+
   // Room in scratch, aligned to 64 bytes. Returns its offset.
   std::uint64_t scratch(std::uint64_t bytes);
 
@@ -24,6 +27,13 @@ public:
   StepId send(int peer, std::span<const Slice> source, std::span<const StepId> after = {});
   StepId recv(int peer, std::span<const Slice> target, std::span<const StepId> after = {});
   StepId copy(std::span<const Slice> target, std::span<const Slice> source, std::span<const StepId> after = {});
+
+  // target = left (op) right; each of them as many bytes. `target` may be exactly `left` or `right`.
+  StepId reduce(std::span<const Slice> target, std::span<const Slice> left, std::span<const Slice> right,
+                std::span<const StepId> after = {});
+  // target = message (op) other where the message is the left operand, else other (op) message.
+  StepId recv_operand(int peer, Operand message, std::span<const Slice> target, std::span<const Slice> other,
+                      std::span<const StepId> after = {});
 
   // `target`: in the recv buffer of `peer`, which has a recv for it there, announced or not like this.
   StepId put(int peer, std::span<const Slice> source, Slice target, bool announced, std::span<const StepId> after = {});

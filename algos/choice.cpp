@@ -197,6 +197,14 @@ Program compile(const Choice& choice, const NeighborExchange& exchange) {
   return std::get<Program (*)(const NeighborExchange&)>(choice.algorithm->compile)(exchange);
 }
 
+Program compile(const Choice& choice, const VectorCall& call) {
+  if (choice.algorithm->commutative && !call.commutative) {
+    refuse(std::string(choice.algorithm->name) + " combines operands in any order, but the operation is not "
+           "commutative; expected " + known_algorithms(choice.algorithm->collective, Order::kept));
+  }
+  return std::get<Program (*)(const VectorCall&, const Tuning&)>(choice.algorithm->compile)(call, choice.tuning);
+}
+
 std::string known_algorithms(Collective collective) {
   std::vector<std::string_view> names;
   bool parameters = false;

@@ -31,6 +31,8 @@ enum class TooLarge : std::uint8_t { refuse, reduce };
 // Of a resolved choice for a collective of the exchange's kind; throws std::bad_variant_access for one of another kind.
 [[nodiscard]] Program compile(const Choice& choice, const Exchange& exchange);
 [[nodiscard]] Program compile(const Choice& choice, const NeighborExchange& exchange);
+// Throws std::invalid_argument for an operation that is not commutative where the algorithm needs one that is.
+[[nodiscard]] Program compile(const Choice& choice, const VectorCall& call);
 
 // Names of a collective's algorithms: for help texts.
 [[nodiscard]] std::string known_algorithms(Collective collective);

@@ -10,13 +10,14 @@
 namespace stoker::algos {
 
 Interpreter::Interpreter(std::span<const Program> programs, const Matching& matching,
-                         std::span<const Contents> contents, Token tokens, const Execution& run, int epochs)
+                         std::span<const Contents> contents, Token tokens, const Execution& run, int epochs, const Terms& terms)
     : programs_(programs), matching_(matching), contents_(contents), tokens_(tokens), run_(run), epochs_(epochs),
-      ranks_(programs.size()), random_(run.seed) {}
+      ranks_(programs.size()), random_(run.seed), terms_(terms) {}
 
 std::string Interpreter::operator()() {
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     ranks_[r].mailboxes.resize(programs_[r].steps.size());
+    ranks_[r].operands.resize(programs_[r].steps.size());
   }
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     start_epoch(static_cast<int>(r));
@@ -83,7 +84,7 @@ void Interpreter::post(int rank, StepId step) {
   Rank& state = ranks_[rank];
   const Step& what = programs_[rank].steps[step];
   state.posted[step] = true;
-  if (what.kind == StepKind::copy) {
+  if (what.kind == StepKind::copy || what.kind == StepKind::reduce) {
     enqueue(rank, step);
     return;
   }
@@ -97,6 +98,9 @@ void Interpreter::post(int rank, StepId step) {
   }
   if (what.kind == StepKind::recv) {
     // From here until it is done, whatever is at its target is the recv's own affair.
+    if (what.message != Operand::none) {
+      state.operands[step] = read(rank, step);
+    }
     write(rank, step, std::vector<Token>(what.bytes, undefined));
   }
   // The message goes over, as an event of the receiver, once both sides are there.
@@ -182,14 +186,20 @@ void Interpreter::execute(int rank, StepId step) {
   case StepKind::fence:
     complete(rank, step);
     break;
+  case StepKind::reduce: {
+    const auto [left, right] = operands(programs_[rank], what);
+    write(rank, step, combine(read(rank, step, left), read(rank, step, right)));
+    complete(rank, step);
+    break;
+  }
   case StepKind::recv:
     if (kept(rank, step)) {
       Mailbox& mailbox = ranks_[what.peer].mailboxes[partner];
-      write(rank, step, mailbox.front());
+      receive(rank, step, std::move(mailbox.front()));
       mailbox.pop();
       complete(rank, step);
     } else {
-      write(rank, step, read(what.peer, partner));
+      receive(rank, step, read(what.peer, partner));
       complete(what.peer, partner);
       complete(rank, step);
     }
@@ -212,11 +222,37 @@ void Interpreter::complete(int rank, StepId step) {
   }
 }
 
+void Interpreter::receive(int rank, StepId step, std::vector<Token> message) {
+  std::vector<Token>& other = ranks_[rank].operands[step];
+  switch (programs_[rank].steps[step].message) {
+  case Operand::none:
+    break;
+  case Operand::left:
+    message = combine(std::move(message), other);
+    break;
+  case Operand::right:
+    message = combine(std::move(other), message);
+    break;
+  }
+  write(rank, step, message);
+}
+
+std::vector<Token> Interpreter::combine(std::vector<Token> left, std::span<const Token> right) {
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    left[i] = terms_.combine(left[i], right[i]);
+  }
+  return left;
+}
+
 std::vector<Token> Interpreter::read(int rank, StepId step) {
+  return read(rank, step, programs_[rank].sources(programs_[rank].steps[step]));
+}
+
+std::vector<Token> Interpreter::read(int rank, StepId step, std::span<const Slice> slices) {
   const Program& program = programs_[rank];
   std::vector<Token> bytes;
   bytes.reserve(program.steps[step].bytes);
-  for (const Slice& slice : program.sources(program.steps[step])) {
+  for (const Slice& slice : slices) {
     const bool input = slice.buffer == Buffer::send;
     const auto& buffer = input ? contents_[rank].send : written_buffer(rank, slice.buffer);
     for (std::uint64_t block = 0; block < slice.count; ++block) {
@@ -250,7 +286,12 @@ std::vector<Token>& Interpreter::written_buffer(int rank, Buffer buffer) {
   return buffer == Buffer::recv ? ranks_[rank].recv : ranks_[rank].scratch;
 }
 
-Token Interpreter::fresh(Token token, int epoch) const {
+Token Interpreter::fresh(Token token, int epoch) {
+  if (is_combined(token)) {
+    std::vector<Token> inputs(terms_.inputs(token).begin(), terms_.inputs(token).end());
+    std::ranges::transform(inputs, inputs.begin(), [&](Token input) { return fresh(input, epoch); });
+    return terms_.of(std::move(inputs));
+  }
   return token == undefined ? undefined : token + static_cast<Token>(epoch - 1) * tokens_;
 }
 
@@ -268,6 +309,13 @@ std::string Interpreter::name(int rank, StepId step) const {
 std::string Interpreter::origin(Token token) const {
   if (token == undefined) {
     return "nothing";
+  }
+  if (is_combined(token)) {
+    std::string text;
+    for (const Token input : terms_.inputs(token)) {
+      text += (text.empty() ? "" : " (op) ") + origin(input);
+    }
+    return text;
   }
   const Token input = token % tokens_;
   for (std::size_t rank = 0; rank < contents_.size(); ++rank) {

@@ -15,9 +15,9 @@ namespace stoker::algos {
 
 class Interpreter {
 public:
-  // All arguments outlive the interpreter. The programs match; `tokens` is one more than the largest token in `contents`.
+  // All arguments but the terms, which are copied, outlive the interpreter. The programs match; `tokens` is one more than the largest token in `contents`.
   Interpreter(std::span<const Program> programs, const Matching& matching, std::span<const Contents> contents,
-              Token tokens, const Execution& run, int epochs);
+              Token tokens, const Execution& run, int epochs, const Terms& terms);
 
   // Runs to the end or to the first defect, which it returns in words.
   [[nodiscard]] std::string operator()();
@@ -33,6 +33,7 @@ private:
     std::vector<bool> posted;             // can run as far as its own rank is concerned
     std::vector<bool> done;
     std::vector<Mailbox> mailboxes; // of each send
+    std::vector<std::vector<Token>> operands; // of each recv that combines: what it had besides the message when it was posted
     StepId fences = 0;              // how many of its fences it has come to in this epoch
     std::vector<Token> recv;
     std::vector<Token> scratch;
@@ -56,11 +57,14 @@ private:
   void execute(int rank, StepId step);
   void complete(int rank, StepId step);
 
+  [[nodiscard]] std::vector<Token> read(int rank, StepId step, std::span<const Slice> slices);
   [[nodiscard]] std::vector<Token> read(int rank, StepId step);
+  [[nodiscard]] std::vector<Token> combine(std::vector<Token> left, std::span<const Token> right);
+  void receive(int rank, StepId step, std::vector<Token> message);
   void write(int rank, StepId step, std::span<const Token> bytes);
   [[nodiscard]] std::vector<Token>& written_buffer(int rank, Buffer buffer);
   // What a token of the input reads as in the given epoch.
-  [[nodiscard]] Token fresh(Token token, int epoch) const;
+  [[nodiscard]] Token fresh(Token token, int epoch);
 
   void fail(const std::string& what);
   [[nodiscard]] std::string name(int rank, StepId step) const;
@@ -80,6 +84,7 @@ private:
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::uint64_t enqueued_ = 0;
   std::mt19937_64 random_;
+  Terms terms_;
   std::string defect_;
 };
 

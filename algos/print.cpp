@@ -26,6 +26,8 @@ std::string action(const Step& step) {
     return "put to " + std::to_string(step.peer);
   case StepKind::fence:
     return "fence";
+  case StepKind::reduce:
+    return "reduce";
   }
   return "unknown kind " + std::to_string(static_cast<int>(step.kind));
 }
@@ -76,6 +78,10 @@ std::string to_text(const Program& program) {
       break;
     case StepKind::recv:
       text += to_text(program.targets(step));
+      if (step.message != Operand::none) {
+        const std::string other = to_text(program.sources(step));
+        text += step.message == Operand::left ? " = message (op) " + other : " = " + other + " (op) message";
+      }
       break;
     case StepKind::copy:
       text += to_text(program.targets(step)) + " = " + to_text(program.sources(step));
@@ -85,6 +91,11 @@ std::string to_text(const Program& program) {
       break;
     case StepKind::fence:
       break;
+    case StepKind::reduce: {
+      const auto [left, right] = operands(program, step);
+      text += to_text(program.targets(step)) + " = " + to_text(left) + " (op) " + to_text(right);
+      break;
+    }
     }
     if (!after[id].empty()) {
       text += ", after" + after[id];

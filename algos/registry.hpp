@@ -3,19 +3,54 @@
 #pragma once
 
 #include "algos/exchange.hpp"
+#include "algos/factor_list.hpp"
 #include "algos/group_exchange.hpp"
 #include "algos/neighbor_exchange.hpp"
 #include "algos/schedule.hpp"
+#include "algos/vector_call.hpp"
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <variant>
 
 namespace stoker::algos {
 
-enum class Collective : std::uint8_t { alltoall, alltoallv, neighbor_alltoall, neighbor_alltoallv };
+enum class Collective : std::uint8_t {
+  alltoall,
+  alltoallv,
+  neighbor_alltoall,
+  neighbor_alltoallv,
+  // Those of a VectorCall.
+  allreduce,
+  reduce,
+  bcast,
+  reduce_scatter,
+  reduce_scatter_block,
+  allgather,
+  allgatherv,
+  gather,
+  gatherv,
+  scatter,
+  scatterv,
+  barrier,
+  scan,
+  exscan,
+};
+inline constexpr std::size_t collective_count = 18;
 [[nodiscard]] std::string_view name_of(Collective collective);
+[[nodiscard]] constexpr bool is_vector_call(Collective collective) { return collective >= Collective::allreduce; }
+// Which have a root, and which combine operands.
+[[nodiscard]] constexpr bool has_root(Collective collective) {
+  return collective == Collective::reduce || collective == Collective::bcast || collective == Collective::gather ||
+         collective == Collective::gatherv || collective == Collective::scatter || collective == Collective::scatterv;
+}
+[[nodiscard]] constexpr bool combines(Collective collective) {
+  return collective == Collective::allreduce || collective == Collective::reduce ||
+         collective == Collective::reduce_scatter || collective == Collective::reduce_scatter_block ||
+         collective == Collective::scan || collective == Collective::exscan;
+}
 
 // Values of an algorithm's parameters. Which of them an algorithm reads, its row says. 0 where nothing was asked for.
 struct Tuning {
@@ -27,11 +62,16 @@ struct Tuning {
   std::int32_t groups = 0;        // per node; likewise
   FlatExchange between;           // nested exchanges: all at once where nothing was asked for
   FlatExchange within;
+  std::int32_t lanes = 0;         // per node; likewise
+  std::int32_t part_bytes = 0;    // the least part of a vector that is cut
+  std::int32_t fixed_bytes = 0;   // all parts but the last
+  FactorList factors;             // among all ranks
+  FactorList factors_between;     // among nodes
   bool operator==(const Tuning&) const = default;
 };
 
-// What can be said about an algorithm behind its name, as in "multileader:leaders=2,between=pairwise". Either a number or
-// a flat exchange.
+// What can be said about an algorithm behind its name, as in "multileader:leaders=2,between=pairwise". A number, a
+// flat exchange, or a list of factors.
 struct Parameter {
   std::string_view name;
   std::string_view summary;
@@ -41,6 +81,7 @@ struct Parameter {
   std::int32_t (*preset)(const topology::Layout&) = nullptr; // the value where none is given
   bool domains = false;                                      // "domains" is a value, too
   FlatExchange Tuning::*exchange = nullptr;
+  FactorList Tuning::*factors = nullptr;
 };
 
 // Whose block sizes an algorithm reads: those of its own rank, of every rank of its node, or of all.
@@ -48,7 +89,8 @@ enum class Knowledge : std::uint8_t { own, node, all };
 
 // By the kind of problem that the collective is.
 using Compile = std::variant<Program (*)(const Exchange&, const Tuning&), // alltoall, alltoallv
-                             Program (*)(const NeighborExchange&)>;       // neighbor_alltoall, neighbor_alltoallv
+                             Program (*)(const NeighborExchange&),        // neighbor_alltoall, neighbor_alltoallv
+                             Program (*)(const VectorCall&, const Tuning&)>;
 
 struct Algorithm {
   Collective collective;
@@ -58,7 +100,12 @@ struct Algorithm {
   std::string_view source;  // where in the literature
   std::span<const Parameter> parameters;
   Compile compile;
-  bool puts = false; // reads Exchange::put_offsets
+  bool puts = false;        // reads Exchange::put_offsets
+  bool commutative = false; // only for commutative operations
+  // Of a vector call: the lists that stand where none is given, and what is wrong with lists ("" if nothing), with some that
+  // work.
+  FactorList (*preset_factors)(int members) = nullptr;
+  std::string (*factors_defect)(const FactorList& factors, int members) = nullptr;
 };
 
 [[nodiscard]] std::span<const Algorithm> registry();

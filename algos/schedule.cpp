@@ -76,7 +76,7 @@ Defect bytes_defect(std::span<const Slice> slices, std::uint64_t bytes, std::str
 }
 
 Defect step_defect(const Program& program, const Step& step, StepId id) {
-  if (step.kind > StepKind::fence) {
+  if (step.kind > StepKind::reduce) {
     return "is of no known kind";
   }
   if (!inside(step.source, program.slices.size()) || !inside(step.target, program.slices.size())) {
@@ -85,10 +85,13 @@ Defect step_defect(const Program& program, const Step& step, StepId id) {
   if (!inside(step.successors, program.successors.size())) {
     return "has successors outside the program's successors";
   }
-  const bool reads = step.kind == StepKind::copy || delivers(step.kind);
-  const bool writes = step.kind == StepKind::copy || step.kind == StepKind::recv;
+  const bool reads = step.kind == StepKind::copy || delivers(step.kind) || combines(step);
+  const bool writes = step.kind == StepKind::copy || step.kind == StepKind::recv || step.kind == StepKind::reduce;
   const bool puts = step.kind == StepKind::put;
-  if (reads == writes) {
+  if (step.message > Operand::right || (step.message != Operand::none && step.kind != StepKind::recv)) {
+    return "is no recv, or of no known kind of operand";
+  }
+  if (step.kind == StepKind::copy || step.kind == StepKind::reduce || step.kind == StepKind::fence) {
     if (step.peer != -1) {
       return "has a peer";
     }
@@ -113,9 +116,25 @@ Defect step_defect(const Program& program, const Step& step, StepId id) {
       }
     }
   }
-  if (reads) {
+  if (step.kind == StepKind::reduce) {
+    const auto [left, right] = operands(program, step);
+    for (const auto& operand : {left, right}) {
+      if (Defect defect = bytes_defect(operand, step.bytes, "operand"); !defect.empty()) {
+        return defect;
+      }
+    }
+  } else if (reads) {
     if (Defect defect = bytes_defect(program.sources(step), step.bytes, "source"); !defect.empty()) {
       return defect;
+    }
+  }
+  if (combines(step)) {
+    for (const auto& slices : {program.sources(step), program.targets(step)}) {
+      for (const Slice& slice : slices) {
+        if (slice.length % program.element_bytes != 0) {
+          return "cuts an element of " + std::to_string(program.element_bytes) + " bytes with " + to_text(slice);
+        }
+      }
     }
   }
   if (writes || puts) {
@@ -227,6 +246,11 @@ Defect find_conflicts(const Program& program, Buffer buffer, std::vector<Conflic
         if (!overlap(access.slice, other.slice)) {
           continue;
         }
+        // A result may take the place of one of its operands.
+        if (access.step == other.step && combines(program.steps[access.step]) && access.writes != other.writes &&
+            access.slice == other.slice) {
+          continue;
+        }
         if (access.step != other.step) {
           conflicts.push_back({std::min(access.step, other.step), std::max(access.step, other.step)});
         } else if (defect.empty()) {
@@ -293,7 +317,19 @@ Defect unordered_defect(const Program& program, std::span<const Conflict> confli
 
 } // namespace
 
+Operands operands(const Program& program, const Step& step) {
+  const auto all = program.sources(step);
+  std::size_t left = 0;
+  for (std::uint64_t bytes = 0; left < all.size() && bytes < step.bytes; ++left) {
+    bytes += all[left].bytes();
+  }
+  return {all.first(left), all.subspan(left)};
+}
+
 std::string find_defect(const Program& program) {
+  if (program.element_bytes == 0) {
+    return "rank " + std::to_string(program.rank) + " has elements of no bytes";
+  }
   if (program.ranks < 1 || program.rank < 0 || program.rank >= program.ranks) {
     return "rank " + std::to_string(program.rank) + " is not one of " + std::to_string(program.ranks) + " ranks";
   }

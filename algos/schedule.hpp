@@ -38,7 +38,14 @@ enum class StepKind : std::uint8_t {
   // A meeting of all ranks, each with the same number of fences: done when all have come to it, and all that each of them
   // put before is at its target.
   fence,
+  // target = left operand (op) right operand, which are the first and the second half of `source`, in this rank's buffers. The
+  // target may be exactly one of them; else it overlaps neither.
+  reduce,
 };
+
+// How a recv uses its message: `none`: target = message; else it is an operand of the reduction, `source` the other one:
+// target = message (op) source, or source (op) message. The target may be exactly the source; else they do not overlap.
+enum class Operand : std::uint8_t { none, left, right };
 
 // Part of one of a program's flat arrays.
 struct Range {
@@ -50,14 +57,20 @@ struct Range {
 // starts to run; the two have equal byte counts but may be cut into slices differently.
 struct Step {
   StepKind kind = StepKind::copy;
-  std::int32_t peer = -1;         // rank in the schedule's communicator; -1 for copy and fence
-  Range source;                   // slices read, in order (send, put, copy)
-  Range target;                   // slices written, in order (recv, copy; put: in the peer's buffer)
+  std::int32_t peer = -1;         // rank in the schedule's communicator; -1 for copy, reduce and fence
+  Operand message = Operand::none; // recv only
+  Range source;                   // slices read, in order (send, put, copy, reduce; recv of an operand)
+  Range target;                   // slices written, in order (recv, copy, reduce; put: in the peer's buffer)
   Range successors;               // steps that wait for this one
   std::uint32_t predecessors = 0; // how many steps this one waits for
-  std::uint64_t bytes = 0;        // payload
+  std::uint64_t bytes = 0;        // payload; reduce: of the target
   bool announced = false; // recv: tells its put when it starts; put: waits for that. Else fences have to see to it.
 };
+
+// A step that combines operands.
+[[nodiscard]] constexpr bool combines(const Step& step) {
+  return step.kind == StepKind::reduce || step.message != Operand::none;
+}
 
 // A step that hands bytes to another rank.
 [[nodiscard]] constexpr bool delivers(StepKind kind) { return kind == StepKind::send || kind == StepKind::put; }
@@ -70,6 +83,7 @@ struct Program {
   std::uint64_t send_bytes = 0; // sizes of the three buffers: no slice reaches beyond
   std::uint64_t recv_bytes = 0;
   std::uint64_t scratch_bytes = 0;
+  std::uint64_t element_bytes = 1; // what is reduced consists of elements of that size: none is cut
   std::vector<Step> steps; // in a topological order
   std::vector<Slice> slices;
   std::vector<StepId> successors;
@@ -85,8 +99,15 @@ struct Program {
   }
 };
 
+// The two operands of a reduce.
+struct Operands {
+  std::span<const Slice> left;
+  std::span<const Slice> right;
+};
+[[nodiscard]] Operands operands(const Program& program, const Step& step);
+
 // Checks one program whole before it is used: ranges inside their arrays, slices inside their buffers, `send` never
-// written, byte counts consistent, peers in range and not the rank itself, step order topological, predecessor counts
+// written, byte counts consistent, elements that are reduced whole, peers in range and not the rank itself, step order topological, predecessor counts
 // right, and no two unordered steps of which one writes what the other touches. Returns the first defect in words, or
 // an empty string. Pairs of programs are the verifier's business.
 [[nodiscard]] std::string find_defect(const Program& program);

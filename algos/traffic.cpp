@@ -48,7 +48,7 @@ Traffic traffic_of(const Program& program, const topology::Layout& layout) {
     if (step.kind == StepKind::fence) {
       continue; // how ranks meet is not the schedule's business
     }
-    const int peer = step.kind == StepKind::copy ? program.rank : step.peer;
+    const int peer = step.peer < 0 ? program.rank : step.peer;
     const auto level = static_cast<std::size_t>(level_between(layout, program.rank, peer));
     (step.kind == StepKind::recv ? traffic.received : traffic.sent)[level] += {1, step.bytes};
   }

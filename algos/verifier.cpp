@@ -5,7 +5,6 @@
 #include "algos/interpreter.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 
 namespace stoker::algos {
@@ -39,11 +38,11 @@ Token token_count(std::span<const Contents> contents, int epochs) {
     }
     for (const auto* buffer : {&rank.send, &rank.recv, &rank.result}) {
       for (const Token token : *buffer) {
-        largest = std::max(largest, token);
+        largest = std::max(largest, is_combined(token) ? undefined : token);
       }
     }
   }
-  if (epochs < 1 || largest >= std::numeric_limits<Token>::max() / static_cast<Token>(epochs)) {
+  if (epochs < 1 || largest >= first_combined / static_cast<Token>(epochs)) {
     throw std::invalid_argument("too many tokens for this number of epochs");
   }
   return largest + 1;
@@ -92,7 +91,7 @@ std::vector<Execution> all_executions(std::uint64_t seeds) {
 }
 
 std::string verify(std::span<const Program> programs, std::span<const Contents> contents,
-                   std::span<const Execution> runs, int epochs) {
+                   std::span<const Execution> runs, int epochs, const Terms& terms) {
   if (programs.size() != contents.size()) {
     throw std::invalid_argument("verify needs the contents of each program's buffers");
   }
@@ -105,15 +104,15 @@ std::string verify(std::span<const Program> programs, std::span<const Contents> 
     return matching.defect;
   }
   for (const Execution& run : runs) {
-    if (std::string defect = Interpreter(programs, matching, contents, tokens, run, epochs)(); !defect.empty()) {
+    if (std::string defect = Interpreter(programs, matching, contents, tokens, run, epochs, terms)(); !defect.empty()) {
       return defect;
     }
   }
   return {};
 }
 
-std::string verify(std::span<const Program> programs, std::span<const Contents> contents) {
-  return verify(programs, contents, all_executions());
+std::string verify(std::span<const Program> programs, std::span<const Contents> contents, const Terms& terms) {
+  return verify(programs, contents, all_executions(), 3, terms);
 }
 
 } // namespace stoker::algos

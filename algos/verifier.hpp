@@ -4,6 +4,7 @@
 #pragma once
 
 #include "algos/schedule.hpp"
+#include "algos/terms.hpp"
 
 #include <cstdint>
 #include <span>
@@ -11,10 +12,6 @@
 #include <vector>
 
 namespace stoker::algos {
-
-// Stands for one byte: two bytes with equal tokens come from the same place of the same rank's input.
-using Token = std::uint32_t;
-constexpr Token undefined = 0;
 
 // What one rank's buffers hold.
 struct Contents {
@@ -52,10 +49,11 @@ struct Execution {
 // Checks each program (find_defect), that sends and recvs match, and then for each run that the schedule comes to an end,
 // reads no undefined byte, leaves the expected result and nothing else in every recv buffer. Each run goes through `epochs`
 // epochs with fresh data and poisoned buffers; a rank starts the next one when its own part is done, whatever the others
-// do. `programs` and `contents` hold one for each rank, in rank order. Returns the first defect in words, naming run,
+// do. `terms`: of the combined tokens in the results. `programs` and `contents` hold one for each rank, in rank order. Returns the first defect in words, naming run,
 // rank and step, or an empty string. Throws std::invalid_argument when the contents make no sense.
 [[nodiscard]] std::string verify(std::span<const Program> programs, std::span<const Contents> contents,
-                                 std::span<const Execution> runs, int epochs = 3);
-[[nodiscard]] std::string verify(std::span<const Program> programs, std::span<const Contents> contents);
+                                 std::span<const Execution> runs, int epochs = 3, const Terms& terms = Terms());
+[[nodiscard]] std::string verify(std::span<const Program> programs, std::span<const Contents> contents,
+                                 const Terms& terms = Terms());
 
 } // namespace stoker::algos
