@@ -38,6 +38,7 @@ struct Settings {
   std::string neighbor_alltoall_algorithm = "auto";
   std::string neighbor_alltoallv_algorithm = "auto";
   std::string cost_model;
+  std::string wisdom;
   std::uint64_t arena_bytes = 0;
   std::uint64_t eager_bytes = 8192;
   std::uint64_t staged_bytes = 32768;
