@@ -23,7 +23,7 @@ enum class OperationKind : std::uint8_t {
   conceal,
 };
 
-struct alignas(cache_line) Operation {
+struct alignas(cache_line) GlobalOperation {
   static constexpr std::size_t inline_bytes = 128;
 
   OperationKind kind = OperationKind::put;
