@@ -99,8 +99,8 @@ private:
   AttachCall call_;
   pid_t pid_ = 0;
   std::size_t count_ = 0;
-  std::array<iovec, 64> local_{};
-  std::array<iovec, 64> remote_{};
+  std::array<iovec, 64> local_; // filled as far as counted
+  std::array<iovec, 64> remote_;
 };
 
 // Between two foreign processes there is no single call: pass through a buffer that stays in the cache.
