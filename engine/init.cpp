@@ -350,11 +350,11 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
           (map.arena_of[static_cast<std::size_t>(step.peer)] >= 0 ? plan.bytes_node : plan.bytes_wire) += step.bytes;
         }
       }
-      options.operation = plan.operation.code();
       options.eager_bytes = engine->settings().eager_bytes;
       options.timed = plan.executor == Executor::engine || engine->settings().inline_times ||
                       engine->settings().baseline_calls > 0 || engine->trace() != nullptr;
       options.exclusive = plan.executor == Executor::inline_;
+      options.operation = plan.operation.code();
       if (plan.window != nullptr && plan.window->by_carriers) {
         options.exposed = plan.window->exposed;
         options.window_number = plan.window->number;

@@ -32,7 +32,7 @@ struct RequestPlan {
   std::uint64_t send_staging = 0; // offsets in this rank's arena; 0: the buffer is not staged
   std::uint64_t recv_staging = 0;
   bool in_place = false;
-  Operation operation;          // what reductions combine with
+  Operation operation;          // of collectives that combine; inline only if it is the user's
   std::uint64_t bytes_wire = 0; // sent by this rank per epoch, to other nodes and within its own
   std::uint64_t bytes_node = 0;
   double init_seconds = 0;
