@@ -164,9 +164,10 @@ int stoker_allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype send
   return guarded([&] {
     check_comm(comm);
     const WideArrays wide(recvcounts, displs, size_of(comm));
+    const MPI_Count wide_count = sendcount;
     make(Collective::allgatherv,
          {.sendbuf = sendbuf,
-          .sendcounts = &sendcount,
+          .sendcounts = &wide_count,
           .sendtype = sendtype,
           .recvbuf = recvbuf,
           .recvcounts = wide.counts,
@@ -223,9 +224,10 @@ int stoker_gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
   return guarded([&] {
     check_comm(comm);
     const WideArrays wide(recvcounts, displs, entries_at(root, comm));
+    const MPI_Count wide_count = sendcount;
     make(Collective::gatherv,
          {.sendbuf = sendbuf,
-          .sendcounts = &sendcount,
+          .sendcounts = &wide_count,
           .sendtype = sendtype,
           .recvbuf = recvbuf,
           .recvcounts = wide.counts,
@@ -284,13 +286,14 @@ int stoker_scatterv_init(const void* sendbuf, const int sendcounts[], const int 
   return guarded([&] {
     check_comm(comm);
     const WideArrays wide(sendcounts, displs, entries_at(root, comm));
+    const MPI_Count wide_count = recvcount;
     make(Collective::scatterv,
          {.sendbuf = sendbuf,
           .sendcounts = wide.counts,
           .sdispls = wide.displs,
           .sendtype = sendtype,
           .recvbuf = recvbuf,
-          .recvcounts = &recvcount,
+          .recvcounts = &wide_count,
           .recvtype = recvtype,
           .root = root,
           .comm = comm,
