@@ -239,8 +239,10 @@ Program compile(const Choice& choice, const NeighborExchange& exchange) {
 
 Program compile(const Choice& choice, const VectorCall& call) {
   if (choice.algorithm->commutative && !call.commutative) {
-    refuse(std::string(choice.algorithm->name) + " combines operands in any order, but the operation is not "
-           "commutative; expected one of " + list(names_for_any_operation(choice.algorithm->collective)));
+    refuse(std::string(choice.algorithm->name) +
+           " combines operands in any order, but the operation is not "
+           "commutative; expected one of " +
+           list(names_for_any_operation(choice.algorithm->collective)));
   }
   return std::get<Program (*)(const VectorCall&, const Tuning&)>(choice.algorithm->compile)(call, choice.tuning);
 }

@@ -84,8 +84,8 @@ class Gathering {
 public:
   Gathering(const VectorCall& call, bool receives)
       : call_(call), movement_(call, call.in_place ? 0 : call.sizes[own()], receives ? reach(call) : 0),
-        steps(movement_.steps),
-        home(receives ? VectorSteps::at(Buffer::recv, call.offsets) : movement_.steps.aside()), receives_(receives) {
+        steps(movement_.steps), home(receives ? VectorSteps::at(Buffer::recv, call.offsets) : movement_.steps.aside()),
+        receives_(receives) {
     steps.begin_at(Blocks{own()}, call.in_place ? home : at_zero(call, Buffer::send));
   }
   [[nodiscard]] Program finish() && {
@@ -364,7 +364,8 @@ namespace {
 
 class Barrier {
 public:
-  explicit Barrier(const VectorCall& call) : builder_(call.rank, call.layout.ranks(), 0, 0), steps(builder_, call, {0}) {}
+  explicit Barrier(const VectorCall& call)
+      : builder_(call.rank, call.layout.ranks(), 0, 0), steps(builder_, call, {0}) {}
   [[nodiscard]] Program finish() && { return std::move(builder_).finish(); }
 
 private:

@@ -79,8 +79,9 @@ bool nodes_in_order(const topology::Layout& layout) {
 
 void check_order(const VectorCall& call) {
   if (!call.commutative && !nodes_in_order(call.layout)) {
-    throw std::invalid_argument("node-aware combines the operands of a node first, but the ranks of nodes are not consecutive, and "
-                                "the operation is not commutative; expected recursive-exchange or tree");
+    throw std::invalid_argument(
+        "node-aware combines the operands of a node first, but the ranks of nodes are not consecutive, and "
+        "the operation is not commutative; expected recursive-exchange or tree");
   }
 }
 

@@ -18,8 +18,8 @@ namespace {
 class Reduction {
 public:
   Reduction(const VectorCall& call, const Tuning& tuning, std::size_t parts, bool receives)
-      : bytes_(call.sizes.front()), builder_(call.rank, call.layout.ranks(), call.in_place ? 0 : bytes_,
-                                             receives ? bytes_ : 0),
+      : bytes_(call.sizes.front()),
+        builder_(call.rank, call.layout.ranks(), call.in_place ? 0 : bytes_, receives ? bytes_ : 0),
         steps(builder_, call,
               cut(bytes_, parts, call.element_bytes,
                   {static_cast<std::uint64_t>(tuning.part_bytes), static_cast<std::uint64_t>(tuning.fixed_bytes)})),
@@ -201,8 +201,10 @@ FactorList factors_between(const VectorCall& call, const FactorList& given) {
   if (given == exchange_or_cyclic_factors(nodes, Signs::both)) { // it is the preset
     return exchange;
   }
-  throw std::invalid_argument("node-aware: between=" + to_text(given) + " is for cyclic shift, but the operation is not "
-                              "commutative; expected, for example, " + to_text(exchange));
+  throw std::invalid_argument("node-aware: between=" + to_text(given) +
+                              " is for cyclic shift, but the operation is not "
+                              "commutative; expected, for example, " +
+                              to_text(exchange));
 }
 
 } // namespace

@@ -31,8 +31,7 @@ constexpr std::string_view collom = "Collom, Li and Bienz, Optimizing irregular 
 constexpr std::string_view bruck = "Bruck et al., Efficient algorithms for all-to-all communications in multiport "
                                    "message-passing systems, 1997";
 
-constexpr std::string_view jocksch =
-    "Jocksch et al., Flexible allreduce for shared memory and networks, 2025";
+constexpr std::string_view jocksch = "Jocksch et al., Flexible allreduce for shared memory and networks, 2025";
 constexpr std::string_view bruck_ho =
     "Bruck and Ho, Efficient global combine operations in multi-port message-passing systems, 1993";
 constexpr std::string_view rabenseifner =
@@ -113,24 +112,21 @@ std::size_t ranks_of(const Layout& layout) { return static_cast<std::size_t>(lay
 std::size_t nodes_of(const Layout& layout) { return static_cast<std::size_t>(layout.nodes()); }
 
 template <Preset preset, Rule rule, Signs signs>
-constexpr Parameter factors{.name = "factors",
-                            .summary = signs == Signs::both       ? "list of factors, as in -4 -2 2 4"
-                                       : signs == Signs::dividing ? "list of factors, as in -4 -2"
-                                                                  : "list of factors, as in 2 4",
-                            .factors = &Tuning::factors,
-                            .preset_factors = [](const Layout& layout) { return preset(ranks_of(layout), signs); },
-                            .factors_defect = [](const FactorList& list, const Layout& layout) {
-                              return rule(list, ranks_of(layout), signs);
-                            }};
+constexpr Parameter factors{
+    .name = "factors",
+    .summary = signs == Signs::both       ? "list of factors, as in -4 -2 2 4"
+               : signs == Signs::dividing ? "list of factors, as in -4 -2"
+                                          : "list of factors, as in 2 4",
+    .factors = &Tuning::factors,
+    .preset_factors = [](const Layout& layout) { return preset(ranks_of(layout), signs); },
+    .factors_defect = [](const FactorList& list, const Layout& layout) { return rule(list, ranks_of(layout), signs); }};
 template <Preset preset, Rule rule, Signs signs>
 constexpr Parameter factors_between{
     .name = "between",
     .summary = "list of factors between nodes",
     .factors = &Tuning::factors_between,
     .preset_factors = [](const Layout& layout) { return preset(nodes_of(layout), signs); },
-    .factors_defect = [](const FactorList& list, const Layout& layout) {
-      return rule(list, nodes_of(layout), signs);
-    }};
+    .factors_defect = [](const FactorList& list, const Layout& layout) { return rule(list, nodes_of(layout), signs); }};
 // A list for recursive exchange where it is one, else for cyclic shift.
 std::string exchange_or_cyclic_defect(const FactorList& list, std::size_t members, Signs signs) {
   const std::string defect = exchange_defect(list, members, signs);
@@ -173,8 +169,7 @@ constexpr Parameter cyclic_list = factors<cyclic_factors, cyclic_defect, signs>;
 template <Signs signs>
 constexpr Parameter tree_list = factors<cyclic_factors, tree_defect, signs>;
 template <Signs signs>
-constexpr Parameter flat_list_between =
-    factors_between<exchange_or_cyclic_factors, exchange_or_cyclic_defect, signs>;
+constexpr Parameter flat_list_between = factors_between<exchange_or_cyclic_factors, exchange_or_cyclic_defect, signs>;
 template <Signs signs>
 constexpr Parameter tree_list_between = factors_between<cyclic_factors, tree_defect, signs>;
 
@@ -343,8 +338,8 @@ constexpr VectorRow allreduces[] = {
     {"tree", "reduce to one rank, then broadcast", jocksch, list_of<tree_list<both>>, allreduce_tree},
     {"cyclic-copy-in", "parts go round, and every rank adds its own operand", jocksch, list_of<part, fixed>,
      allreduce_copy_in, true},
-    {"building-blocks", "halving and doubling among a power of two of the ranks", rabenseifner,
-     list_of<part, fixed>, allreduce_building_blocks},
+    {"building-blocks", "halving and doubling among a power of two of the ranks", rabenseifner, list_of<part, fixed>,
+     allreduce_building_blocks},
     {"node-aware", "lanes divide the vector within each node, and combine it between nodes", traff,
      list_of<lanes, flat_list_between<both>, part>, allreduce_node_aware, false, false},
 };
@@ -405,18 +400,18 @@ constexpr VectorRow scans[] = {
 constexpr VectorRow exscans[] = {
     {"cyclic-shift", "the scan of the operand of the rank before", hillis,
      list_of<factors<cyclic_factors, tree_defect, gather>>, exscan_cyclic},
-    {"node-aware", "likewise", hillis, list_of<factors_between<cyclic_factors, tree_defect, gather>>,
-     exscan_node_aware, false, false},
+    {"node-aware", "likewise", hillis, list_of<factors_between<cyclic_factors, tree_defect, gather>>, exscan_node_aware,
+     false, false},
 };
 
 // In the order of the collectives, so that each has its rows side by side.
 constexpr auto algorithms = [] {
   constexpr std::size_t n = std::size(alltoalls);
   constexpr std::size_t m = std::size(neighbor_alltoalls);
-  constexpr std::size_t vector_rows =
-      std::size(allreduces) + std::size(reduces) + (2 * std::size(reduce_scatters)) + std::size(bcasts) +
-      (2 * std::size(allgathers)) + (2 * std::size(gathers)) + (2 * std::size(scatters)) + std::size(barriers) +
-      std::size(scans) + std::size(exscans);
+  constexpr std::size_t vector_rows = std::size(allreduces) + std::size(reduces) + (2 * std::size(reduce_scatters)) +
+                                      std::size(bcasts) + (2 * std::size(allgathers)) + (2 * std::size(gathers)) +
+                                      (2 * std::size(scatters)) + std::size(barriers) + std::size(scans) +
+                                      std::size(exscans);
   std::array<Algorithm, (2 * (n + m)) + vector_rows> rows{};
   std::size_t next = 0;
   const auto add = [&](const auto& family, Collective collective) {

@@ -251,9 +251,8 @@ std::vector<Run> runs_of(std::span<const Slice> slices) {
       position += slice.length;
     }
   }
-  std::ranges::sort(runs, [](const Run& a, const Run& b) {
-    return std::tie(a.buffer, a.place) < std::tie(b.buffer, b.place);
-  });
+  std::ranges::sort(
+      runs, [](const Run& a, const Run& b) { return std::tie(a.buffer, a.place) < std::tie(b.buffer, b.place); });
   return runs;
 }
 
@@ -265,8 +264,8 @@ bool stays_in_place(const Program& program, StepId id) {
     return false;
   }
   const std::vector<Run> targets = runs_of(program.targets(step));
-  const auto [left, right] = step.kind == StepKind::reduce ? operands(program, step)
-                                                           : Operands{program.sources(step), {}};
+  const auto [left, right] =
+      step.kind == StepKind::reduce ? operands(program, step) : Operands{program.sources(step), {}};
   for (const auto& operand : {left, right}) {
     const std::vector<Run> sources = runs_of(operand);
     for (std::size_t t = 0, s = 0; t < targets.size() && s < sources.size();) {

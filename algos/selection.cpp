@@ -46,8 +46,8 @@ std::vector<Choice> vector_candidates(Collective collective, const topology::Lay
   };
   constexpr int few = 16; // so many messages at once are no burden
   const bool aggregates = layout.nodes() > 1 && layout.nodes() < layout.ranks();
-  const bool any_order = (!combines(collective) || commutative) && collective != Collective::scan &&
-                         collective != Collective::exscan;
+  const bool any_order =
+      (!combines(collective) || commutative) && collective != Collective::scan && collective != Collective::exscan;
   if (aggregates && (any_order || nodes_in_order(layout))) {
     const bool has_lanes = find(collective, "node-aware")->parameters.front().number != nullptr;
     for (const std::string_view lanes : {":lanes=1", ":lanes=domains", ":"}) {

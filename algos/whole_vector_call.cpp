@@ -146,8 +146,7 @@ std::vector<Contents> WholeVectorCall::contents(Terms& terms) const {
     case Collective::allgatherv:
     case Collective::gather:
     case Collective::gatherv: {
-      const bool receives =
-          collective == Collective::allgather || collective == Collective::allgatherv || rank == root;
+      const bool receives = collective == Collective::allgather || collective == Collective::allgatherv || rank == root;
       if (!call.in_place) {
         here.send = own_block(rank);
       }
@@ -164,8 +163,7 @@ std::vector<Contents> WholeVectorCall::contents(Terms& terms) const {
     case Collective::scatterv: {
       const auto tokens = [&](int owner) { // of the root's input
         Tokens block(sizes[static_cast<std::size_t>(owner)]);
-        const std::uint64_t before =
-            std::accumulate(sizes.begin(), sizes.begin() + owner, std::uint64_t{0});
+        const std::uint64_t before = std::accumulate(sizes.begin(), sizes.begin() + owner, std::uint64_t{0});
         std::iota(block.begin(), block.end(), static_cast<Token>(1 + before));
         return block;
       };

@@ -82,7 +82,8 @@ TEST_P(VectorMatrix, EveryCase) {
             } catch (const std::invalid_argument& error) {
               // What needs nodes in order, or a commutative operation, says so.
               const std::string what = error.what();
-              ASSERT_TRUE(what.find("not consecutive") != what.npos || (!all && what.find("not commutative") != what.npos))
+              ASSERT_TRUE(what.find("not consecutive") != what.npos ||
+                          (!all && what.find("not commutative") != what.npos))
                   << what;
               continue;
             }
@@ -145,22 +146,37 @@ std::vector<Choice> vector_choices() {
       result.push_back(parse_choice(collective, text));
     }
   };
-  add(Collective::allreduce,
-      {"recursive-exchange:factors=-4 -2 2 4", "recursive-exchange:factors=-2 2 2", "recursive-exchange:factors=2 2 2",
-       "recursive-exchange:factors=-2 -2 2 4", "recursive-exchange:factors=3 2", "recursive-exchange:factors=-3 2 3",
-       "recursive-exchange:factors=-2 2 2 2", "recursive-exchange:factors=-5 5,fixed=3",
-       "recursive-exchange:factors=-8 2 4,part=4", "cyclic-shift:factors=-2 -2 -2 2 2 2", "cyclic-shift:factors=-7 7",
-       "cyclic-shift:factors=-2 -3 3 2,part=2", "cyclic-shift:factors=-2 -2 -3 3 3", "tree:factors=-4 -2 2 4",
-       "tree:factors=-3 -3 2 2 2", "building-blocks:part=1", "cyclic-copy-in:part=1", "node-aware:lanes=1",
-       "node-aware:lanes=2,between=-2 2", "node-aware:lanes=1,between=2", "node-aware:lanes=domains",
-       "node-aware:lanes=2,between=-2 2 2", "node-aware:between=-2 -2 2 2,part=1"});
+  add(Collective::allreduce, {"recursive-exchange:factors=-4 -2 2 4",
+                              "recursive-exchange:factors=-2 2 2",
+                              "recursive-exchange:factors=2 2 2",
+                              "recursive-exchange:factors=-2 -2 2 4",
+                              "recursive-exchange:factors=3 2",
+                              "recursive-exchange:factors=-3 2 3",
+                              "recursive-exchange:factors=-2 2 2 2",
+                              "recursive-exchange:factors=-5 5,fixed=3",
+                              "recursive-exchange:factors=-8 2 4,part=4",
+                              "cyclic-shift:factors=-2 -2 -2 2 2 2",
+                              "cyclic-shift:factors=-7 7",
+                              "cyclic-shift:factors=-2 -3 3 2,part=2",
+                              "cyclic-shift:factors=-2 -2 -3 3 3",
+                              "tree:factors=-4 -2 2 4",
+                              "tree:factors=-3 -3 2 2 2",
+                              "building-blocks:part=1",
+                              "cyclic-copy-in:part=1",
+                              "node-aware:lanes=1",
+                              "node-aware:lanes=2,between=-2 2",
+                              "node-aware:lanes=1,between=2",
+                              "node-aware:lanes=domains",
+                              "node-aware:lanes=2,between=-2 2 2",
+                              "node-aware:between=-2 -2 2 2,part=1"});
   add(Collective::reduce, {"tree:factors=-2 -2 -2", "recursive-exchange:factors=-2 -3,part=1",
                            "cyclic-shift:factors=-2 -2 -2,part=1", "node-aware:lanes=1", "node-aware:lanes=2,part=1"});
-  add(Collective::bcast, {"tree:factors=2 2 2", "scatter-allgather:part=1", "node-aware:lanes=1", "node-aware:lanes=2,part=1"});
-  add(Collective::reduce_scatter, {"recursive-exchange:factors=-2 -4", "cyclic-shift:factors=-3 -3", "node-aware:lanes=1",
-                                   "node-aware:lanes=2"});
-  add(Collective::allgatherv, {"recursive-exchange:factors=4 2", "cyclic-shift:factors=3 3", "node-aware:lanes=1",
-                               "node-aware:lanes=2"});
+  add(Collective::bcast,
+      {"tree:factors=2 2 2", "scatter-allgather:part=1", "node-aware:lanes=1", "node-aware:lanes=2,part=1"});
+  add(Collective::reduce_scatter,
+      {"recursive-exchange:factors=-2 -4", "cyclic-shift:factors=-3 -3", "node-aware:lanes=1", "node-aware:lanes=2"});
+  add(Collective::allgatherv,
+      {"recursive-exchange:factors=4 2", "cyclic-shift:factors=3 3", "node-aware:lanes=1", "node-aware:lanes=2"});
   add(Collective::gatherv, {"tree:factors=-2 -2 -2", "tree:factors=-33"});
   add(Collective::scatterv, {"tree:factors=2 2 2"});
   add(Collective::scan, {"cyclic-shift:factors=2 2 2", "cyclic-shift:factors=3 3"});
