@@ -50,7 +50,9 @@ std::vector<std::uint64_t> cut(std::uint64_t bytes, std::size_t parts, std::uint
   const std::uint64_t equal = std::max<std::uint64_t>((bytes + parts - 1) / parts, how.least);
   // Equal parts begin at multiples of the least one, so that no two ranks write to one cache line.
   const std::uint64_t multiple = how.least == 0 ? equal : (equal + how.least - 1) / how.least * how.least;
-  const std::uint64_t unit = whole_elements(how.fixed != 0 ? how.fixed : bytes > parts * multiple / 2 ? multiple : equal);
+  const std::uint64_t unit = whole_elements(how.fixed != 0                 ? how.fixed
+                                            : bytes > parts * multiple / 2 ? multiple
+                                                                           : equal);
   std::vector<std::uint64_t> cuts;
   for (std::size_t part = 0; part < parts; ++part) {
     cuts.push_back(std::min(part * unit, bytes));

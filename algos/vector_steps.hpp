@@ -69,8 +69,8 @@ public:
 private:
   struct State {
     Slice place;
-    std::vector<StepId> ready;                         // after these it may be read
-    std::vector<std::pair<Slice, StepId>> read;        // who reads it, or has read it where it was
+    std::vector<StepId> ready;                  // after these it may be read
+    std::vector<std::pair<Slice, StepId>> read; // who reads it, or has read it where it was
   };
   struct Operands {
     std::vector<Slice> slices;
