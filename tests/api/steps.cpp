@@ -238,7 +238,7 @@ TEST_F(Steps, OperandsAreCombinedWhereverTheyComeFrom) {
         if (path == Path::cma && !memory_.attach_works()) {
           continue;
         }
-        for (const std::uint64_t elements : {2U, 7U, 20'001U}) {
+        for (const std::uint64_t elements : {2U, 7U, 40'001U}) {
           run({.user = true, .nodes = nodes, .eager = eager, .path = path, .elements = elements});
           run({.nodes = nodes, .eager = eager, .path = path, .elements = elements});
           run({.helped = true, .nodes = nodes, .eager = eager, .path = path, .elements = elements});

@@ -114,7 +114,8 @@ struct Shape {
 };
 // Single numbers; several chunks, in long runs and in more short ones than a system call takes; elements that divide no chunk;
 // elements longer than one.
-constexpr Shape shapes[] = {{1, 1, 1}, {20, 1, 5}, {20'000, 1, 20'000}, {9'000, 1, 7}, {5'000, 3, 900}, {5, 5'000, 2}};
+constexpr Shape shapes[] = {{1, 1, 1},      {20, 1, 5},       {50'000, 1, 50'000},
+                            {40'000, 1, 7}, {15'000, 3, 900}, {5, 20'000, 2}};
 
 class Combine : public ::testing::TestWithParam<unsigned> {
 }; // which buffers are attached to, three bits for each place
