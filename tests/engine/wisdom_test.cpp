@@ -80,6 +80,7 @@ protected:
     said_.str("");
     auto log = std::make_shared<spdlog::logger>("stoker", std::make_shared<spdlog::sinks::ostream_sink_mt>(said_));
     log->set_pattern("%l: %v");
+    log->set_level(spdlog::level::warn);
     wisdom_.emplace((folder_ / "deeper" / "still").string(), log);
   }
   [[nodiscard]] Wisdom& wisdom() { return *wisdom_; }
