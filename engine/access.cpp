@@ -165,8 +165,13 @@ std::uint64_t total_bytes(std::span<const Slice> slices) {
   return bytes;
 }
 
-// Of memory that this process cannot address so much is combined at a time: what was fetched is still in the cache then.
-constexpr std::uint64_t chunk_bytes = std::uint64_t{32} * 1024;
+// Of memory that this process cannot address so much is combined at a time: as long as the system calls want it, and still in
+// the second level cache when it is combined. Of 4 MiB, 32 KiB at a time took 1.3 times as long, all at once 1.1 times.
+constexpr std::uint64_t chunk_bytes = std::uint64_t{128} * 1024;
+
+std::uint64_t chunk_of(std::uint64_t element_bytes) {
+  return std::max<std::uint64_t>(chunk_bytes / element_bytes, 1) * element_bytes;
+}
 
 // One for each operand and one for the result; grows for elements larger than a chunk.
 std::byte* chunk(std::size_t which, std::uint64_t bytes) {
@@ -207,8 +212,8 @@ int move_chunk(AttachCall call, Cursor& cursor, std::byte* here, std::uint64_t b
 // An operand as runs that this process can address.
 class OperandRuns {
 public:
-  OperandRuns(const Place& place, std::uint64_t most, std::size_t which)
-      : cursor_(place.views, place.slices), most_(most), which_(which) {}
+  OperandRuns(const Place& place, std::uint64_t element_bytes, std::size_t which)
+      : cursor_(place.views, place.slices), element_bytes_(element_bytes), which_(which) {}
 
   // Goes on to the next run if this one is used up; there is one. Returns 0 or errno.
   [[nodiscard]] int next() {
@@ -221,9 +226,10 @@ public:
       cursor_.advance(bytes_);
       return 0;
     }
-    std::byte* const here = chunk(which_, most_);
+    const std::uint64_t most = chunk_of(element_bytes_);
+    std::byte* const here = chunk(which_, most);
     data_ = here;
-    bytes_ = remote_bytes(cursor_, most_);
+    bytes_ = remote_bytes(cursor_, most);
     return move_chunk(process_vm_readv, cursor_, here, bytes_);
   }
   [[nodiscard]] const std::byte* data() const { return data_; }
@@ -235,7 +241,7 @@ public:
 
 private:
   Cursor cursor_;
-  std::uint64_t most_;
+  std::uint64_t element_bytes_;
   std::size_t which_;
   const std::byte* data_ = nullptr;
   std::uint64_t bytes_ = 0;
@@ -244,7 +250,8 @@ private:
 // The same for the place of the result, where a run is written to its place once it is used up.
 class ResultRuns {
 public:
-  ResultRuns(const Place& place, std::uint64_t most) : cursor_(place.views, place.slices), most_(most) {}
+  ResultRuns(const Place& place, std::uint64_t element_bytes)
+      : cursor_(place.views, place.slices), element_bytes_(element_bytes) {}
 
   // As above, but at the end bytes() is 0.
   [[nodiscard]] int next() {
@@ -252,7 +259,7 @@ public:
       return 0;
     }
     if (unwritten_ > 0) {
-      if (const int error = move_chunk(process_vm_writev, cursor_, chunk(2, most_), unwritten_)) {
+      if (const int error = move_chunk(process_vm_writev, cursor_, chunk(2, unwritten_), unwritten_)) {
         return error;
       }
       unwritten_ = 0;
@@ -266,8 +273,9 @@ public:
       cursor_.advance(bytes_);
       return 0;
     }
-    data_ = chunk(2, most_);
-    bytes_ = unwritten_ = remote_bytes(cursor_, most_);
+    const std::uint64_t most = chunk_of(element_bytes_);
+    data_ = chunk(2, most);
+    bytes_ = unwritten_ = remote_bytes(cursor_, most);
     return 0;
   }
   [[nodiscard]] std::byte* data() const { return data_; }
@@ -279,7 +287,7 @@ public:
 
 private:
   Cursor cursor_;
-  std::uint64_t most_;
+  std::uint64_t element_bytes_;
   std::byte* data_ = nullptr;
   std::uint64_t bytes_ = 0;
   std::uint64_t unwritten_ = 0; // in the chunk
@@ -339,10 +347,9 @@ void Combiner::operator()(std::byte* target, const std::byte* left, const std::b
 }
 
 int combine(const Combiner& combiner, const Place& target, const Place& left, const Place& right) {
-  const std::uint64_t most = std::max<std::uint64_t>(chunk_bytes / combiner.element_bytes, 1) * combiner.element_bytes;
-  ResultRuns to(target, most);
-  OperandRuns first(left, most, 0);
-  OperandRuns second(right, most, 1);
+  ResultRuns to(target, combiner.element_bytes);
+  OperandRuns first(left, combiner.element_bytes, 0);
+  OperandRuns second(right, combiner.element_bytes, 1);
   for (;;) {
     if (const int error = to.next()) {
       return error;

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <random>
 #include <string>
-#include <sys/resource.h>
 #include <unistd.h>
 #include <vector>
 
@@ -66,24 +65,17 @@ struct Cut {
       const std::uint64_t stride = (length * element) + pick(3);
       std::uint64_t& begin = next[static_cast<std::size_t>(buffer)];
       slices.push_back({buffer, begin * word, length * element * word, stride * word, count});
-      for (std::uint64_t block = 0; block < count; ++block) {
-        for (std::uint64_t i = 0; i < length * element; ++i) {
-          places.emplace_back(buffer, begin + (block * stride) + i);
-        }
-      }
       begin += count * stride;
       elements -= count * length;
     }
-    std::ranges::reverse(slices); // the places with them, by blocks
-    std::vector<std::pair<Buffer, std::uint64_t>> reversed;
+    std::ranges::reverse(slices);
     for (const Slice& slice : slices) {
+      const std::uint64_t length_in_doubles = slice.length / word;
       for (std::uint64_t i = 0; i < slice.bytes() / word; ++i) {
-        const std::uint64_t in_block = i % (slice.length / word);
-        const std::uint64_t block = i / (slice.length / word);
-        reversed.emplace_back(slice.buffer, (slice.offset / word) + (block * (slice.stride / word)) + in_block);
+        const std::uint64_t block = i / length_in_doubles;
+        places.emplace_back(slice.buffer, ((slice.offset + (block * slice.stride)) / word) + (i % length_in_doubles));
       }
     }
-    places = reversed;
   }
   [[nodiscard]] std::uint64_t room() const {
     std::uint64_t most = 0;
@@ -122,7 +114,8 @@ struct Shape {
 };
 // Single numbers; several chunks, in long runs and in more short ones than a system call takes; elements that divide no chunk;
 // elements longer than one.
-constexpr Shape shapes[] = {{1, 1, 1}, {20, 1, 5}, {20'000, 1, 20'000}, {9'000, 1, 7}, {5'000, 3, 900}, {5, 5'000, 2}};
+constexpr Shape shapes[] = {{1, 1, 1},      {20, 1, 5},       {50'000, 1, 50'000},
+                            {40'000, 1, 7}, {15'000, 3, 900}, {5, 20'000, 2}};
 
 class Combine : public ::testing::TestWithParam<unsigned> {
 }; // which buffers are attached to, three bits for each place
