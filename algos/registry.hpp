@@ -10,6 +10,7 @@
 #include "algos/vector_call.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +41,8 @@ enum class Collective : std::uint8_t {
 };
 inline constexpr std::size_t collective_count = 18;
 [[nodiscard]] std::string_view name_of(Collective collective);
+// Nothing where there is none of that name.
+[[nodiscard]] std::optional<Collective> find_collective(std::string_view name);
 [[nodiscard]] constexpr bool is_vector_call(Collective collective) { return collective >= Collective::allreduce; }
 // Which have a root, and which combine operands.
 [[nodiscard]] constexpr bool has_root(Collective collective) {
@@ -82,6 +85,9 @@ struct Parameter {
   bool domains = false;                                      // "domains" is a value, too
   FlatExchange Tuning::*exchange = nullptr;
   FactorList Tuning::*factors = nullptr;
+  FactorList (*preset_factors)(const topology::Layout&) = nullptr;
+  // What is wrong with a list, with one that works; "" if nothing.
+  std::string (*factors_defect)(const FactorList&, const topology::Layout&) = nullptr;
 };
 
 // Whose block sizes an algorithm reads: those of its own rank, of every rank of its node, or of all.
@@ -102,10 +108,7 @@ struct Algorithm {
   Compile compile;
   bool puts = false;        // reads Exchange::put_offsets
   bool commutative = false; // only for commutative operations
-  // Of a vector call: the lists that stand where none is given, and what is wrong with lists ("" if nothing), with some that
-  // work.
-  FactorList (*preset_factors)(int members) = nullptr;
-  std::string (*factors_defect)(const FactorList& factors, int members) = nullptr;
+  bool fixed_order = false; // which operands are combined first depends on the number of ranks and the parameters only
 };
 
 [[nodiscard]] std::span<const Algorithm> registry();

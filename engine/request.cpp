@@ -22,7 +22,8 @@ constexpr std::uint64_t late_wait_ns = 5'000'000;
 
 Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
     : engine_(std::move(engine)), plan_(std::move(plan)), memory_(engine_->memory()),
-      block_(reinterpret_cast<Block*>(memory_->base(memory_->self()) + plan_.block)), task_(block_, *memory_),
+      block_(reinterpret_cast<Block*>(memory_->base(memory_->self()) + plan_.block)),
+      task_(block_, *memory_, &plan_.operation),
       helper_(plan_.executor == Executor::engine ? engine_->helper() : nullptr),
       carrier_(plan_.executor == Executor::engine ? &memory_->root(engine_->arena_of(engine_->carrier())) : nullptr),
       timed_(block_->timed != 0),
@@ -69,10 +70,10 @@ void Request::start() {
   started_ns_ = clock();
   exposed_ns_ = 0;
   if (plan_.send_staging != 0) {
-    plan_.send.pack(memory_->arena().base() + plan_.send_staging, engine_->network());
+    stage(plan_.send, plan_.send_staging);
   }
   if (plan_.recv_staging != 0 && plan_.in_place) {
-    plan_.recv.pack(memory_->arena().base() + plan_.recv_staging, engine_->network());
+    stage(plan_.recv, plan_.recv_staging);
   }
   begin_epoch(*block_, ++epoch_);
   state_ = State::active;
@@ -83,6 +84,24 @@ void Request::start() {
     submit(wake_policy_.start());
   }
   exposed_ns_ += clock() - started_ns_;
+}
+
+void Request::stage(const UserBuffer& buffer, std::uint64_t place) {
+  std::byte* const staging = memory_->arena().base() + place;
+  if (plan_.operation.slots()) {
+    plan_.operation.to_slots(buffer.address(), buffer.bytes() / plan_.operation.element_bytes(), staging);
+  } else {
+    buffer.pack(staging, engine_->network());
+  }
+}
+
+void Request::unstage(const UserBuffer& buffer, std::uint64_t place) {
+  const std::byte* const staging = memory_->arena().base() + place;
+  if (plan_.operation.slots()) {
+    plan_.operation.from_slots(staging, buffer.bytes() / plan_.operation.element_bytes(), buffer.address());
+  } else {
+    buffer.unpack(staging, engine_->network());
+  }
 }
 
 void Request::submit(bool wake) {
@@ -361,7 +380,7 @@ void Request::finish() {
   }
   const int code = block_->error.load(std::memory_order_relaxed); // ordered by `completed`
   if (plan_.recv_staging != 0 && code == 0) {
-    plan_.recv.unpack(memory_->arena().base() + plan_.recv_staging, engine_->network());
+    unstage(plan_.recv, plan_.recv_staging);
   }
   exposed_ns_ += clock() - begin;
   statistics_.exposed_seconds += 1e-9 * static_cast<double>(exposed_ns_);
