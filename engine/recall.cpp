@@ -84,21 +84,25 @@ WisdomKey choice_key(algos::Collective collective, const algos::VectorCall& call
   return key;
 }
 
-RecalledProgram compile_or_recall(Wisdom& wisdom, const WisdomKey& key, const BufferSizes& buffers,
+CompiledProgram compile_or_recall(Wisdom& wisdom, const std::function<WisdomKey()>& key, const BufferSizes& buffers,
                                   const std::function<algos::Program()>& compile) {
-  auto known = wisdom.find(key, [&](std::span<const std::byte> content) { return fitting_program(content, buffers); });
+  if (!wisdom.enabled()) {
+    return {compile()};
+  }
+  const WisdomKey name = key();
+  auto known = wisdom.find(name, [&](std::span<const std::byte> content) { return fitting_program(content, buffers); });
   if (known) {
     return {std::move(*known), true};
   }
-  RecalledProgram compiled{compile()};
-  wisdom.keep(key, to_bytes(compiled.program));
+  CompiledProgram compiled{compile()};
+  wisdom.keep(name, to_bytes(compiled.program));
   return compiled;
 }
 
 algos::Choice choose_or_recall(Wisdom& wisdom, MPI_Comm comm, const std::function<WisdomKey()>& key,
                                std::span<const algos::Choice> candidates,
                                const std::function<algos::Choice()>& choose) {
-  if (!wisdom.enabled()) {
+  if (!wisdom.enabled() || candidates.size() == 1) {
     return choose();
   }
   int rank = 0;

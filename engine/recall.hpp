@@ -22,19 +22,21 @@ namespace stoker::engine {
 [[nodiscard]] WisdomKey choice_key(algos::Collective collective, const algos::VectorCall& call, algos::Driver driver,
                                    const algos::CostModel& model, std::span<const algos::Choice> candidates);
 
-struct RecalledProgram {
+struct CompiledProgram {
   algos::Program program;
   bool from_wisdom = false;
 };
-// `buffers`: of how many bytes they are, as the program sees them. Throws what compile() does.
+// Of how many bytes they are, as the program sees them.
 struct BufferSizes {
   std::uint64_t send = 0;
   std::uint64_t recv = 0;
 };
-[[nodiscard]] RecalledProgram compile_or_recall(Wisdom& wisdom, const WisdomKey& key, const BufferSizes& buffers,
+// Local. The key is asked for only where there is wisdom. Throws what compile() does.
+[[nodiscard]] CompiledProgram compile_or_recall(Wisdom& wisdom, const std::function<WisdomKey()>& key,
+                                                const BufferSizes& buffers,
                                                 const std::function<algos::Program()>& compile);
 
-// Collective over comm, whose rank 0 has the say; the others need no key. choose() is collective, too, and is called if
+// Collective over comm, whose rank 0 has the say and is asked for the key. choose() is collective, too, and is called if
 // rank 0 finds none of the candidates in its wisdom. Throws what choose() does.
 [[nodiscard]] algos::Choice choose_or_recall(Wisdom& wisdom, MPI_Comm comm, const std::function<WisdomKey()>& key,
                                              std::span<const algos::Choice> candidates,

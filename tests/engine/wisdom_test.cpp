@@ -293,7 +293,7 @@ TEST_F(WisdomTest, BytesThatAreNoProgramAreRefused) {
 
 TEST_F(WisdomTest, ProgramsAreCompiledOnceOnly) {
   const algos::Program program = some_program();
-  const WisdomKey key("program");
+  const auto key = [] { return WisdomKey("program"); };
   const BufferSizes buffers{program.send_bytes, program.recv_bytes};
   int compiled = 0;
   const auto compile = [&] {
@@ -302,7 +302,7 @@ TEST_F(WisdomTest, ProgramsAreCompiledOnceOnly) {
   };
   EXPECT_FALSE(compile_or_recall(wisdom(), key, buffers, compile).from_wisdom);
   start_anew();
-  const RecalledProgram again = compile_or_recall(wisdom(), key, buffers, compile);
+  const CompiledProgram again = compile_or_recall(wisdom(), key, buffers, compile);
   EXPECT_TRUE(again.from_wisdom);
   EXPECT_EQ(to_bytes(again.program), to_bytes(program));
   EXPECT_EQ(compiled, 1);
