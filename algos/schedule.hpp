@@ -39,12 +39,12 @@ enum class StepKind : std::uint8_t {
   // put before is at its target.
   fence,
   // target = left operand (op) right operand, which are the first and the second half of `source`, in this rank's buffers. The
-  // target may be exactly one of them; else it overlaps neither.
+  // target may take the place of an operand: where the two share bytes they are the same ones of each.
   reduce,
 };
 
 // How a recv uses its message: `none`: target = message; else it is an operand of the reduction, `source` the other one:
-// target = message (op) source, or source (op) message. The target may be exactly the source; else they do not overlap.
+// target = message (op) source, or source (op) message. The target may take the place of the source, likewise.
 enum class Operand : std::uint8_t { none, left, right };
 
 // Part of one of a program's flat arrays.
@@ -57,13 +57,13 @@ struct Range {
 // starts to run; the two have equal byte counts but may be cut into slices differently.
 struct Step {
   StepKind kind = StepKind::copy;
-  std::int32_t peer = -1;         // rank in the schedule's communicator; -1 for copy, reduce and fence
+  std::int32_t peer = -1;          // rank in the schedule's communicator; -1 for copy, reduce and fence
   Operand message = Operand::none; // recv only
-  Range source;                   // slices read, in order (send, put, copy, reduce; recv of an operand)
-  Range target;                   // slices written, in order (recv, copy, reduce; put: in the peer's buffer)
-  Range successors;               // steps that wait for this one
-  std::uint32_t predecessors = 0; // how many steps this one waits for
-  std::uint64_t bytes = 0;        // payload; reduce: of the target
+  Range source;                    // slices read, in order (send, put, copy, reduce; recv of an operand)
+  Range target;                    // slices written, in order (recv, copy, reduce; put: in the peer's buffer)
+  Range successors;                // steps that wait for this one
+  std::uint32_t predecessors = 0;  // how many steps this one waits for
+  std::uint64_t bytes = 0;         // payload; reduce: of the target
   bool announced = false; // recv: tells its put when it starts; put: waits for that. Else fences have to see to it.
 };
 
@@ -84,7 +84,7 @@ struct Program {
   std::uint64_t recv_bytes = 0;
   std::uint64_t scratch_bytes = 0;
   std::uint64_t element_bytes = 1; // what is reduced consists of elements of that size: none is cut
-  std::vector<Step> steps; // in a topological order
+  std::vector<Step> steps;         // in a topological order
   std::vector<Slice> slices;
   std::vector<StepId> successors;
 
