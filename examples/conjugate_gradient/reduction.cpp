@@ -35,11 +35,11 @@ private:
 
 class StokerReduction : public Reduction {
 public:
-  StokerReduction(std::size_t count, std::shared_ptr<stoker::Engine> engine, MPI_Comm)
+  StokerReduction(std::size_t count, std::shared_ptr<stoker::Engine> engine, MPI_Comm comm)
       : engine_(std::move(engine)), send_(engine_->allocate<double>(count)), recv_(engine_->allocate<double>(count)) {
     addends_ = send_;
     sums_ = recv_;
-    throw stoker::Error(1, "--reduce stoker: not there yet");
+    request_ = engine_->allreduce_init<double>(addends_, sums_, MPI_SUM, comm);
   }
   void start() override { request_.start(); }
   void wait() override { request_.wait(); }
