@@ -199,8 +199,10 @@ Program compile(const Choice& choice, const NeighborExchange& exchange) {
 
 Program compile(const Choice& choice, const VectorCall& call) {
   if (choice.algorithm->commutative && !call.commutative) {
-    refuse(std::string(choice.algorithm->name) + " combines operands in any order, but the operation is not "
-           "commutative; expected " + known_algorithms(choice.algorithm->collective, Order::kept));
+    refuse(std::string(choice.algorithm->name) +
+           " combines operands in any order, but the operation is not "
+           "commutative; expected " +
+           known_algorithms(choice.algorithm->collective, Order::kept));
   }
   return std::get<Program (*)(const VectorCall&, const Tuning&)>(choice.algorithm->compile)(call, choice.tuning);
 }

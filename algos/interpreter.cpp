@@ -10,7 +10,8 @@
 namespace stoker::algos {
 
 Interpreter::Interpreter(std::span<const Program> programs, const Matching& matching,
-                         std::span<const Contents> contents, Token tokens, const Execution& run, int epochs, const Terms& terms)
+                         std::span<const Contents> contents, Token tokens, const Execution& run, int epochs,
+                         const Terms& terms)
     : programs_(programs), matching_(matching), contents_(contents), tokens_(tokens), run_(run), epochs_(epochs),
       ranks_(programs.size()), random_(run.seed), terms_(terms) {}
 

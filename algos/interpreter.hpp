@@ -33,8 +33,9 @@ private:
     std::vector<bool> posted;             // can run as far as its own rank is concerned
     std::vector<bool> done;
     std::vector<Mailbox> mailboxes; // of each send
-    std::vector<std::vector<Token>> operands; // of each recv that combines: what it had besides the message when it was posted
-    StepId fences = 0;              // how many of its fences it has come to in this epoch
+    std::vector<std::vector<Token>>
+        operands;      // of each recv that combines: what it had besides the message when it was posted
+    StepId fences = 0; // how many of its fences it has come to in this epoch
     std::vector<Token> recv;
     std::vector<Token> scratch;
   };

@@ -62,11 +62,11 @@ struct Tuning {
   std::int32_t groups = 0;        // per node; likewise
   FlatExchange between;           // nested exchanges: all at once where nothing was asked for
   FlatExchange within;
-  std::int32_t lanes = 0;         // per node; likewise
-  std::int32_t part_bytes = 0;    // the least part of a vector that is cut
-  std::int32_t fixed_bytes = 0;   // all parts but the last
-  FactorList factors;             // among all ranks
-  FactorList factors_between;     // among nodes
+  std::int32_t lanes = 0;       // per node; likewise
+  std::int32_t part_bytes = 0;  // the least part of a vector that is cut
+  std::int32_t fixed_bytes = 0; // all parts but the last
+  FactorList factors;           // among all ranks
+  FactorList factors_between;   // among nodes
   bool operator==(const Tuning&) const = default;
 };
 

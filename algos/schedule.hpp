@@ -57,13 +57,13 @@ struct Range {
 // starts to run; the two have equal byte counts but may be cut into slices differently.
 struct Step {
   StepKind kind = StepKind::copy;
-  std::int32_t peer = -1;         // rank in the schedule's communicator; -1 for copy, reduce and fence
+  std::int32_t peer = -1;          // rank in the schedule's communicator; -1 for copy, reduce and fence
   Operand message = Operand::none; // recv only
-  Range source;                   // slices read, in order (send, put, copy, reduce; recv of an operand)
-  Range target;                   // slices written, in order (recv, copy, reduce; put: in the peer's buffer)
-  Range successors;               // steps that wait for this one
-  std::uint32_t predecessors = 0; // how many steps this one waits for
-  std::uint64_t bytes = 0;        // payload; reduce: of the target
+  Range source;                    // slices read, in order (send, put, copy, reduce; recv of an operand)
+  Range target;                    // slices written, in order (recv, copy, reduce; put: in the peer's buffer)
+  Range successors;                // steps that wait for this one
+  std::uint32_t predecessors = 0;  // how many steps this one waits for
+  std::uint64_t bytes = 0;         // payload; reduce: of the target
   bool announced = false; // recv: tells its put when it starts; put: waits for that. Else fences have to see to it.
 };
 
@@ -84,7 +84,7 @@ struct Program {
   std::uint64_t recv_bytes = 0;
   std::uint64_t scratch_bytes = 0;
   std::uint64_t element_bytes = 1; // what is reduced consists of elements of that size: none is cut
-  std::vector<Step> steps; // in a topological order
+  std::vector<Step> steps;         // in a topological order
   std::vector<Slice> slices;
   std::vector<StepId> successors;
 

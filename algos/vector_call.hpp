@@ -27,12 +27,12 @@ namespace stoker::algos {
 struct VectorCall {
   const topology::Layout& layout;
   int rank = 0;
-  int root = 0;                             // of reduce, bcast, gather and scatter
-  std::uint64_t element_bytes = 1;          // nothing is cut within an element
-  std::vector<std::uint64_t> sizes = {};    // in bytes, of each block; equal on all ranks
-  std::vector<std::uint64_t> offsets = {};  // byte offset of each block in this rank's buffer that holds all of them
-  bool in_place = false;                    // of this rank; of reduce, gather and scatter at the root only
-  bool commutative = true;                  // the operation
+  int root = 0;                            // of reduce, bcast, gather and scatter
+  std::uint64_t element_bytes = 1;         // nothing is cut within an element
+  std::vector<std::uint64_t> sizes = {};   // in bytes, of each block; equal on all ranks
+  std::vector<std::uint64_t> offsets = {}; // byte offset of each block in this rank's buffer that holds all of them
+  bool in_place = false;                   // of this rank; of reduce, gather and scatter at the root only
+  bool commutative = true;                 // the operation
 };
 
 } // namespace stoker::algos
