@@ -82,6 +82,9 @@ struct Parameter {
   bool domains = false;                                      // "domains" is a value, too
   FlatExchange Tuning::*exchange = nullptr;
   FactorList Tuning::*factors = nullptr;
+  FactorList (*preset_factors)(const topology::Layout&) = nullptr;
+  // What is wrong with a list, with one that works; "" if nothing.
+  std::string (*factors_defect)(const FactorList&, const topology::Layout&) = nullptr;
 };
 
 // Whose block sizes an algorithm reads: those of its own rank, of every rank of its node, or of all.
@@ -102,10 +105,7 @@ struct Algorithm {
   Compile compile;
   bool puts = false;        // reads Exchange::put_offsets
   bool commutative = false; // only for commutative operations
-  // Of a vector call: the lists that stand where none is given, and what is wrong with lists ("" if nothing), with some that
-  // work.
-  FactorList (*preset_factors)(int members) = nullptr;
-  std::string (*factors_defect)(const FactorList& factors, int members) = nullptr;
+  bool fixed_order = false; // which operands are combined first depends on the number of ranks and the parameters only
 };
 
 [[nodiscard]] std::span<const Algorithm> registry();
