@@ -77,6 +77,14 @@ void set(Choice& choice, const Parameter& parameter, std::string_view value) {
     choice.tuning.*parameter.exchange = *exchange;
     return;
   }
+  if (parameter.factors != nullptr) {
+    const auto factors = parse_factors(value);
+    if (!factors) {
+      refuse(what + "; expected factors of at least 2, or -2 and less, with blanks between them, as in -4 -2 2 4");
+    }
+    choice.tuning.*parameter.factors = *factors;
+    return;
+  }
   if (parameter.domains && value == "domains") {
     choice.tuning.*parameter.number = Parts::domains;
     return;
@@ -87,6 +95,32 @@ void set(Choice& choice, const Parameter& parameter, std::string_view value) {
            (parameter.domains ? ", or domains" : ""));
   }
   choice.tuning.*parameter.number = *given;
+}
+
+} // namespace
+
+namespace {
+
+std::vector<std::string_view> names_for_any_operation(Collective collective) {
+  std::vector<std::string_view> names;
+  for (const Algorithm& algorithm : algorithms_of(collective)) {
+    if (!algorithm.commutative) {
+      names.push_back(algorithm.name);
+    }
+  }
+  return names;
+}
+
+void resolve_factors(Choice& choice, const Parameter& parameter, const topology::Layout& layout, TooLarge what) {
+  FactorList& factors = choice.tuning.*parameter.factors;
+  const std::string defect = factors.empty() ? "" : parameter.factors_defect(factors, layout);
+  if (!defect.empty() && what == TooLarge::refuse) {
+    refuse(std::string(choice.algorithm->name) + ": " + std::string(parameter.name) + "=" + to_text(factors) + " " +
+           defect);
+  }
+  if (factors.empty() || !defect.empty()) {
+    factors = parameter.preset_factors(layout);
+  }
 }
 
 } // namespace
@@ -147,6 +181,8 @@ std::string to_text(const Choice& choice) {
     if (parameter.exchange != nullptr) {
       const FlatExchange exchange = choice.tuning.*parameter.exchange;
       value = exchange == FlatExchange{} ? "" : to_text(exchange);
+    } else if (parameter.factors != nullptr) {
+      value = to_text(choice.tuning.*parameter.factors);
     } else if (const std::int32_t n = choice.tuning.*parameter.number; n != 0) {
       value = n == Parts::domains ? "domains" : std::to_string(n);
     }
@@ -160,6 +196,10 @@ std::string to_text(const Choice& choice) {
 
 Choice resolve(Choice choice, const topology::Layout& layout, TooLarge what) {
   for (const Parameter& parameter : choice.algorithm->parameters) {
+    if (parameter.factors != nullptr) {
+      resolve_factors(choice, parameter, layout, what);
+      continue;
+    }
     if (parameter.number == nullptr) {
       continue;
     }
@@ -201,8 +241,8 @@ Program compile(const Choice& choice, const VectorCall& call) {
   if (choice.algorithm->commutative && !call.commutative) {
     refuse(std::string(choice.algorithm->name) +
            " combines operands in any order, but the operation is not "
-           "commutative; expected " +
-           known_algorithms(choice.algorithm->collective, Order::kept));
+           "commutative; expected one of " +
+           list(names_for_any_operation(choice.algorithm->collective)));
   }
   return std::get<Program (*)(const VectorCall&, const Tuning&)>(choice.algorithm->compile)(call, choice.tuning);
 }

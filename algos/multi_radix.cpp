@@ -323,8 +323,7 @@ void tree_gather(VectorSteps& steps, const Group& group, std::size_t root, std::
     const std::size_t target = tree.head(level);
     if (target != group.me) {
       const std::size_t begin = group.me / level.stride * level.stride;
-      steps.send(group.members[target],
-                 blocks_of_run(blocks_of, begin, std::min(begin + level.stride, level.end)));
+      steps.send(group.members[target], blocks_of_run(blocks_of, begin, std::min(begin + level.stride, level.end)));
       return;
     }
     tree.for_runs(level, [&](std::size_t head, std::size_t begin, std::size_t end) {
@@ -336,8 +335,7 @@ void tree_gather(VectorSteps& steps, const Group& group, std::size_t root, std::
 }
 
 void tree_scatter(VectorSteps& steps, const Group& group, std::size_t root, std::span<const std::size_t> factors,
-                  const std::function<Blocks(std::size_t member)>& blocks_of, const Home& home,
-                  const Home& own) {
+                  const std::function<Blocks(std::size_t member)>& blocks_of, const Home& home, const Home& own) {
   const Tree tree(group, root);
   for (const Level& level : levels_from_root(tree, factors)) {
     const std::size_t source = tree.head(level);

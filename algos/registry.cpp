@@ -5,10 +5,13 @@
 #include "algos/alltoall_aggregated.hpp"
 #include "algos/alltoall_flat.hpp"
 #include "algos/alltoall_rma.hpp"
+#include "algos/factor_rules.hpp"
 #include "algos/neighbor_alltoall.hpp"
+#include "algos/vector_algorithms.hpp"
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace stoker::algos {
 
@@ -27,6 +30,16 @@ constexpr std::string_view collom = "Collom, Li and Bienz, Optimizing irregular 
                                     "collectives and locality-aware parallelism, 2023";
 constexpr std::string_view bruck = "Bruck et al., Efficient algorithms for all-to-all communications in multiport "
                                    "message-passing systems, 1997";
+
+constexpr std::string_view jocksch = "Jocksch et al., Flexible allreduce for shared memory and networks, 2025";
+constexpr std::string_view bruck_ho =
+    "Bruck and Ho, Efficient global combine operations in multi-port message-passing systems, 1993";
+constexpr std::string_view rabenseifner =
+    "Thakur, Rabenseifner and Gropp, Optimization of collective communication operations in MPICH, 2005";
+constexpr std::string_view traff =
+    "Traff and Hunold, Decomposing MPI collectives for exploiting multi-lane communication, 2020";
+constexpr std::string_view hensgen = "Hensgen, Finkel and Manber, Two algorithms for barrier synchronization, 1988";
+constexpr std::string_view hillis = "Hillis and Steele, Data parallel algorithms, 1986";
 
 // ---- parameters ----
 
@@ -90,6 +103,78 @@ constexpr std::array of_multileader = {leaders, between};
 constexpr std::array of_node_aware = {between, within};
 constexpr std::array of_locality_aware = {groups, between, within};
 constexpr std::array of_multileader_node_aware = {leaders, between, within};
+
+// Of vector calls.
+using Rule = std::string (*)(const FactorList&, std::size_t, Signs);
+using Preset = FactorList (*)(std::size_t, Signs);
+
+std::size_t ranks_of(const Layout& layout) { return static_cast<std::size_t>(layout.ranks()); }
+std::size_t nodes_of(const Layout& layout) { return static_cast<std::size_t>(layout.nodes()); }
+
+template <Preset preset, Rule rule, Signs signs>
+constexpr Parameter factors{
+    .name = "factors",
+    .summary = signs == Signs::both       ? "list of factors, as in -4 -2 2 4"
+               : signs == Signs::dividing ? "list of factors, as in -4 -2"
+                                          : "list of factors, as in 2 4",
+    .factors = &Tuning::factors,
+    .preset_factors = [](const Layout& layout) { return preset(ranks_of(layout), signs); },
+    .factors_defect = [](const FactorList& list, const Layout& layout) { return rule(list, ranks_of(layout), signs); }};
+template <Preset preset, Rule rule, Signs signs>
+constexpr Parameter factors_between{
+    .name = "between",
+    .summary = "list of factors between nodes",
+    .factors = &Tuning::factors_between,
+    .preset_factors = [](const Layout& layout) { return preset(nodes_of(layout), signs); },
+    .factors_defect = [](const FactorList& list, const Layout& layout) { return rule(list, nodes_of(layout), signs); }};
+// A list for recursive exchange where it is one, else for cyclic shift.
+std::string exchange_or_cyclic_defect(const FactorList& list, std::size_t members, Signs signs) {
+  const std::string defect = exchange_defect(list, members, signs);
+  return defect.empty() || cyclic_defect(list, members, signs).empty() ? "" : defect;
+}
+
+std::int32_t smallest_node(const Layout& layout) {
+  std::size_t least = layout.node_ranks(0).size();
+  for (int node = 1; node < layout.nodes(); ++node) {
+    least = std::min(least, layout.node_ranks(node).size());
+  }
+  return static_cast<std::int32_t>(least);
+}
+std::int32_t any_number(const Layout& /*layout*/) { return std::numeric_limits<std::int32_t>::max(); }
+std::int32_t a_cache_line(const Layout& /*layout*/) { return 64; }
+std::int32_t not_fixed(const Layout& /*layout*/) { return 0; }
+
+constexpr Parameter lanes{.name = "lanes",
+                          .summary = "ranks per node that reach other nodes, or domains",
+                          .number = &Tuning::lanes,
+                          .most = smallest_node,
+                          .preset = smallest_node,
+                          .domains = true};
+constexpr Parameter part{.name = "part",
+                         .summary = "least bytes of a part of the vector",
+                         .number = &Tuning::part_bytes,
+                         .most = any_number,
+                         .preset = a_cache_line};
+constexpr Parameter fixed{.name = "fixed",
+                          .summary = "bytes of all parts but the last, in the place of equal ones; 0: equal",
+                          .number = &Tuning::fixed_bytes,
+                          .least = 0,
+                          .most = any_number,
+                          .preset = not_fixed};
+
+template <Signs signs>
+constexpr Parameter exchange_list = factors<exchange_factors, exchange_defect, signs>;
+template <Signs signs>
+constexpr Parameter cyclic_list = factors<cyclic_factors, cyclic_defect, signs>;
+template <Signs signs>
+constexpr Parameter tree_list = factors<cyclic_factors, tree_defect, signs>;
+template <Signs signs>
+constexpr Parameter flat_list_between = factors_between<exchange_or_cyclic_factors, exchange_or_cyclic_defect, signs>;
+template <Signs signs>
+constexpr Parameter tree_list_between = factors_between<cyclic_factors, tree_defect, signs>;
+
+template <const auto&... parameters>
+constexpr std::array list_of{parameters...};
 
 // ---- what each row compiles ----
 
@@ -230,11 +315,104 @@ constexpr Algorithm neighbor_alltoalls[] = {
      compile_neighbor_locality_aware},
 };
 
+// Vector calls. `commutative` and `fixed_order` as in Algorithm.
+struct VectorRow {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view source;
+  std::span<const Parameter> parameters;
+  Program (*compile)(const VectorCall&, const Tuning&);
+  bool commutative = false;
+  bool fixed_order = true;
+};
+
+constexpr auto both = Signs::both;
+constexpr auto divide = Signs::dividing;
+constexpr auto gather = Signs::gathering;
+
+constexpr VectorRow allreduces[] = {
+    {"recursive-exchange", "groups divide the vector, or combine it whole, and gather the parts; any factors", jocksch,
+     list_of<exchange_list<both>, part, fixed>, allreduce_exchange},
+    {"cyclic-shift", "the same among neighbours in a ring; for any number of ranks", bruck_ho,
+     list_of<cyclic_list<both>, part, fixed>, allreduce_cyclic, true},
+    {"tree", "reduce to one rank, then broadcast", jocksch, list_of<tree_list<both>>, allreduce_tree},
+    {"cyclic-copy-in", "parts go round, and every rank adds its own operand", jocksch, list_of<part, fixed>,
+     allreduce_copy_in, true},
+    {"building-blocks", "halving and doubling among a power of two of the ranks", rabenseifner, list_of<part, fixed>,
+     allreduce_building_blocks},
+    {"node-aware", "lanes divide the vector within each node, and combine it between nodes", traff,
+     list_of<lanes, flat_list_between<both>, part>, allreduce_node_aware, false, false},
+};
+constexpr VectorRow reduces[] = {
+    {"tree", "operands meet in a tree of any factors", jocksch, list_of<tree_list<divide>>, reduce_tree},
+    {"recursive-exchange", "groups divide the vector, and the root gathers it", jocksch,
+     list_of<exchange_list<divide>, part, fixed>, reduce_exchange},
+    {"cyclic-shift", "the same among neighbours in a ring; for any number of ranks", bruck_ho,
+     list_of<cyclic_list<divide>, part, fixed>, reduce_cyclic, true},
+    {"node-aware", "lanes divide the vector within each node; trees between nodes", traff,
+     list_of<lanes, tree_list_between<divide>, part>, reduce_node_aware, false, false},
+};
+constexpr VectorRow reduce_scatters[] = {
+    {"recursive-exchange", "groups divide the vector; any factors", jocksch, list_of<exchange_list<divide>>,
+     reduce_scatter_exchange},
+    {"cyclic-shift", "the same among neighbours in a ring; for any number of ranks", bruck_ho,
+     list_of<cyclic_list<divide>>, reduce_scatter_cyclic, true},
+    {"node-aware", "lanes combine within each node what others need, then between nodes", traff, list_of<lanes>,
+     reduce_scatter_node_aware, false, false},
+};
+constexpr VectorRow bcasts[] = {
+    {"tree", "a tree of any factors", jocksch, list_of<tree_list<gather>>, bcast_tree},
+    {"scatter-allgather", "the root scatters parts, which the others gather", rabenseifner, list_of<part, fixed>,
+     bcast_scatter},
+    {"node-aware", "lanes bring a part of the vector to each node", traff,
+     list_of<lanes, tree_list_between<gather>, part>, bcast_node_aware},
+};
+constexpr VectorRow allgathers[] = {
+    {"recursive-exchange", "groups exchange what they have; any factors", jocksch, list_of<exchange_list<gather>>,
+     allgather_exchange},
+    {"cyclic-shift", "the same among neighbours in a ring; for any number of ranks", bruck,
+     list_of<cyclic_list<gather>>, allgather_cyclic},
+    {"node-aware", "lanes exchange the blocks of nodes, then share them", traff,
+     list_of<lanes, flat_list_between<gather>>, allgather_node_aware},
+};
+constexpr VectorRow gathers[] = {
+    {"tree", "blocks meet in a tree of any factors", jocksch, list_of<tree_list<divide>>, gather_tree},
+    {"node-aware", "one message from each node; a tree between nodes", traff, list_of<tree_list_between<divide>>,
+     gather_node_aware},
+};
+constexpr VectorRow scatters[] = {
+    {"tree", "a tree of any factors", jocksch, list_of<tree_list<gather>>, scatter_tree},
+    {"node-aware", "one message to each node; a tree between nodes", traff, list_of<tree_list_between<gather>>,
+     scatter_node_aware},
+};
+constexpr VectorRow barriers[] = {
+    {"cyclic-shift", "dissemination with any factors", hensgen, list_of<cyclic_list<gather>>, barrier_cyclic},
+    {"tree", "up and down a tree with four children", hensgen, {}, barrier_tree},
+    {"node-aware", "one rank of each node disseminates", hensgen,
+     list_of<factors_between<cyclic_factors, cyclic_defect, gather>>, barrier_node_aware},
+};
+constexpr VectorRow scans[] = {
+    {"cyclic-shift", "each rank combines what those before it have; any factors", hillis,
+     list_of<factors<cyclic_factors, tree_defect, gather>>, scan_cyclic},
+    {"node-aware", "within each node, then among the nodes' last ranks", hillis,
+     list_of<factors_between<cyclic_factors, tree_defect, gather>>, scan_node_aware, false, false},
+};
+constexpr VectorRow exscans[] = {
+    {"cyclic-shift", "the scan of the operand of the rank before", hillis,
+     list_of<factors<cyclic_factors, tree_defect, gather>>, exscan_cyclic},
+    {"node-aware", "likewise", hillis, list_of<factors_between<cyclic_factors, tree_defect, gather>>, exscan_node_aware,
+     false, false},
+};
+
 // In the order of the collectives, so that each has its rows side by side.
 constexpr auto algorithms = [] {
   constexpr std::size_t n = std::size(alltoalls);
   constexpr std::size_t m = std::size(neighbor_alltoalls);
-  std::array<Algorithm, 2 * (n + m)> rows{};
+  constexpr std::size_t vector_rows = std::size(allreduces) + std::size(reduces) + (2 * std::size(reduce_scatters)) +
+                                      std::size(bcasts) + (2 * std::size(allgathers)) + (2 * std::size(gathers)) +
+                                      (2 * std::size(scatters)) + std::size(barriers) + std::size(scans) +
+                                      std::size(exscans);
+  std::array<Algorithm, (2 * (n + m)) + vector_rows> rows{};
   std::size_t next = 0;
   const auto add = [&](const auto& family, Collective collective) {
     for (const Algorithm& algorithm : family) {
@@ -246,6 +424,33 @@ constexpr auto algorithms = [] {
   add(alltoalls, Collective::alltoallv);
   add(neighbor_alltoalls, Collective::neighbor_alltoall);
   add(neighbor_alltoalls, Collective::neighbor_alltoallv);
+  const auto add_vector = [&](const auto& family, Collective collective) {
+    for (const VectorRow& row : family) {
+      rows[next++] = {.collective = collective,
+                      .name = row.name,
+                      .knowledge = Knowledge::all,
+                      .summary = row.summary,
+                      .source = row.source,
+                      .parameters = row.parameters,
+                      .compile = row.compile,
+                      .commutative = row.commutative,
+                      .fixed_order = row.fixed_order};
+    }
+  };
+  add_vector(allreduces, Collective::allreduce);
+  add_vector(reduces, Collective::reduce);
+  add_vector(bcasts, Collective::bcast);
+  add_vector(reduce_scatters, Collective::reduce_scatter);
+  add_vector(reduce_scatters, Collective::reduce_scatter_block);
+  add_vector(allgathers, Collective::allgather);
+  add_vector(allgathers, Collective::allgatherv);
+  add_vector(gathers, Collective::gather);
+  add_vector(gathers, Collective::gatherv);
+  add_vector(scatters, Collective::scatter);
+  add_vector(scatters, Collective::scatterv);
+  add_vector(barriers, Collective::barrier);
+  add_vector(scans, Collective::scan);
+  add_vector(exscans, Collective::exscan);
   return rows;
 }();
 
@@ -261,6 +466,34 @@ std::string_view name_of(Collective collective) {
     return "neighbor_alltoall";
   case Collective::neighbor_alltoallv:
     return "neighbor_alltoallv";
+  case Collective::allreduce:
+    return "allreduce";
+  case Collective::reduce:
+    return "reduce";
+  case Collective::bcast:
+    return "bcast";
+  case Collective::reduce_scatter:
+    return "reduce_scatter";
+  case Collective::reduce_scatter_block:
+    return "reduce_scatter_block";
+  case Collective::allgather:
+    return "allgather";
+  case Collective::allgatherv:
+    return "allgatherv";
+  case Collective::gather:
+    return "gather";
+  case Collective::gatherv:
+    return "gatherv";
+  case Collective::scatter:
+    return "scatter";
+  case Collective::scatterv:
+    return "scatterv";
+  case Collective::barrier:
+    return "barrier";
+  case Collective::scan:
+    return "scan";
+  case Collective::exscan:
+    return "exscan";
   }
   return "unknown collective";
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <utility>
 
 namespace stoker::algos {
@@ -233,6 +234,54 @@ std::vector<Access> accesses_to(const Program& program, Buffer buffer) {
   return accesses;
 }
 
+// Bytes that follow each other, and which of a list's bytes they are.
+struct Run {
+  Buffer buffer;
+  std::uint64_t place;
+  std::uint64_t length;
+  std::uint64_t position;
+};
+
+std::vector<Run> runs_of(std::span<const Slice> slices) {
+  std::vector<Run> runs;
+  std::uint64_t position = 0;
+  for (const Slice& slice : slices) {
+    for (std::uint64_t block = 0; block < slice.count; ++block) {
+      runs.push_back({slice.buffer, slice.offset + (block * slice.stride), slice.length, position});
+      position += slice.length;
+    }
+  }
+  std::ranges::sort(
+      runs, [](const Run& a, const Run& b) { return std::tie(a.buffer, a.place) < std::tie(b.buffer, b.place); });
+  return runs;
+}
+
+// A result may take the place of one of its operands: wherever the two share bytes, they are the same ones of each. Only for
+// slices that fit.
+bool stays_in_place(const Program& program, StepId id) {
+  const Step& step = program.steps[id];
+  if (!combines(step)) {
+    return false;
+  }
+  const std::vector<Run> targets = runs_of(program.targets(step));
+  const auto [left, right] =
+      step.kind == StepKind::reduce ? operands(program, step) : Operands{program.sources(step), {}};
+  for (const auto& operand : {left, right}) {
+    const std::vector<Run> sources = runs_of(operand);
+    for (std::size_t t = 0, s = 0; t < targets.size() && s < sources.size();) {
+      const Run& target = targets[t];
+      const Run& source = sources[s];
+      const bool overlapping = target.buffer == source.buffer && target.place < source.place + source.length &&
+                               source.place < target.place + target.length;
+      if (overlapping && target.place - target.position != source.place - source.position) {
+        return false;
+      }
+      std::tie(target.buffer, target.place) < std::tie(source.buffer, source.place) ? ++t : ++s;
+    }
+  }
+  return true;
+}
+
 // Sweeps over one buffer, keeping the accesses that are open at the present place: reads meet open writes, writes meet
 // all. Conflicts go to `conflicts`; returns a step that is in conflict with itself, if there is one.
 Defect find_conflicts(const Program& program, Buffer buffer, std::vector<Conflict>& conflicts) {
@@ -246,9 +295,7 @@ Defect find_conflicts(const Program& program, Buffer buffer, std::vector<Conflic
         if (!overlap(access.slice, other.slice)) {
           continue;
         }
-        // A result may take the place of one of its operands.
-        if (access.step == other.step && combines(program.steps[access.step]) && access.writes != other.writes &&
-            access.slice == other.slice) {
+        if (access.step == other.step && access.writes != other.writes && stays_in_place(program, access.step)) {
           continue;
         }
         if (access.step != other.step) {

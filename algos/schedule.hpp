@@ -39,12 +39,12 @@ enum class StepKind : std::uint8_t {
   // put before is at its target.
   fence,
   // target = left operand (op) right operand, which are the first and the second half of `source`, in this rank's buffers. The
-  // target may be exactly one of them; else it overlaps neither.
+  // target may take the place of an operand: where the two share bytes they are the same ones of each.
   reduce,
 };
 
 // How a recv uses its message: `none`: target = message; else it is an operand of the reduction, `source` the other one:
-// target = message (op) source, or source (op) message. The target may be exactly the source; else they do not overlap.
+// target = message (op) source, or source (op) message. The target may take the place of the source, likewise.
 enum class Operand : std::uint8_t { none, left, right };
 
 // Part of one of a program's flat arrays.

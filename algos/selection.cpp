@@ -2,6 +2,8 @@
 // The default choice of an algorithm.
 #include "algos/selection.hpp"
 
+#include "algos/lanes.hpp"
+
 #include <algorithm>
 
 namespace stoker::algos {
@@ -26,6 +28,45 @@ std::vector<Choice> candidates(Collective collective, const topology::Layout& la
     }
     if (const Choice choice = resolve({algorithm, {}}, layout); !is_degenerate(choice)) {
       result.push_back(choice);
+    }
+  }
+  return result;
+}
+
+std::vector<Choice> vector_candidates(Collective collective, const topology::Layout& layout, bool commutative) {
+  std::vector<Choice> result;
+  const auto add = [&](const std::string& text) {
+    const Choice choice = resolve(parse_choice(collective, text), layout);
+    const bool known = std::ranges::any_of(result, [&](const Choice& other) {
+      return other.algorithm == choice.algorithm && other.tuning == choice.tuning;
+    });
+    if (!known && (commutative || !choice.algorithm->commutative)) {
+      result.push_back(choice);
+    }
+  };
+  constexpr int few = 16; // so many messages at once are no burden
+  const bool aggregates = layout.nodes() > 1 && layout.nodes() < layout.ranks();
+  const bool any_order =
+      (!combines(collective) || commutative) && collective != Collective::scan && collective != Collective::exscan;
+  if (aggregates && (any_order || nodes_in_order(layout))) {
+    const bool has_lanes = find(collective, "node-aware")->parameters.front().number != nullptr;
+    for (const std::string_view lanes : {":lanes=1", ":lanes=domains", ":"}) {
+      if (lanes == ":lanes=domains" && layout.domains() == layout.nodes()) {
+        continue;
+      }
+      const std::string text = "node-aware" + std::string(has_lanes && lanes != ":" ? lanes : "");
+      if (collective == Collective::allreduce && layout.nodes() <= few) {
+        add(text + (lanes == ":" ? ":" : ",") + "between=" + std::to_string(layout.nodes()));
+      }
+      add(text);
+    }
+  }
+  if (collective == Collective::allreduce && layout.ranks() <= few && layout.ranks() > 1) {
+    add("recursive-exchange:factors=" + std::to_string(layout.ranks()));
+  }
+  for (const Algorithm& algorithm : algorithms_of(collective)) {
+    if (algorithm.name != "node-aware") {
+      add(std::string(algorithm.name));
     }
   }
   return result;

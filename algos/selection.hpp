@@ -18,6 +18,9 @@ namespace stoker::algos {
 // know all sizes are left out, and so is everything but the direct exchange within one node or with one rank per node, where
 // there is nothing to aggregate.
 [[nodiscard]] std::vector<Choice> candidates(Collective collective, const topology::Layout& layout);
+// The same for a vector call, with this or another operation. Those that aggregate messages between nodes come first.
+[[nodiscard]] std::vector<Choice> vector_candidates(Collective collective, const topology::Layout& layout,
+                                                    bool commutative);
 
 // Index of the one to take, given how long each is expected to take: the first that comes close to the fastest.
 [[nodiscard]] std::size_t preferred(std::span<const double> seconds);

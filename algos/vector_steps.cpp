@@ -12,7 +12,7 @@ namespace {
 
 void append(std::vector<StepId>& to, std::span<const StepId> steps) { to.insert(to.end(), steps.begin(), steps.end()); }
 
-bool empty(std::span<const Slice> slices) {
+bool without_bytes(std::span<const Slice> slices) {
   return std::ranges::all_of(slices, [](const Slice& slice) { return slice.bytes() == 0; });
 }
 
@@ -50,7 +50,9 @@ std::vector<std::uint64_t> cut(std::uint64_t bytes, std::size_t parts, std::uint
   const std::uint64_t equal = std::max<std::uint64_t>((bytes + parts - 1) / parts, how.least);
   // Equal parts begin at multiples of the least one, so that no two ranks write to one cache line.
   const std::uint64_t multiple = how.least == 0 ? equal : (equal + how.least - 1) / how.least * how.least;
-  const std::uint64_t unit = whole_elements(how.fixed != 0 ? how.fixed : bytes > parts * multiple / 2 ? multiple : equal);
+  const std::uint64_t unit = whole_elements(how.fixed != 0                 ? how.fixed
+                                            : bytes > parts * multiple / 2 ? multiple
+                                                                           : equal);
   std::vector<std::uint64_t> cuts;
   for (std::size_t part = 0; part < parts; ++part) {
     cuts.push_back(std::min(part * unit, bytes));
@@ -153,14 +155,14 @@ bool VectorSteps::near(int peer) const { return call_.layout.same_node(call_.ran
 
 void VectorSteps::send(int peer, std::span<const std::size_t> blocks) {
   const auto [slices, after] = present(blocks);
-  if (!empty(slices)) {
+  if (!without_bytes(slices)) {
     note_read(blocks, builder_.send(peer, slices, after));
   }
 }
 
 void VectorSteps::receive(int peer, std::span<const std::size_t> blocks, const Home& home) {
   const std::vector<Slice> target = slices(blocks, home);
-  if (empty(target)) {
+  if (without_bytes(target)) {
     return;
   }
   std::vector<StepId> after;
@@ -171,7 +173,7 @@ void VectorSteps::receive(int peer, std::span<const std::size_t> blocks, const H
 void VectorSteps::reduce(const Group& group, std::span<const std::size_t> blocks, const Home& home) {
   const Operands own = present(blocks);
   const std::vector<Slice> target = slices(blocks, home);
-  if (empty(target) || group.size() == 1) {
+  if (without_bytes(target) || group.size() == 1) {
     return;
   }
   std::vector<StepId> before_target; // what has to be over before the target is written
@@ -227,7 +229,7 @@ void VectorSteps::reduce(const Group& group, std::span<const std::size_t> blocks
 void VectorSteps::accumulate(int peer, std::span<const std::size_t> blocks, const Home& home) {
   const Operands own = present(blocks);
   const std::vector<Slice> target = slices(blocks, home);
-  if (empty(target)) {
+  if (without_bytes(target)) {
     return;
   }
   std::vector<StepId> after = own.after;
@@ -240,6 +242,26 @@ void VectorSteps::accumulate(int peer, std::span<const std::size_t> blocks, cons
     after.push_back(builder_.recv(peer, landing));
     step = builder_.reduce(target, own.slices, landing, after);
   }
+  note_read(blocks, step);
+  move(blocks, home, step);
+}
+
+void VectorSteps::prepend(int peer, std::span<const int> others, std::span<const std::size_t> blocks,
+                          const Home& home) {
+  const Operands own = present(blocks);
+  const std::vector<Slice> target = slices(blocks, home);
+  if (without_bytes(target)) {
+    return;
+  }
+  const std::vector<Slice> landing = slot(blocks);
+  const StepId arrival = builder_.recv(peer, landing);
+  for (const int other : others) {
+    builder_.send(other, landing, {&arrival, 1});
+  }
+  std::vector<StepId> after = own.after;
+  add_readers(blocks, home, after);
+  after.push_back(arrival);
+  const StepId step = builder_.reduce(target, landing, own.slices, after);
   note_read(blocks, step);
   move(blocks, home, step);
 }

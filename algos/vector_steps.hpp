@@ -60,6 +60,8 @@ public:
   void reduce(const Group& group, std::span<const std::size_t> blocks, const Home& home);
   // What this rank has, combined with what `peer` sends, as the right operand.
   void accumulate(int peer, std::span<const std::size_t> blocks, const Home& home);
+  // What `peer` sends, combined with what this rank has, as the right operand; and passed on as it came to others.
+  void prepend(int peer, std::span<const int> others, std::span<const std::size_t> blocks, const Home& home);
   // Copies what is not there yet.
   void settle(std::span<const std::size_t> blocks, const Home& home);
   // Messages without bytes: of the steps that follow each waits for those that came.
@@ -69,8 +71,8 @@ public:
 private:
   struct State {
     Slice place;
-    std::vector<StepId> ready;                         // after these it may be read
-    std::vector<std::pair<Slice, StepId>> read;        // who reads it, or has read it where it was
+    std::vector<StepId> ready;                  // after these it may be read
+    std::vector<std::pair<Slice, StepId>> read; // who reads it, or has read it where it was
   };
   struct Operands {
     std::vector<Slice> slices;

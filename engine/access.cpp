@@ -99,8 +99,8 @@ private:
   AttachCall call_;
   pid_t pid_ = 0;
   std::size_t count_ = 0;
-  std::array<iovec, 64> local_{};
-  std::array<iovec, 64> remote_{};
+  std::array<iovec, 64> local_; // filled as far as counted
+  std::array<iovec, 64> remote_;
 };
 
 // Between two foreign processes there is no single call: pass through a buffer that stays in the cache.
@@ -127,27 +127,8 @@ int relay(pid_t target_pid, std::uint64_t target, pid_t source_pid, std::uint64_
   return 0;
 }
 
-} // namespace
-
-BufferView view_of(const BufferDescriptor& descriptor, bool own_process, std::byte* arena_base) {
-  switch (descriptor.path) {
-  case Path::mapped:
-  case Path::staged:
-    return {.direct = arena_base + descriptor.offset};
-  case Path::own:
-  case Path::cma:
-    break;
-  }
-  if (own_process) {
-    return {.direct = reinterpret_cast<std::byte*>(descriptor.address)}; // NOLINT(performance-no-int-to-ptr)
-  }
-  return {.pid = descriptor.pid, .address = descriptor.address};
-}
-
-int transfer(const BufferViews& target_views, std::span<const Slice> target, const BufferViews& source_views,
-             std::span<const Slice> source) {
-  Cursor to(target_views, target);
-  Cursor from(source_views, source);
+// Between places of which this process cannot address at least one.
+int transfer_attached(Cursor to, Cursor from) {
   AttachBatch reads(process_vm_readv);
   AttachBatch writes(process_vm_writev);
   while (!to.done() && !from.done()) {
@@ -176,24 +157,218 @@ int transfer(const BufferViews& target_views, std::span<const Slice> target, con
   return writes.flush();
 }
 
-int gather(std::byte* target, const BufferViews& source_views, std::span<const Slice> source) {
+std::uint64_t total_bytes(std::span<const Slice> slices) {
   std::uint64_t bytes = 0;
-  for (const Slice& s : source) {
-    bytes += s.bytes();
+  for (const Slice& slice : slices) {
+    bytes += slice.bytes();
   }
-  const BufferViews here{BufferView{.direct = target}};
-  const Slice whole{algos::Buffer::send, 0, bytes, 0, 1};
-  return transfer(here, std::span(&whole, 1), source_views, source);
+  return bytes;
+}
+
+// Of memory that this process cannot address so much is combined at a time: as long as the system calls want it, and still in
+// the second level cache when it is combined. Of 4 MiB, 32 KiB at a time took 1.3 times as long, all at once 1.1 times.
+constexpr std::uint64_t chunk_bytes = std::uint64_t{128} * 1024;
+
+std::uint64_t chunk_of(std::uint64_t element_bytes) {
+  return std::max<std::uint64_t>(chunk_bytes / element_bytes, 1) * element_bytes;
+}
+
+// One for each operand and one for the result; grows for elements larger than a chunk.
+std::byte* chunk(std::size_t which, std::uint64_t bytes) {
+  thread_local std::array<std::vector<std::byte>, 3> chunks;
+  if (chunks[which].size() < bytes) {
+    chunks[which].resize(bytes);
+  }
+  return chunks[which].data();
+}
+
+// How many bytes from the cursor on, `most` at most, this process cannot address.
+std::uint64_t remote_bytes(Cursor cursor, std::uint64_t most) {
+  std::uint64_t bytes = 0;
+  while (bytes < most && !cursor.done() && cursor.view().direct == nullptr) {
+    const std::uint64_t run = std::min(cursor.run(), most - bytes);
+    bytes += run;
+    cursor.advance(run);
+  }
+  return bytes;
+}
+
+// Reads or writes the next `bytes` bytes of the cursor, none of which this process can address.
+int move_chunk(AttachCall call, Cursor& cursor, std::byte* here, std::uint64_t bytes) {
+  AttachBatch batch(call);
+  while (bytes > 0) {
+    const BufferView& view = cursor.view();
+    const std::uint64_t run = std::min(cursor.run(), bytes);
+    if (const int error = batch.add(here, view.pid, view.address + cursor.offset(), run)) {
+      return error;
+    }
+    here += run;
+    bytes -= run;
+    cursor.advance(run);
+  }
+  return batch.flush();
+}
+
+// An operand as runs that this process can address.
+class OperandRuns {
+public:
+  OperandRuns(const Place& place, std::uint64_t element_bytes, std::size_t which)
+      : cursor_(place.views, place.slices), element_bytes_(element_bytes), which_(which) {}
+
+  // Goes on to the next run if this one is used up; there is one. Returns 0 or errno.
+  [[nodiscard]] int next() {
+    if (bytes_ > 0) {
+      return 0;
+    }
+    if (const BufferView& view = cursor_.view(); view.direct != nullptr) {
+      data_ = view.direct + cursor_.offset();
+      bytes_ = cursor_.run();
+      cursor_.advance(bytes_);
+      return 0;
+    }
+    const std::uint64_t most = chunk_of(element_bytes_);
+    std::byte* const here = chunk(which_, most);
+    data_ = here;
+    bytes_ = remote_bytes(cursor_, most);
+    return move_chunk(process_vm_readv, cursor_, here, bytes_);
+  }
+  [[nodiscard]] const std::byte* data() const { return data_; }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  void advance(std::uint64_t bytes) {
+    data_ += bytes;
+    bytes_ -= bytes;
+  }
+
+private:
+  Cursor cursor_;
+  std::uint64_t element_bytes_;
+  std::size_t which_;
+  const std::byte* data_ = nullptr;
+  std::uint64_t bytes_ = 0;
+};
+
+// The same for the place of the result, where a run is written to its place once it is used up.
+class ResultRuns {
+public:
+  ResultRuns(const Place& place, std::uint64_t element_bytes)
+      : cursor_(place.views, place.slices), element_bytes_(element_bytes) {}
+
+  // As above, but at the end bytes() is 0.
+  [[nodiscard]] int next() {
+    if (bytes_ > 0) {
+      return 0;
+    }
+    if (unwritten_ > 0) {
+      if (const int error = move_chunk(process_vm_writev, cursor_, chunk(2, unwritten_), unwritten_)) {
+        return error;
+      }
+      unwritten_ = 0;
+    }
+    if (cursor_.done()) {
+      return 0;
+    }
+    if (const BufferView& view = cursor_.view(); view.direct != nullptr) {
+      data_ = view.direct + cursor_.offset();
+      bytes_ = cursor_.run();
+      cursor_.advance(bytes_);
+      return 0;
+    }
+    const std::uint64_t most = chunk_of(element_bytes_);
+    data_ = chunk(2, most);
+    bytes_ = unwritten_ = remote_bytes(cursor_, most);
+    return 0;
+  }
+  [[nodiscard]] std::byte* data() const { return data_; }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  void advance(std::uint64_t bytes) {
+    data_ += bytes;
+    bytes_ -= bytes;
+  }
+
+private:
+  Cursor cursor_;
+  std::uint64_t element_bytes_;
+  std::byte* data_ = nullptr;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t unwritten_ = 0; // in the chunk
+};
+
+} // namespace
+
+BufferView view_of(const BufferDescriptor& descriptor, bool own_process, std::byte* arena_base) {
+  switch (descriptor.path) {
+  case Path::mapped:
+  case Path::staged:
+    return {.direct = arena_base + descriptor.offset};
+  case Path::own:
+  case Path::cma:
+    break;
+  }
+  if (own_process) {
+    return {.direct = reinterpret_cast<std::byte*>(descriptor.address)}; // NOLINT(performance-no-int-to-ptr)
+  }
+  return {.pid = descriptor.pid, .address = descriptor.address};
+}
+
+int transfer(const BufferViews& target_views, std::span<const Slice> target, const BufferViews& source_views,
+             std::span<const Slice> source) {
+  Cursor to(target_views, target);
+  Cursor from(source_views, source);
+  while (!to.done() && !from.done()) {
+    const BufferView& t = to.view();
+    const BufferView& f = from.view();
+    if (t.direct == nullptr || f.direct == nullptr) {
+      return transfer_attached(to, from);
+    }
+    const std::uint64_t bytes = std::min(to.run(), from.run());
+    std::memcpy(t.direct + to.offset(), f.direct + from.offset(), bytes);
+    to.advance(bytes);
+    from.advance(bytes);
+  }
+  return 0;
+}
+
+int gather(std::byte* target, const BufferViews& source_views, std::span<const Slice> source) {
+  const Contiguous here(target, total_bytes(source));
+  return transfer(here.place().views, here.place().slices, source_views, source);
 }
 
 int scatter(const BufferViews& target_views, std::span<const Slice> target, std::byte* source) {
-  std::uint64_t bytes = 0;
-  for (const Slice& s : target) {
-    bytes += s.bytes();
+  const Contiguous here(source, total_bytes(target));
+  return transfer(target_views, target, here.place().views, here.place().slices);
+}
+
+void Combiner::operator()(std::byte* target, const std::byte* left, const std::byte* right, std::uint64_t bytes) const {
+  if (code.op == ReduceOp::user) {
+    operation->combine(target, left, right, bytes);
+  } else {
+    engine::combine(code, target, left, right, bytes);
   }
-  const BufferViews here{BufferView{.direct = source}};
-  const Slice whole{algos::Buffer::send, 0, bytes, 0, 1};
-  return transfer(target_views, target, here, std::span(&whole, 1));
+}
+
+int combine(const Combiner& combiner, const Place& target, const Place& left, const Place& right) {
+  ResultRuns to(target, combiner.element_bytes);
+  OperandRuns first(left, combiner.element_bytes, 0);
+  OperandRuns second(right, combiner.element_bytes, 1);
+  for (;;) {
+    if (const int error = to.next()) {
+      return error;
+    }
+    if (to.bytes() == 0) {
+      return 0;
+    }
+    if (const int error = first.next()) {
+      return error;
+    }
+    if (const int error = second.next()) {
+      return error;
+    }
+    const std::uint64_t bytes = std::min({to.bytes(), first.bytes(), second.bytes()});
+    combiner(to.data(), first.data(), second.data(), bytes);
+    to.advance(bytes);
+    first.advance(bytes);
+    second.advance(bytes);
+  }
 }
 
 std::byte* contiguous(const BufferViews& views, std::span<const Slice> slices) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How one process reaches the buffers of ranks of its node, and the copy between any two of them.
+// How one process reaches the buffers of ranks of its node: the copy between any two of them, and the combination of any
+// two into a third.
 #pragma once
 
 #include "algos/schedule.hpp"
 #include "engine/block.hpp"
+#include "engine/operation.hpp"
 
 #include <sys/types.h>
 
@@ -22,6 +24,22 @@ struct BufferView {
 };
 using BufferViews = std::array<BufferView, 3>; // indexed by algos::Buffer
 
+// The bytes of `slices`, one behind the other.
+struct Place {
+  const BufferViews& views;
+  std::span<const algos::Slice> slices;
+};
+
+// Does to elements what a request's steps that combine operands do.
+struct Combiner {
+  OperationCode code;
+  std::uint64_t element_bytes = 1;
+  const Operation* operation = nullptr; // the request's, in its own process; needed for ReduceOp::user only
+
+  // target = left (op) right; the target may be exactly one of the operands.
+  void operator()(std::byte* target, const std::byte* left, const std::byte* right, std::uint64_t bytes) const;
+};
+
 // `own_process`: the calling process is the buffer's rank. `arena_base`: where that rank's arena is mapped here.
 [[nodiscard]] BufferView view_of(const BufferDescriptor& descriptor, bool own_process, std::byte* arena_base);
 
@@ -33,6 +51,21 @@ using BufferViews = std::array<BufferView, 3>; // indexed by algos::Buffer
 // The same to or from one contiguous place in this process.
 [[nodiscard]] int gather(std::byte* target, const BufferViews& source_views, std::span<const algos::Slice> source);
 [[nodiscard]] int scatter(const BufferViews& target_views, std::span<const algos::Slice> target, std::byte* source);
+
+// target = left (op) right, where the target may be exactly one of the operands; equal byte counts, cut into slices between
+// elements only. Returns what transfer() does.
+[[nodiscard]] int combine(const Combiner& combiner, const Place& target, const Place& left, const Place& right);
+
+// A whole contiguous place in this process as the only slice of a Place.
+class Contiguous {
+public:
+  Contiguous(std::byte* bytes, std::uint64_t count) : views_{BufferView{.direct = bytes}}, whole_{.length = count} {}
+  [[nodiscard]] Place place() const { return {views_, {&whole_, 1}}; }
+
+private:
+  BufferViews views_;
+  algos::Slice whole_;
+};
 
 // The pointer to the bytes of `slices` if they are one contiguous run that this process can address, else nullptr.
 [[nodiscard]] std::byte* contiguous(const BufferViews& views, std::span<const algos::Slice> slices);

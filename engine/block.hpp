@@ -18,6 +18,7 @@
 
 #include "algos/schedule.hpp"
 #include "engine/doorbell.hpp"
+#include "engine/operation.hpp"
 #include "engine/ownership.hpp"
 
 #include <atomic>
@@ -54,6 +55,7 @@ struct BufferDescriptor {
 
 enum class Op : std::uint8_t {
   copy,      // within the rank's own buffers
+  reduce,    // also
   send_node, // hand a message to a rank of the same node
   recv_node,
   send_wire, // MPI message to another node
@@ -70,10 +72,12 @@ enum class Op : std::uint8_t {
 
 struct LoweredStep {
   Op op = Op::copy;
-  bool eager = false;     // node: the payload travels in the channel's slot
-  bool announced = false; // put_window: waits for the peer's announcement
-  std::int32_t peer = -1; // rank in the request's communicator
-  algos::Range source;
+  bool eager = false;                            // node: the payload travels in the channel's slot
+  bool announced = false;                        // put_window: waits for the peer's announcement
+  std::int32_t peer = -1;                        // rank in the request's communicator
+  algos::Operand message = algos::Operand::none; // recv: what it is in target = left (op) right
+  algos::Range source;                           // reduce: the left operand
+  algos::Range operand;                          // reduce: the right one; recv of an operand: the other one
   algos::Range target;
   algos::Range successors;
   std::uint32_t predecessors = 0;
@@ -120,6 +124,8 @@ struct Block {
   std::uint32_t timed = 0;     // whether the times below are wanted
   std::uint64_t window = 0;    // number, in the carrier's process, of the window for its puts between nodes; 0: none
   std::uint32_t exclusive = 0; // inline: only the rank executes it, so ownership and wake-ups are left out
+  OperationCode operation;     // of steps that combine operands
+  std::uint64_t element_bytes = 1;
   BufferDescriptor buffers[3]; // indexed by algos::Buffer
   // Offsets from the block's begin.
   std::uint64_t steps_at = 0;      // LoweredStep[steps]

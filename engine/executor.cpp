@@ -64,14 +64,33 @@ bool try_send(const Program& program, const StepView& view, std::uint64_t epoch)
   return view.taken->load(std::memory_order_acquire) >= epoch; // released in try_recv
 }
 
+// The end of a recv whose message is at `message`.
+int receive(const Program& program, const StepView& view, const Place& message) {
+  const Place target{program.buffers(), view.target};
+  const Place other{program.buffers(), view.operand};
+  switch (view.step->message) {
+  case algos::Operand::left:
+    return combine(program.combiner(), target, message, other);
+  case algos::Operand::right:
+    return combine(program.combiner(), target, other, message);
+  case algos::Operand::none:
+    break;
+  }
+  return transfer(target.views, target.slices, message.views, message.slices);
+}
+
+int receive(const Program& program, const StepView& view, std::byte* message) {
+  return receive(program, view, Contiguous(message, view.step->bytes).place());
+}
+
 bool try_recv(const Program& program, const StepView& view, std::uint64_t epoch) {
   Slot& slot = slot_of(view, epoch);
   if (slot.epoch.load(std::memory_order_acquire) != epoch) { // released in try_send
     return false;
   }
   check_transfer(program, view,
-                 view.step->eager ? scatter(program.buffers(), view.target, slot.payload())
-                                  : transfer(program.buffers(), view.target, program.peer_buffers(view), view.source));
+                 view.step->eager ? receive(program, view, slot.payload())
+                                  : receive(program, view, {program.peer_buffers(view), view.source}));
   view.taken->store(epoch, std::memory_order_release); // acquired in try_send
   return true;
 }
@@ -82,6 +101,11 @@ bool try_step(const Program& program, std::uint32_t index, std::uint64_t epoch) 
   switch (view.step->op) {
   case Op::copy:
     check_transfer(program, view, transfer(program.buffers(), view.target, program.buffers(), view.source));
+    break;
+  case Op::reduce:
+    check_transfer(program, view,
+                   combine(program.combiner(), {program.buffers(), view.target}, {program.buffers(), view.source},
+                           {program.buffers(), view.operand}));
     break;
   case Op::send_node:
     done = try_send(program, view, epoch);
@@ -164,7 +188,7 @@ void finish_wire_step(const Program& program, std::uint32_t step, int error, con
   if (error != 0) {
     record_error(block, error, text);
   } else if (view.step->op == Op::recv_wire && view.step->bounce != 0) {
-    check_transfer(program, view, scatter(program.buffers(), view.target, program.bounce(*view.step)));
+    check_transfer(program, view, receive(program, view, program.bounce(*view.step)));
   }
   finish_step(program, *view.step);
 }

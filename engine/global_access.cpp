@@ -69,7 +69,7 @@ GlobalAccess::GlobalAccess(const NodeMemory& memory, const Network& network, MPI
 
 void GlobalAccess::adopt(std::uint32_t arena, std::uint64_t offset, std::uint64_t now_ns) {
   youngest_ns_ = now_ns;
-  auto* operation = reinterpret_cast<Operation*>(memory_.base(arena) + offset);
+  auto* operation = reinterpret_cast<GlobalOperation*>(memory_.base(arena) + offset);
   if (operation->kind == OperationKind::expose || operation->kind == OperationKind::conceal) {
     expose(*operation, arena);
     return;
@@ -130,7 +130,7 @@ bool GlobalAccess::copy_slice() {
     return false;
   }
   Running& copy = copies_.front();
-  const Operation& operation = *copy.operation;
+  const GlobalOperation& operation = *copy.operation;
   std::byte* target = memory_.base(operation.arena) + operation.place + copy.begun;
   const std::uint64_t bytes = std::min(slice_bytes, operation.bytes - copy.begun);
   const int error = operation.kind == OperationKind::put ? read_local(target, copy.local, copy.begun, bytes)
@@ -183,7 +183,7 @@ void GlobalAccess::begin_pieces() {
 
 std::uint64_t GlobalAccess::begin_piece(RunningList::iterator running) {
   Between& wire = *wire_;
-  const Operation& operation = *running->operation;
+  const GlobalOperation& operation = *running->operation;
   const std::uint32_t slot = wire.free_slots.back();
   Piece& piece = wire.pieces[slot];
   const std::uint64_t left = operation.bytes - running->begun;
@@ -286,7 +286,7 @@ std::byte* GlobalAccess::bounce_of(Piece& piece) {
 
 std::uint64_t GlobalAccess::begin_window_piece(RunningList::iterator running) {
   Between& wire = *wire_;
-  const Operation& operation = *running->operation;
+  const GlobalOperation& operation = *running->operation;
   const std::uint32_t slot = wire.free_slots.back();
   Piece& piece = wire.pieces[slot];
   const bool put = operation.kind == OperationKind::put;
@@ -342,7 +342,7 @@ bool GlobalAccess::poll_window_pieces() {
     if (!piece.running || (*piece.running)->operation->kind != OperationKind::put) {
       continue;
     }
-    const Operation& operation = *(*piece.running)->operation;
+    const GlobalOperation& operation = *(*piece.running)->operation;
     const std::pair target(windows_[operation.window - 1].get(), static_cast<int>(operation.endpoint));
     if (std::ranges::find(flushed, target) == flushed.end()) {
       flushed.push_back(target);
@@ -367,7 +367,7 @@ bool GlobalAccess::poll_window_pieces() {
   return !indices.empty();
 }
 
-void GlobalAccess::expose(Operation& operation, std::uint32_t arena) {
+void GlobalAccess::expose(GlobalOperation& operation, std::uint32_t arena) {
   Window& window = *windows_[operation.window - 1];
   std::byte* const memory = memory_.base(arena) + operation.place;
   if (operation.kind == OperationKind::conceal) {
@@ -539,7 +539,7 @@ void GlobalAccess::piece_gone(RunningList::iterator running) {
 
 void GlobalAccess::begin_signal(RunningList::iterator running) {
   Between& wire = *wire_;
-  const Operation& operation = *running->operation;
+  const GlobalOperation& operation = *running->operation;
   const std::uint32_t slot = wire.free_slots.back(); // the last piece has just given one back
   wire.free_slots.pop_back();
   Piece& piece = wire.pieces[slot];
@@ -570,7 +570,7 @@ void GlobalAccess::all_begun(RunningList& list, RunningList::iterator running) {
 
 // `running` is in begun_.
 void GlobalAccess::complete(RunningList::iterator running) {
-  Operation& operation = *running->operation;
+  GlobalOperation& operation = *running->operation;
   if (running->code != Code::success) {
     std::snprintf(operation.error_text, sizeof operation.error_text, "%s", running->text.c_str());
   }

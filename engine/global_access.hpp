@@ -15,9 +15,9 @@
 #include "engine/access.hpp"
 #include "engine/active_messages.hpp"
 #include "engine/error.hpp"
+#include "engine/global_operation.hpp"
 #include "engine/messages.hpp"
 #include "engine/node_memory.hpp"
-#include "engine/operation.hpp"
 #include "engine/window.hpp"
 
 #include <array>
@@ -62,7 +62,7 @@ private:
 
   // An operation of a rank's that is not complete.
   struct Running {
-    Operation* operation = nullptr;
+    GlobalOperation* operation = nullptr;
     std::uint32_t arena = 0; // of the rank
     BufferView local;
     std::uint64_t begun = 0; // bytes for which pieces have begun, or that are copied
@@ -114,7 +114,7 @@ private:
   [[nodiscard]] std::uint64_t begin_piece(RunningList::iterator running); // returns its bytes
   [[nodiscard]] std::uint64_t begin_window_piece(RunningList::iterator running);
   bool poll_window_pieces();
-  void expose(Operation& operation, std::uint32_t arena);
+  void expose(GlobalOperation& operation, std::uint32_t arena);
   // A buffer of the piece's own for what this process cannot address.
   [[nodiscard]] std::byte* bounce_of(Piece& piece);
   void post_data(const Message& message, const Data& data);

@@ -365,11 +365,12 @@ GlobalMemory::Slot& GlobalMemory::take_slot(OperationKind kind, const GlobalPoin
     }
   }
   if (free_slots_.empty()) {
-    const std::uint64_t block = memory_->arena().allocate(records_at_a_time * sizeof(Operation), alignof(Operation));
+    const std::uint64_t block =
+        memory_->arena().allocate(records_at_a_time * sizeof(GlobalOperation), alignof(GlobalOperation));
     record_blocks_.push_back(block);
     for (std::size_t i = 0; i < records_at_a_time; ++i) {
       slots_.emplace_back();
-      slots_.back().operation = new (memory_->arena().base() + block + (i * sizeof(Operation))) Operation;
+      slots_.back().operation = new (memory_->arena().base() + block + (i * sizeof(GlobalOperation))) GlobalOperation;
       free_slots_.push_back(&slots_.back());
     }
   }
@@ -384,7 +385,7 @@ GlobalMemory::Slot& GlobalMemory::take_slot(OperationKind kind, const GlobalPoin
   detached_ += detached ? 1 : 0;
   lock.unlock();
 
-  Operation& operation = *slot.operation;
+  GlobalOperation& operation = *slot.operation;
   const topology::Layout& layout = engine_->layout();
   operation.kind = kind;
   operation.unit = pointer.unit;
@@ -401,8 +402,8 @@ GlobalMemory::Slot& GlobalMemory::take_slot(OperationKind kind, const GlobalPoin
 }
 
 void GlobalMemory::set_local(Slot& slot, void* local, std::uint64_t staging) {
-  Operation& operation = *slot.operation;
-  if (staging == 0 && operation.bytes > Operation::inline_bytes) {
+  GlobalOperation& operation = *slot.operation;
+  if (staging == 0 && operation.bytes > GlobalOperation::inline_bytes) {
     operation.local = *reachable(local, operation.bytes);
     return;
   }
@@ -418,7 +419,7 @@ void GlobalMemory::set_local(Slot& slot, void* local, std::uint64_t staging) {
 }
 
 std::uint64_t GlobalMemory::staging_for(const void* local, std::uint64_t bytes) {
-  return bytes <= Operation::inline_bytes || reachable(local, bytes) ? 0 : memory_->arena().allocate(bytes);
+  return bytes <= GlobalOperation::inline_bytes || reachable(local, bytes) ? 0 : memory_->arena().allocate(bytes);
 }
 
 void GlobalMemory::submit(Slot& slot) {
@@ -467,7 +468,7 @@ void GlobalMemory::settle(Slot& slot) {
     return;
   }
   slot.settled = true;
-  const Operation& operation = *slot.operation;
+  const GlobalOperation& operation = *slot.operation;
   slot.code = static_cast<Code>(operation.error); // ordered by `completed`
   if (slot.code != Code::success && operation.kind == OperationKind::expose) {
     slot.text = self() + operation.error_text;
@@ -563,7 +564,7 @@ GlobalMemory::Slot* GlobalMemory::begin(OperationKind kind, GlobalPointer pointe
   counters_.add(near ? TransferCounters::node_bytes : TransferCounters::wire_bytes, bytes);
   const std::uint64_t staging = staging_for(local, bytes);
   Slot& slot = take_slot(kind, pointer, part, bytes, detached);
-  Operation& operation = *slot.operation;
+  GlobalOperation& operation = *slot.operation;
   operation.signals = signal.has_value();
   operation.signal_place = word.place;
   operation.signal_value = signal ? signal->value : 0;
@@ -717,7 +718,7 @@ void GlobalMemory::atomic(OperationKind kind, GlobalPointer target, const Segmen
                           AtomicOp op, std::span<const std::byte> operands, void* result) {
   counters_.add(TransferCounters::wire_atomics, 1);
   Slot& slot = take_slot(kind, target, part, size_of(type), false);
-  Operation& operation = *slot.operation;
+  GlobalOperation& operation = *slot.operation;
   operation.type = type;
   operation.op = op;
   std::memcpy(operation.inline_data, operands.data(), operands.size());

@@ -6,8 +6,8 @@
 #include "engine/element.hpp"
 #include "engine/engine.hpp"
 #include "engine/free_list.hpp"
+#include "engine/global_operation.hpp"
 #include "engine/node_memory.hpp"
-#include "engine/operation.hpp"
 #include "engine/segment_table.hpp"
 #include "engine/transfer_counters.hpp"
 #include "engine/waiting.hpp"
@@ -199,7 +199,7 @@ private:
 // This unit's side of an operation's record. Its epoch and the record are constant while it is used, the rest is guarded by
 // slots_mutex_.
 struct GlobalMemory::Slot {
-  Operation* operation = nullptr;
+  GlobalOperation* operation = nullptr;
   std::uint64_t epoch = 0;
   bool used = false;
   bool detached = false;

@@ -340,6 +340,7 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
       options.timed = plan.executor == Executor::engine || engine->settings().inline_times ||
                       engine->settings().baseline_calls > 0 || engine->trace() != nullptr;
       options.exclusive = plan.executor == Executor::inline_;
+      options.operation = plan.operation.code();
       if (plan.window != nullptr && plan.window->by_carriers) {
         options.exposed = plan.window->exposed;
         options.window_number = plan.window->number;

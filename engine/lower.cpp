@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 
@@ -39,9 +40,26 @@ private:
   std::uint64_t end_;
 };
 
-// Whether the process at the endpoint can hand the slices to MPI as they are.
+// Where the operands are: of a reduce in its own buffers, of a recv all but its message.
+void lower_operands(const algos::Program& program, const algos::Step& step, LoweredStep& low) {
+  low.message = step.message;
+  if (step.kind == algos::StepKind::reduce) {
+    low.op = Op::reduce;
+    const auto left = static_cast<std::uint32_t>(algos::operands(program, step).left.size());
+    low.source = {step.source.begin, left};
+    low.operand = {step.source.begin + left, step.source.count - left};
+  } else if (step.message != algos::Operand::none) {
+    low.source = {};
+    low.operand = step.source;
+  }
+}
+
+// Whether the message cannot be sent from or received in its place by the process at the endpoint.
 bool needs_bounce(const algos::Program& program, const algos::Step& step, const BufferDescriptor* buffers,
                   bool endpoint_is_self) {
+  if (step.message != algos::Operand::none) {
+    return true; // its target may hold the other operand
+  }
   const auto slices = algos::delivers(step.kind) ? program.sources(step) : program.targets(step);
   if (!is_contiguous(slices)) {
     return true;
@@ -75,6 +93,7 @@ int root_order(Op op) {
   case Op::recv_node:
     return 0;
   case Op::copy:
+  case Op::reduce:
     return 1;
   case Op::send_node:
     return 2;
@@ -93,6 +112,12 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Ran
                     const PlacementOptions& options, std::span<PairInfo> pairs) {
   const auto steps = static_cast<std::uint32_t>(program.steps.size());
   const auto ranks = static_cast<std::size_t>(program.ranks);
+  if (options.window && std::ranges::any_of(program.steps, &algos::combines)) {
+    throw std::logic_error("place: steps that combine operands do not go through a window");
+  }
+  if (options.operation.op == ReduceOp::user && !options.exclusive) {
+    throw std::logic_error("place: no other process can call an operation of the user's");
+  }
   BufferDescriptor buffers[3] = {options.send, options.recv, {}};
   const bool endpoint_is_self = map.endpoint_arena == memory.self();
 
@@ -111,6 +136,7 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Ran
     low.successors = step.successors;
     low.predecessors = step.predecessors;
     low.bytes = step.bytes;
+    lower_operands(program, step, low);
     if (options.window) {
       lower_to_window(program, step, low);
       if (low.op == Op::put_window && !is_contiguous(program.sources(step))) {
@@ -120,7 +146,7 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Ran
       continue;
     }
     if (step.peer < 0) {
-      continue; // a copy; or a fence, which has nothing left to see to: here a message tells of its arrival by itself
+      continue; // a copy or reduce; or a fence, which has nothing left to see to: here a message tells of its arrival by itself
     }
     const bool sending = algos::delivers(step.kind);
     const auto peer = static_cast<std::size_t>(step.peer);
@@ -197,6 +223,8 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Ran
   block->timed = options.timed ? 1 : 0;
   block->exclusive = options.exclusive ? 1 : 0;
   block->window = options.window_number;
+  block->operation = options.operation;
+  block->element_bytes = program.element_bytes;
   buffers[2] = {.path = Path::mapped, .offset = offset + scratch_at, .bytes = program.scratch_bytes};
   std::copy(std::begin(buffers), std::end(buffers), std::begin(block->buffers));
   block->steps_at = shape.steps_at;
@@ -239,7 +267,7 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Ran
   auto* first_recv = in_block<std::uint32_t>(block, block->first_recv_at);
   for (std::uint32_t i = steps; i-- > 0;) {
     LoweredStep& low = lowered[i];
-    if (low.op == Op::copy) {
+    if (low.op == Op::copy || low.op == Op::reduce) {
       continue;
     }
     if (options.window) {

@@ -31,7 +31,8 @@ struct PlacementOptions {
   BufferDescriptor recv;
   std::uint64_t eager_bytes = 0; // messages within the node up to this go through the channel's slot
   bool timed = false;
-  bool exclusive = false;               // executed inline
+  bool exclusive = false;               // executed inline; has to be for ReduceOp::user
+  OperationCode operation;              // of steps that combine operands
   std::optional<std::uint64_t> exposed; // where the receive buffer begins in a window of the carriers
   std::uint64_t window_number = 0;      // of that window in the carrier's process
   bool window =

@@ -1,53 +1,46 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The shared-memory form of one operation on global memory that a rank leaves to the helper of its domain. It lies in the
-// rank's arena. The rank writes it and submits it (the ring's push releases, its drain acquires); then it is the helper's, whose
-// last access is the release of `completed`, acquired by the rank before it reads the outcome or uses the record again.
+// What a reduction combines its operands with: an operator of MPI on a datatype.
 #pragma once
 
-#include "engine/block.hpp"
-#include "engine/doorbell.hpp"
-#include "engine/element.hpp"
+#include "engine/reduction_kernels.hpp"
+#include "engine/user_operator.hpp"
+
+#include <mpi.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace stoker::engine {
 
-enum class OperationKind : std::uint8_t {
-  put,
-  get,
-  fetch_and_op,
-  compare_and_swap,
-  accumulate,
-  expose, // the rank's own memory to the other carriers, in a window
-  conceal,
-};
+// Of one request, in its rank's own process; used by one thread at a time. The code alone is enough for any process to combine
+// operands of a predefined operator.
+class Operation {
+public:
+  Operation() = default; // of collectives that combine nothing
+  // Throws Error(argument) that names the argument at fault and what was expected, also for datatypes that MPI does not allow the
+  // operator on; Error(unsupported) for Fortran's 16-byte numbers and for what UserOperator does not take. The application may
+  // free the datatype, but must keep an operator of its own as long as this.
+  Operation(MPI_Op op, MPI_Datatype type);
 
-struct alignas(cache_line) Operation {
-  static constexpr std::size_t inline_bytes = 128;
+  [[nodiscard]] OperationCode code() const { return code_; }
+  [[nodiscard]] bool user_defined() const { return user_ != nullptr; }
+  [[nodiscard]] bool commutative() const { return !user_ || user_->commutative(); }
+  // Of one element as programs see it. Where slots() is false, that is the datatype's extent, and elements are combined where
+  // they lie, padding of pairs included; else buffers have to be copied to slots and back: see UserOperator.
+  [[nodiscard]] std::uint64_t element_bytes() const { return element_bytes_; }
+  [[nodiscard]] bool slots() const { return user_ && user_->slots(); }
+  void to_slots(const std::byte* buffer, std::uint64_t count, std::byte* slots) const;
+  void from_slots(const std::byte* slots, std::uint64_t count, std::byte* buffer) const;
 
-  OperationKind kind = OperationKind::put;
-  ElementType type = ElementType::int32; // atomics
-  AtomicOp op = AtomicOp::no_op;
-  std::int32_t unit = -1;     // of the target
-  std::int32_t endpoint = -1; // carrier of its domain; -1: on this node
-  std::uint32_t arena = 0;    // the target's, among those of its node
-  std::uint64_t place = 0;    // offset in it
-  std::uint64_t bytes = 0;    // of target memory
-  // Where the carriers have windows, and the target memory is in one:
-  std::uint64_t window = 0;       // its number at this rank's helper
-  std::uint64_t displacement = 0; // 0: it is in none. The outcome of expose
-  // A put that is told of at the target: this word of its arena gets the value once the data are there.
-  bool signals = false;
-  std::uint64_t signal_place = 0;
-  std::uint64_t signal_value = 0;
-  // What goes to the target, and then what comes from it. Atomics: the operands, then the result.
-  BufferDescriptor local;
-  std::uint64_t epoch = 0;                              // how often the record was used
-  alignas(16) std::byte inline_data[inline_bytes] = {}; // for a `local` that is so small that it is copied
-  std::int32_t error = 0;                               // Code; ordered by `completed`
-  char error_text[188] = {};
-  alignas(cache_line) CompletionWord completed;
+  // target = left op right for whole elements; the target is apart from an operand or exactly that operand. Throws Error(mpi)
+  // where an operator of the application is called.
+  void combine(std::byte* target, const std::byte* left, const std::byte* right, std::uint64_t bytes) const;
+
+private:
+  OperationCode code_;
+  std::uint64_t element_bytes_ = 1;
+  std::unique_ptr<UserOperator> user_;
 };
 
 } // namespace stoker::engine

@@ -20,9 +20,10 @@ std::span<const algos::Slice> slices_of(const Block& block, algos::Range range) 
 
 } // namespace
 
-Program::Program(Block* block, const NodeMemory& memory)
+Program::Program(Block* block, const NodeMemory& memory, const Operation* operation)
     : block_(block), arena_(memory.base(block->arena)), root_(&memory.root(block->arena)),
-      buffers_(views_of(*block, memory)), steps_(block->steps) {
+      buffers_(views_of(*block, memory)), combiner_{block->operation, block->element_bytes, operation},
+      steps_(block->steps) {
   const auto* steps = in_block<LoweredStep>(block, block->steps_at);
   std::map<std::uint64_t, std::uint32_t> known_peers; // block id by address in this process
   for (std::uint32_t i = 0; i < block->steps; ++i) {
@@ -30,6 +31,7 @@ Program::Program(Block* block, const NodeMemory& memory)
     StepView& view = steps_[i];
     view.step = &step;
     view.source = slices_of(*block, step.source);
+    view.operand = slices_of(*block, step.operand);
     view.target = slices_of(*block, step.target);
     if (step.op != Op::send_node && step.op != Op::recv_node) {
       continue;

@@ -16,7 +16,8 @@ namespace stoker::engine {
 // What this process needs to run one step.
 struct StepView {
   const LoweredStep* step = nullptr;
-  std::span<const algos::Slice> source; // own slices; of the sender for recv_node
+  std::span<const algos::Slice> source;  // own slices; of the sender for recv_node
+  std::span<const algos::Slice> operand; // own slices
   std::span<const algos::Slice> target;
   std::byte* ready = nullptr;                  // node: the channel's slots in the receiver's block
   std::atomic<std::uint64_t>* taken = nullptr; // node
@@ -25,11 +26,13 @@ struct StepView {
 
 class Program {
 public:
-  Program(Block* block, const NodeMemory& memory);
+  // `operation`: of a request of this process; null: the block's code says all.
+  Program(Block* block, const NodeMemory& memory, const Operation* operation = nullptr);
 
   [[nodiscard]] Block& block() const { return *block_; }
   [[nodiscard]] const BufferViews& buffers() const { return buffers_; }
   [[nodiscard]] const BufferViews& peer_buffers(const StepView& step) const { return peers_[step.peer_views]; }
+  [[nodiscard]] const Combiner& combiner() const { return combiner_; }
   [[nodiscard]] const StepView& step(std::uint32_t index) const { return steps_[index]; }
   [[nodiscard]] std::byte* bounce(const LoweredStep& step) const { return arena_ + step.bounce; }
   [[nodiscard]] RankRoot& rank_root() const { return *root_; }
@@ -49,6 +52,7 @@ private:
   std::byte* arena_;
   RankRoot* root_;
   BufferViews buffers_;
+  Combiner combiner_;
   std::vector<StepView> steps_;
   std::vector<BufferViews> peers_;
 };

@@ -27,7 +27,8 @@ struct WireEvent {
 
 // A program of this process and what its executor notes about it.
 struct Task {
-  explicit Task(Block* block, const NodeMemory& memory) : program(block, memory), id(block->id) {}
+  Task(Block* block, const NodeMemory& memory, const Operation* operation = nullptr)
+      : program(block, memory, operation), id(block->id) {}
   Program program;
   Window* window = nullptr;         // for its puts
   MPI_Comm meeting = MPI_COMM_NULL; // inline, with a window: for fences and announcements

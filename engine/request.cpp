@@ -22,7 +22,8 @@ constexpr std::uint64_t late_wait_ns = 5'000'000;
 
 Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
     : engine_(std::move(engine)), plan_(std::move(plan)), memory_(engine_->memory()),
-      block_(reinterpret_cast<Block*>(memory_->base(memory_->self()) + plan_.block)), task_(block_, *memory_),
+      block_(reinterpret_cast<Block*>(memory_->base(memory_->self()) + plan_.block)),
+      task_(block_, *memory_, &plan_.operation),
       helper_(plan_.executor == Executor::engine ? engine_->helper() : nullptr),
       carrier_(plan_.executor == Executor::engine ? &memory_->root(engine_->arena_of(engine_->carrier())) : nullptr),
       timed_(block_->timed != 0),

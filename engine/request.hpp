@@ -6,6 +6,7 @@
 #include "engine/block.hpp"
 #include "engine/datatype.hpp"
 #include "engine/engine.hpp"
+#include "engine/operation.hpp"
 #include "engine/progress.hpp"
 #include "engine/waiting.hpp"
 #include "engine/wake_policy.hpp"
@@ -31,6 +32,7 @@ struct RequestPlan {
   std::uint64_t send_staging = 0; // offsets in this rank's arena; 0: the buffer is not staged
   std::uint64_t recv_staging = 0;
   bool in_place = false;
+  Operation operation;          // of collectives that combine; inline only if it is the user's
   std::uint64_t bytes_wire = 0; // sent by this rank per epoch, to other nodes and within its own
   std::uint64_t bytes_node = 0;
   double init_seconds = 0;

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every algorithm for vector calls against every case: any number of ranks, layouts, sizes, roots, in place or not, commutative
+// operations or not. A new row in the registry is tested here without another line.
+#include "cases.hpp"
+
+#include "algos/print.hpp"
+#include "algos/whole_vector_call.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <stdexcept>
+
+namespace stoker::tests {
+namespace {
+
+using namespace stoker::algos;
+
+std::string programs_text(const std::vector<Program>& programs) {
+  std::string text;
+  for (const Program& program : programs) {
+    text += to_text(program);
+  }
+  return text.size() < 6000 ? text : "";
+}
+
+class VectorMatrix : public testing::TestWithParam<Choice> {};
+
+// The sizes that a call of the kind can have.
+std::vector<WholeVectorCall> calls_of(Collective collective, const topology::Layout& layout, std::uint64_t elements,
+                                      std::uint64_t element_bytes) {
+  std::vector<WholeVectorCall> calls{WholeVectorCall::uniform(collective, layout, elements, element_bytes)};
+  const bool any_sizes = collective == Collective::reduce_scatter || collective == Collective::allgatherv ||
+                         collective == Collective::gatherv || collective == Collective::scatterv;
+  if (any_sizes) {
+    calls.push_back(calls.front());
+    for (std::size_t block = 0; block < calls.back().sizes.size(); ++block) {
+      calls.back().sizes[block] = (block * 7 + elements) % 4 * element_bytes;
+    }
+    calls.back().gap = 3;
+  }
+  return calls;
+}
+
+bool can_be_in_place(Collective collective) {
+  return collective != Collective::bcast && collective != Collective::barrier;
+}
+
+TEST_P(VectorMatrix, EveryCase) {
+  const Choice choice = GetParam();
+  const Collective collective = choice.algorithm->collective;
+  const std::vector<Execution> runs = all_executions();
+  constexpr std::array<std::uint64_t, 4> scales = {1, 5, 0, 70};
+  std::size_t cases = 0;
+  const bool all = is_default(choice);
+  for (int ranks = 1; ranks <= most_ranks; ++ranks) {
+    for (const auto& [layout_name, layout] : layouts_of(ranks)) {
+      Choice resolved;
+      try {
+        resolved = resolve(choice, layout);
+      } catch (const std::invalid_argument&) {
+        ASSERT_FALSE(all) << "the default parameters do not fit " << ranks << " ranks, " << layout_name;
+        continue;
+      }
+      for (const bool commutative : {true, false}) {
+        if (!commutative && (!combines(collective) || choice.algorithm->commutative)) {
+          continue;
+        }
+        for (const bool in_place : {false, true}) {
+          if (in_place && !can_be_in_place(collective)) {
+            continue;
+          }
+          const std::uint64_t elements = ranks > 12 ? scales[cases % 2] : scales[cases % scales.size()];
+          for (WholeVectorCall& call : calls_of(collective, layout, elements, cases % 3 == 0 ? 2 : 1)) {
+            call.in_place = in_place;
+            call.commutative = commutative;
+            call.root = has_root(collective) ? static_cast<int>(cases * 5 % static_cast<std::size_t>(ranks)) : 0;
+            Terms terms(commutative);
+            std::vector<Program> programs;
+            try {
+              programs = call.compile(resolved);
+            } catch (const std::invalid_argument& error) {
+              // What needs nodes in order, or a commutative operation, says so.
+              const std::string what = error.what();
+              ASSERT_TRUE(what.find("not consecutive") != what.npos ||
+                          (!all && what.find("not commutative") != what.npos))
+                  << what;
+              continue;
+            }
+            const std::vector<Contents> contents = call.contents(terms);
+            const std::array turn = {runs[cases % runs.size()], runs[(cases * 5 + 3) % runs.size()]};
+            ++cases;
+            const std::string defect = verify(programs, contents, turn, 2, terms);
+            ASSERT_EQ(defect, "") << test_name(choice) << ", " << ranks << " ranks, " << layout_name << ", " << elements
+                                  << " elements of " << call.element_bytes << " bytes, root " << call.root
+                                  << (in_place ? ", in place" : "") << (commutative ? "" : ", not commutative") << "\n"
+                                  << programs_text(programs);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(cases, all ? 40U : 1U);
+}
+
+TEST_P(VectorMatrix, EveryOrder) {
+  const Choice choice = GetParam();
+  const Collective collective = choice.algorithm->collective;
+  for (const int ranks : {2, 5, 8}) {
+    for (const auto& [layout_name, layout] : layouts_of(ranks)) {
+      for (const bool in_place : {false, true}) {
+        Choice resolved;
+        try {
+          resolved = resolve(choice, layout);
+        } catch (const std::invalid_argument&) {
+          continue;
+        }
+        auto call = WholeVectorCall::uniform(collective, layout, 67, 2);
+        call.in_place = in_place && can_be_in_place(collective);
+        call.root = has_root(collective) ? ranks - 1 : 0;
+        Terms terms(true);
+        std::vector<Program> programs;
+        try {
+          programs = call.compile(resolved);
+        } catch (const std::invalid_argument& error) {
+          ASSERT_NE(std::string(error.what()).find("not consecutive"), std::string::npos) << error.what();
+          continue;
+        }
+        const std::vector<Contents> contents = call.contents(terms);
+        ASSERT_EQ(verify(programs, contents, terms), "")
+            << test_name(choice) << ", " << ranks << " ranks, " << layout_name << (in_place ? ", in place" : "");
+      }
+    }
+  }
+}
+
+std::vector<Choice> vector_choices() {
+  std::vector<Choice> result;
+  for (const Algorithm& algorithm : registry()) {
+    if (is_vector_call(algorithm.collective)) {
+      result.push_back({&algorithm, {}});
+    }
+  }
+  const auto add = [&](Collective collective, std::initializer_list<const char*> texts) {
+    for (const char* text : texts) {
+      result.push_back(parse_choice(collective, text));
+    }
+  };
+  add(Collective::allreduce, {"recursive-exchange:factors=-4 -2 2 4",
+                              "recursive-exchange:factors=-2 2 2",
+                              "recursive-exchange:factors=2 2 2",
+                              "recursive-exchange:factors=-2 -2 2 4",
+                              "recursive-exchange:factors=3 2",
+                              "recursive-exchange:factors=-3 2 3",
+                              "recursive-exchange:factors=-2 2 2 2",
+                              "recursive-exchange:factors=-5 5,fixed=3",
+                              "recursive-exchange:factors=-8 2 4,part=4",
+                              "cyclic-shift:factors=-2 -2 -2 2 2 2",
+                              "cyclic-shift:factors=-7 7",
+                              "cyclic-shift:factors=-2 -3 3 2,part=2",
+                              "cyclic-shift:factors=-2 -2 -3 3 3",
+                              "tree:factors=-4 -2 2 4",
+                              "tree:factors=-3 -3 2 2 2",
+                              "building-blocks:part=1",
+                              "cyclic-copy-in:part=1",
+                              "node-aware:lanes=1",
+                              "node-aware:lanes=2,between=-2 2",
+                              "node-aware:lanes=1,between=2",
+                              "node-aware:lanes=domains",
+                              "node-aware:lanes=2,between=-2 2 2",
+                              "node-aware:between=-2 -2 2 2,part=1"});
+  add(Collective::reduce, {"tree:factors=-2 -2 -2", "recursive-exchange:factors=-2 -3,part=1",
+                           "cyclic-shift:factors=-2 -2 -2,part=1", "node-aware:lanes=1", "node-aware:lanes=2,part=1"});
+  add(Collective::bcast,
+      {"tree:factors=2 2 2", "scatter-allgather:part=1", "node-aware:lanes=1", "node-aware:lanes=2,part=1"});
+  add(Collective::reduce_scatter,
+      {"recursive-exchange:factors=-2 -4", "cyclic-shift:factors=-3 -3", "node-aware:lanes=1", "node-aware:lanes=2"});
+  add(Collective::allgatherv,
+      {"recursive-exchange:factors=4 2", "cyclic-shift:factors=3 3", "node-aware:lanes=1", "node-aware:lanes=2"});
+  add(Collective::gatherv, {"tree:factors=-2 -2 -2", "tree:factors=-33"});
+  add(Collective::scatterv, {"tree:factors=2 2 2"});
+  add(Collective::scan, {"cyclic-shift:factors=2 2 2", "cyclic-shift:factors=3 3"});
+  return result;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, VectorMatrix, testing::ValuesIn(vector_choices()),
+                         [](const auto& choice) { return test_name(choice.param); });
+
+} // namespace
+} // namespace stoker::tests
