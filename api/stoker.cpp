@@ -5,6 +5,7 @@
 #include "api/engine_of.hpp"
 #include "api/guarded.hpp"
 #include "api/handles.hpp"
+#include "api/init.hpp"
 #include "engine/alltoall.hpp"
 #include "engine/engine.hpp"
 #include "engine/error.hpp"
@@ -23,7 +24,10 @@ using stoker::algos::Collective;
 using stoker::api::check_comm;
 using stoker::api::check_pointer;
 using stoker::api::guarded;
+using stoker::api::init;
 using stoker::api::live;
+using stoker::api::size_of;
+using stoker::api::WideArrays;
 using stoker::engine::Code;
 using stoker::engine::Engine;
 using stoker::engine::Error;
@@ -83,29 +87,6 @@ void check_mpi_usable() {
   }
 }
 
-std::size_t size_of(MPI_Comm comm) {
-  int size = 0;
-  MPI_Comm_size(comm, &size);
-  return static_cast<std::size_t>(size);
-}
-
-template <class To, class From>
-std::vector<To> widened(const From* values, std::size_t count) {
-  return values == nullptr ? std::vector<To>() : std::vector<To>(values, values + count);
-}
-
-// `make` gets the engine.
-template <class Make>
-void init(stoker_engine engine, stoker_request* request, Make&& make) {
-  check_pointer(request, "request");
-  *request = STOKER_REQUEST_NULL;
-  const stoker_request handle = request_table.insert(make(live(engine)));
-  if (handle == nullptr) {
-    throw Error(Code::resource, "more than 16 million requests");
-  }
-  *request = handle;
-}
-
 // Blocks of equal size, one behind the other, as arrays.
 struct EqualBlocks {
   EqualBlocks(std::size_t blocks, MPI_Count count) : counts(blocks, count) {
@@ -115,18 +96,6 @@ struct EqualBlocks {
   }
   std::vector<MPI_Count> counts;
   std::vector<MPI_Aint> displs;
-};
-
-// Counts and displacements of the other calls, as wide as the engine takes them. Null stays null.
-struct WideArrays {
-  WideArrays(const int* given_counts, const int* given_displs, std::size_t blocks)
-      : wide_counts(widened<MPI_Count>(given_counts, blocks)), wide_displs(widened<MPI_Aint>(given_displs, blocks)),
-        counts(given_counts == nullptr ? nullptr : wide_counts.data()),
-        displs(given_displs == nullptr ? nullptr : wide_displs.data()) {}
-  std::vector<MPI_Count> wide_counts;
-  std::vector<MPI_Aint> wide_displs;
-  const MPI_Count* counts;
-  const MPI_Aint* displs;
 };
 
 // Requests of a list; null ones are left out, as they count as inactive.
@@ -201,6 +170,14 @@ const std::shared_ptr<Engine>& live(stoker_engine handle) {
     throw Error(Code::request, "engine is not a live engine: null, destroyed or never created");
   }
   return *found;
+}
+
+stoker_request keep(std::unique_ptr<Request> request) {
+  const stoker_request handle = request_table.insert(std::move(request));
+  if (handle == nullptr) {
+    throw Error(Code::resource, "more than 16 million requests");
+  }
+  return handle;
 }
 
 void check_comm(MPI_Comm comm) {

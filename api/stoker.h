@@ -161,6 +161,126 @@ int stoker_neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count sendco
                                      stoker_engine engine, stoker_request* request);
 
 /**
+ * Persistent reductions, broadcasts, gathers, scatters, scans and barriers: the semantics of MPI_Allreduce_init and the others of
+ * MPI-4.1 section 6.13. Collective over `comm`, whose ranks must all be ranks of the engine's communicator. Counts are elements,
+ * displacements extents of the datatype. The buffers belong to the caller and must live until the request is freed; arrays of
+ * counts are copied; datatypes are committed and may be freed right after the call. The buffers of one rank must not overlap.
+ * `info` (may be MPI_INFO_NULL) may hold "stoker_algorithm" (see `stoker info`), "stoker_executor" and
+ * "stoker_deterministic" (1: only algorithms that combine in an order that depends on nothing but the number of ranks; stands
+ * before the setting `deterministic`).
+ *
+ * `op` is one of MPI's operations for the datatype, or one of MPI_Op_create, which must live until the request is freed: it is
+ * called in start, test and wait of its own process, since such requests are executed inline. Datatypes of MPI_Type_create_* are
+ * for operations of MPI_Op_create; elements with gaps are handed to them in copies, and gaps of recvbuf stay as they are.
+ *
+ * Errors, on all ranks of `comm`. STOKER_ERR_ARGUMENT: a null buffer where there is data, a negative count, a root that is no
+ * rank of comm, MPI_IN_PLACE where it is not allowed, an operation that is not for the datatype. STOKER_ERR_MISMATCH: ranks
+ * disagree on root, op, datatype, counts or in place. STOKER_ERR_SETTING: an algorithm that combines in any order, with an
+ * operation that is not commutative; or without a fixed order in a deterministic request. STOKER_ERR_UNSUPPORTED:
+ * stoker_executor=engine with an operation of MPI_Op_create.
+ */
+
+/** sendbuf and recvbuf: `count` elements. sendbuf may be MPI_IN_PLACE on all ranks: recvbuf holds the operand. */
+int stoker_allreduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                          MPI_Comm comm, MPI_Info info, stoker_engine engine, stoker_request* request);
+int stoker_allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                            MPI_Comm comm, MPI_Info info, stoker_engine engine, stoker_request* request);
+
+/** recvbuf is significant at the root only. sendbuf may be MPI_IN_PLACE at the root. */
+int stoker_reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
+                       MPI_Comm comm, MPI_Info info, stoker_engine engine, stoker_request* request);
+int stoker_reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                         int root, MPI_Comm comm, MPI_Info info, stoker_engine engine, stoker_request* request);
+
+/** buffer: `count` elements, read at the root and written on the others. Datatypes may differ where their data do not. */
+int stoker_bcast_init(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info,
+                      stoker_engine engine, stoker_request* request);
+int stoker_bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info,
+                        stoker_engine engine, stoker_request* request);
+
+/** sendbuf: a block of recvcounts[i] elements for each rank i, one behind the other; recvbuf: this rank's block. recvcounts holds comm
+ * size entries, equal on all ranks. sendbuf may be MPI_IN_PLACE on all ranks: recvbuf then has room for all blocks and holds the
+ * operand; of it only the first recvcounts[rank] elements, the result, are defined afterwards. */
+int stoker_reduce_scatter_init(const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype,
+                               MPI_Op op, MPI_Comm comm, MPI_Info info, stoker_engine engine, stoker_request* request);
+int stoker_reduce_scatter_init_c(const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[],
+                                 MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, stoker_engine engine,
+                                 stoker_request* request);
+
+/** The same with blocks of recvcount elements. */
+int stoker_reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype,
+                                     MPI_Op op, MPI_Comm comm, MPI_Info info, stoker_engine engine,
+                                     stoker_request* request);
+int stoker_reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
+                                       MPI_Op op, MPI_Comm comm, MPI_Info info, stoker_engine engine,
+                                       stoker_request* request);
+
+/** sendbuf: this rank's block; recvbuf: a block of recvcount elements from each rank. sendbuf may be MPI_IN_PLACE on all ranks: this
+ * rank's block lies in its place in recvbuf; sendcount and sendtype are then ignored. */
+int stoker_allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                          MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, stoker_engine engine,
+                          stoker_request* request);
+int stoker_allgather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                            MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                            stoker_engine engine, stoker_request* request);
+
+/** recvcounts and displs hold comm size entries; the sizes of the blocks are equal on all ranks. */
+int stoker_allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                           const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm,
+                           MPI_Info info, stoker_engine engine, stoker_request* request);
+int stoker_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                             const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
+                             MPI_Comm comm, MPI_Info info, stoker_engine engine, stoker_request* request);
+
+/** recvbuf, recvcount and recvtype are significant at the root only. sendbuf may be MPI_IN_PLACE at the root. */
+int stoker_gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                       MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, stoker_engine engine,
+                       stoker_request* request);
+int stoker_gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                         MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+                         stoker_engine engine, stoker_request* request);
+
+/** recvbuf, recvcounts, displs and recvtype are significant at the root only. */
+int stoker_gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                        const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm,
+                        MPI_Info info, stoker_engine engine, stoker_request* request);
+int stoker_gatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                          const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root,
+                          MPI_Comm comm, MPI_Info info, stoker_engine engine, stoker_request* request);
+
+/** sendbuf, sendcount and sendtype are significant at the root only. recvbuf may be MPI_IN_PLACE at the root, whose block then stays
+ * where it is; recvcount and recvtype are then ignored. */
+int stoker_scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                        MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, stoker_engine engine,
+                        stoker_request* request);
+int stoker_scatter_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                          MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+                          stoker_engine engine, stoker_request* request);
+
+/** sendbuf, sendcounts, displs and sendtype are significant at the root only. */
+int stoker_scatterv_init(const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype,
+                         void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+                         stoker_engine engine, stoker_request* request);
+int stoker_scatterv_init_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[],
+                           MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                           MPI_Comm comm, MPI_Info info, stoker_engine engine, stoker_request* request);
+
+/** Complete on no rank before it is started on every rank. */
+int stoker_barrier_init(MPI_Comm comm, MPI_Info info, stoker_engine engine, stoker_request* request);
+
+/** recvbuf: what ranks 0 to this one combine to. sendbuf may be MPI_IN_PLACE on all ranks. */
+int stoker_scan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                     MPI_Info info, stoker_engine engine, stoker_request* request);
+int stoker_scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                       MPI_Comm comm, MPI_Info info, stoker_engine engine, stoker_request* request);
+
+/** recvbuf: what ranks 0 to the one before this combine to; rank 0's stays as it is. Otherwise as scan. */
+int stoker_exscan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                       MPI_Info info, stoker_engine engine, stoker_request* request);
+int stoker_exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                         MPI_Comm comm, MPI_Info info, stoker_engine engine, stoker_request* request);
+
+/**
  * Starts an inactive request. An inline request makes progress inside start, test and wait of this engine's requests only: a
  * rank that blocks elsewhere in between may keep its peers waiting, even inside MPI. Local, no MPI call in the engine executor, no lock, no allocation. Requests may be started in
  * any order, a different one on each rank. Waits while this rank's submission ring is full; never drops. A request for which

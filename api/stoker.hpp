@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -339,6 +340,227 @@ public:
         });
   }
 
+  // Reductions: `op` is one of MPI's, or of MPI_Op_create and then lives until the request is gone. Spans of equal length.
+  template <class T>
+  [[nodiscard]] Request allreduce_init(std::span<const T> send, std::span<T> recv, MPI_Op op, MPI_Comm comm,
+                                       MPI_Info info = MPI_INFO_NULL) {
+    return vector_call<T>(
+        recv.size(), [&] { check_size(send.size(), recv.size(), "send"); },
+        [&](MPI_Count count, MPI_Datatype type, stoker_request* request) {
+          return stoker_allreduce_init_c(send.data(), recv.data(), count, type, op, comm, info, handle_, request);
+        });
+  }
+  template <class T>
+  [[nodiscard]] Request allreduce_init(InPlace, std::span<T> buffer, MPI_Op op, MPI_Comm comm,
+                                       MPI_Info info = MPI_INFO_NULL) {
+    return vector_call<T>(
+        buffer.size(), [] {},
+        [&](MPI_Count count, MPI_Datatype type, stoker_request* request) {
+          return stoker_allreduce_init_c(MPI_IN_PLACE, buffer.data(), count, type, op, comm, info, handle_, request);
+        });
+  }
+  // `recv` is only used at the root.
+  template <class T>
+  [[nodiscard]] Request reduce_init(std::span<const T> send, std::span<T> recv, MPI_Op op, int root, MPI_Comm comm,
+                                    MPI_Info info = MPI_INFO_NULL) {
+    return vector_call<T>(
+        send.size(),
+        [&] {
+          if (rank_in(comm) == root) {
+            check_size(recv.size(), send.size(), "recv");
+          }
+        },
+        [&](MPI_Count count, MPI_Datatype type, stoker_request* request) {
+          return stoker_reduce_init_c(send.data(), recv.data(), count, type, op, root, comm, info, handle_, request);
+        });
+  }
+  // The operand of every rank; at the root the result takes its place.
+  template <class T>
+  [[nodiscard]] Request reduce_init(InPlace, std::span<T> buffer, MPI_Op op, int root, MPI_Comm comm,
+                                    MPI_Info info = MPI_INFO_NULL) {
+    const bool at_root = rank_in(comm) == root;
+    return vector_call<T>(
+        buffer.size(), [] {},
+        [&](MPI_Count count, MPI_Datatype type, stoker_request* request) {
+          return stoker_reduce_init_c(at_root ? MPI_IN_PLACE : buffer.data(), buffer.data(), count, type, op, root,
+                                      comm, info, handle_, request);
+        });
+  }
+  // Rank i gets recv_counts[i] elements.
+  template <class T>
+  [[nodiscard]] Request reduce_scatter_init(std::span<const T> send, std::span<T> recv,
+                                            std::span<const MPI_Count> recv_counts, MPI_Op op, MPI_Comm comm,
+                                            MPI_Info info = MPI_INFO_NULL) {
+    const MPI_Datatype type = datatype_of<T>();
+    return collectively(
+        [&] {
+          check_size(recv_counts.size(), ranks_of(comm), "recv_counts");
+          check_size(send.size(), total(recv_counts), "send");
+          check_size(recv.size(), static_cast<std::size_t>(recv_counts[static_cast<std::size_t>(rank_in(comm))]),
+                     "recv");
+        },
+        [&](bool refuse, stoker_request* request) {
+          return stoker_reduce_scatter_init_c(send.data(), recv.data(), refuse ? nullptr : recv_counts.data(), type, op,
+                                              comm, info, handle_, request);
+        });
+  }
+  // The first elements of `buffer` are the result.
+  template <class T>
+  [[nodiscard]] Request reduce_scatter_init(InPlace, std::span<T> buffer, std::span<const MPI_Count> recv_counts,
+                                            MPI_Op op, MPI_Comm comm, MPI_Info info = MPI_INFO_NULL) {
+    const MPI_Datatype type = datatype_of<T>();
+    return collectively(
+        [&] {
+          check_size(recv_counts.size(), ranks_of(comm), "recv_counts");
+          check_size(buffer.size(), total(recv_counts), "buffer");
+        },
+        [&](bool refuse, stoker_request* request) {
+          return stoker_reduce_scatter_init_c(MPI_IN_PLACE, buffer.data(), refuse ? nullptr : recv_counts.data(), type,
+                                              op, comm, info, handle_, request);
+        });
+  }
+  // `send` holds comm size times as many elements as `recv`.
+  template <class T>
+  [[nodiscard]] Request reduce_scatter_block_init(std::span<const T> send, std::span<T> recv, MPI_Op op, MPI_Comm comm,
+                                                  MPI_Info info = MPI_INFO_NULL) {
+    return vector_call<T>(
+        recv.size(), [&] { check_size(send.size(), recv.size() * ranks_of(comm), "send"); },
+        [&](MPI_Count count, MPI_Datatype type, stoker_request* request) {
+          return stoker_reduce_scatter_block_init_c(send.data(), recv.data(), count, type, op, comm, info, handle_,
+                                                    request);
+        });
+  }
+  template <class T>
+  [[nodiscard]] Request scan_init(std::span<const T> send, std::span<T> recv, MPI_Op op, MPI_Comm comm,
+                                  MPI_Info info = MPI_INFO_NULL) {
+    return vector_call<T>(
+        recv.size(), [&] { check_size(send.size(), recv.size(), "send"); },
+        [&](MPI_Count count, MPI_Datatype type, stoker_request* request) {
+          return stoker_scan_init_c(send.data(), recv.data(), count, type, op, comm, info, handle_, request);
+        });
+  }
+  // Rank 0's `recv` stays as it is.
+  template <class T>
+  [[nodiscard]] Request exscan_init(std::span<const T> send, std::span<T> recv, MPI_Op op, MPI_Comm comm,
+                                    MPI_Info info = MPI_INFO_NULL) {
+    return vector_call<T>(
+        recv.size(), [&] { check_size(send.size(), recv.size(), "send"); },
+        [&](MPI_Count count, MPI_Datatype type, stoker_request* request) {
+          return stoker_exscan_init_c(send.data(), recv.data(), count, type, op, comm, info, handle_, request);
+        });
+  }
+
+  template <class T>
+  [[nodiscard]] Request bcast_init(std::span<T> buffer, int root, MPI_Comm comm, MPI_Info info = MPI_INFO_NULL) {
+    return vector_call<T>(
+        buffer.size(), [] {},
+        [&](MPI_Count count, MPI_Datatype type, stoker_request* request) {
+          return stoker_bcast_init_c(buffer.data(), count, type, root, comm, info, handle_, request);
+        });
+  }
+  // `recv` holds comm size times as many elements as `send`.
+  template <class T>
+  [[nodiscard]] Request allgather_init(std::span<const T> send, std::span<T> recv, MPI_Comm comm,
+                                       MPI_Info info = MPI_INFO_NULL) {
+    return vector_call<T>(
+        send.size(), [&] { check_size(recv.size(), send.size() * ranks_of(comm), "recv"); },
+        [&](MPI_Count count, MPI_Datatype type, stoker_request* request) {
+          return stoker_allgather_init_c(send.data(), count, type, recv.data(), count, type, comm, info, handle_,
+                                         request);
+        });
+  }
+  // Each rank's block lies in its place.
+  template <class T>
+  [[nodiscard]] Request allgather_init(InPlace, std::span<T> buffer, MPI_Comm comm, MPI_Info info = MPI_INFO_NULL) {
+    const MPI_Datatype type = datatype_of<T>();
+    MPI_Count count = -1; // refused
+    return collectively([&] { count = block_count(buffer.size(), ranks_of(comm), "buffer"); },
+                        [&](bool, stoker_request* request) {
+                          return stoker_allgather_init_c(MPI_IN_PLACE, 0, type, buffer.data(), count, type, comm, info,
+                                                         handle_, request);
+                        });
+  }
+  // Counts and displacements in elements, comm size of each.
+  template <class T>
+  [[nodiscard]] Request allgatherv_init(std::span<const T> send, std::span<T> recv,
+                                        std::span<const MPI_Count> recv_counts, std::span<const MPI_Aint> recv_displs,
+                                        MPI_Comm comm, MPI_Info info = MPI_INFO_NULL) {
+    return vector_call<T>(
+        send.size(), [&] { check_blocks(recv.size(), recv_counts, recv_displs, ranks_of(comm), "recv"); },
+        [&](MPI_Count count, MPI_Datatype type, stoker_request* request) {
+          return stoker_allgatherv_init_c(send.data(), count, type, recv.data(), recv_counts.data(), recv_displs.data(),
+                                          type, comm, info, handle_, request);
+        });
+  }
+  // What belongs to the root only, `recv` or `send` with its counts and displacements, is not read elsewhere.
+  template <class T>
+  [[nodiscard]] Request gather_init(std::span<const T> send, std::span<T> recv, int root, MPI_Comm comm,
+                                    MPI_Info info = MPI_INFO_NULL) {
+    return vector_call<T>(
+        send.size(),
+        [&] {
+          if (rank_in(comm) == root) {
+            check_size(recv.size(), send.size() * ranks_of(comm), "recv");
+          }
+        },
+        [&](MPI_Count count, MPI_Datatype type, stoker_request* request) {
+          return stoker_gather_init_c(send.data(), count, type, recv.data(), count, type, root, comm, info, handle_,
+                                      request);
+        });
+  }
+  template <class T>
+  [[nodiscard]] Request gatherv_init(std::span<const T> send, std::span<T> recv, std::span<const MPI_Count> recv_counts,
+                                     std::span<const MPI_Aint> recv_displs, int root, MPI_Comm comm,
+                                     MPI_Info info = MPI_INFO_NULL) {
+    return vector_call<T>(
+        send.size(),
+        [&] {
+          if (rank_in(comm) == root) {
+            check_blocks(recv.size(), recv_counts, recv_displs, ranks_of(comm), "recv");
+          }
+        },
+        [&](MPI_Count count, MPI_Datatype type, stoker_request* request) {
+          return stoker_gatherv_init_c(send.data(), count, type, recv.data(), recv_counts.data(), recv_displs.data(),
+                                       type, root, comm, info, handle_, request);
+        });
+  }
+  template <class T>
+  [[nodiscard]] Request scatter_init(std::span<const T> send, std::span<T> recv, int root, MPI_Comm comm,
+                                     MPI_Info info = MPI_INFO_NULL) {
+    return vector_call<T>(
+        recv.size(),
+        [&] {
+          if (rank_in(comm) == root) {
+            check_size(send.size(), recv.size() * ranks_of(comm), "send");
+          }
+        },
+        [&](MPI_Count count, MPI_Datatype type, stoker_request* request) {
+          return stoker_scatter_init_c(send.data(), count, type, recv.data(), count, type, root, comm, info, handle_,
+                                       request);
+        });
+  }
+  template <class T>
+  [[nodiscard]] Request scatterv_init(std::span<const T> send, std::span<const MPI_Count> send_counts,
+                                      std::span<const MPI_Aint> send_displs, std::span<T> recv, int root, MPI_Comm comm,
+                                      MPI_Info info = MPI_INFO_NULL) {
+    return vector_call<T>(
+        recv.size(),
+        [&] {
+          if (rank_in(comm) == root) {
+            check_blocks(send.size(), send_counts, send_displs, ranks_of(comm), "send");
+          }
+        },
+        [&](MPI_Count count, MPI_Datatype type, stoker_request* request) {
+          return stoker_scatterv_init_c(send.data(), send_counts.data(), send_displs.data(), type, recv.data(), count,
+                                        type, root, comm, info, handle_, request);
+        });
+  }
+  [[nodiscard]] Request barrier_init(MPI_Comm comm, MPI_Info info = MPI_INFO_NULL) {
+    stoker_request request = STOKER_REQUEST_NULL;
+    detail::check(stoker_barrier_init(comm, info, handle_, &request));
+    return Request(request);
+  }
+
   void trace_begin(const char* name) { (void)stoker_trace_begin(handle_, name); }
   void trace_end() { (void)stoker_trace_end(handle_); }
 
@@ -356,6 +578,29 @@ private:
     int size = 1;
     MPI_Comm_size(comm, &size);
     return static_cast<std::size_t>(size);
+  }
+  static int rank_in(MPI_Comm comm) {
+    int rank = 0;
+    MPI_Comm_rank(comm, &rank);
+    return rank;
+  }
+  static std::size_t total(std::span<const MPI_Count> counts) {
+    return std::accumulate(counts.begin(), counts.end(), std::size_t{0},
+                           [](std::size_t sum, MPI_Count count) { return sum + static_cast<std::size_t>(count); });
+  }
+  static void check_size(std::size_t elements, std::size_t expected, const char* name) {
+    if (elements != expected) {
+      throw Error(STOKER_ERR_ARGUMENT, std::string(name) + " has " + std::to_string(elements) + " elements; expected " +
+                                           std::to_string(expected));
+    }
+  }
+  // `call` gets `count`, or what is refused, and the datatype of T.
+  template <class T, class Check, class Call>
+  static Request vector_call(std::size_t count, Check&& check, Call&& call) {
+    const MPI_Datatype type = datatype_of<T>();
+    return collectively(check, [&](bool refuse, stoker_request* request) {
+      return call(refuse ? MPI_Count{-1} : static_cast<MPI_Count>(count), type, request);
+    });
   }
   // `check` throws what only this rank may find wrong; `call` then has to be refused, so that the other ranks hear of it, too.
   template <class Check, class Call>

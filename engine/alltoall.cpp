@@ -2,6 +2,7 @@
 #include "engine/alltoall.hpp"
 
 #include "algos/exchange.hpp"
+#include "algos/selection.hpp"
 #include "engine/agreement.hpp"
 #include "engine/executor.hpp"
 #include "engine/init.hpp"
@@ -141,7 +142,7 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, al
                                    .send_offsets = plan.in_place ? Sizes{} : offsets,
                                    .recv_offsets = offsets,
                                    .in_place = plan.in_place};
-    plan.choice = select(*engine, context, collective, plan.executor,
+    plan.choice = select(*engine, context, algos::candidates(collective, layout), plan.executor,
                          [&](const algos::Choice& choice) { return algos::compile(choice, exchange); });
   }
 

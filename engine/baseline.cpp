@@ -37,16 +37,14 @@ struct Side {
 int call(algos::Collective collective, Side& send, Side& recv, MPI_Comm comm) {
   const int out = send.counts.empty() ? 0 : send.counts.front();
   const int in = recv.counts.empty() ? 0 : recv.counts.front();
-  switch (collective) {
-  case algos::Collective::alltoall:
+  if (collective == algos::Collective::alltoall) {
     return MPI_Alltoall(send.bytes.data(), out, MPI_BYTE, recv.bytes.data(), in, MPI_BYTE, comm);
-  case algos::Collective::alltoallv:
+  }
+  if (collective == algos::Collective::alltoallv) {
     return MPI_Alltoallv(send.bytes.data(), send.counts.data(), send.displacements.data(), MPI_BYTE, recv.bytes.data(),
                          recv.counts.data(), recv.displacements.data(), MPI_BYTE, comm);
-  case algos::Collective::neighbor_alltoall: // ends without a neighbor are empty here, which only the other call allows
-  case algos::Collective::neighbor_alltoallv:
-    break;
   }
+  // Ends without a neighbor are empty here, which only the call with counts allows.
   return MPI_Neighbor_alltoallv(send.bytes.data(), send.counts.data(), send.displacements.data(), MPI_BYTE,
                                 recv.bytes.data(), recv.counts.data(), recv.displacements.data(), MPI_BYTE, comm);
 }

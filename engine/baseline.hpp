@@ -8,7 +8,7 @@
 
 namespace stoker::engine {
 
-// Seconds of one blocking call on the slowest rank, median of `calls`, with blocks of the sizes of those in `send` and `recv` in
+// Of an all-to-all. Seconds of one blocking call on the slowest rank, median of `calls`, with blocks of the sizes of those in `send` and `recv` in
 // buffers of its own. In place, `send` is not read. Collective. 0 where a rank's blocks are beyond what the call can count.
 [[nodiscard]] double mpi_seconds(const CommContext& context, algos::Collective collective, const UserBuffer& send,
                                  const UserBuffer& recv, bool in_place, int calls);

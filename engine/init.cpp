@@ -20,30 +20,6 @@
 namespace stoker::engine {
 namespace {
 
-std::optional<std::string> info_value(MPI_Info info, const char* key) {
-  if (info == MPI_INFO_NULL) {
-    return std::nullopt;
-  }
-  std::array<char, MPI_MAX_INFO_VAL + 1> value{};
-  int found = 0;
-  check_mpi(MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value.data(), &found), "MPI_Info_get");
-  return found != 0 ? std::optional<std::string>(value.data()) : std::nullopt;
-}
-
-const std::string& setting_for(algos::Collective collective, const Settings& settings) {
-  switch (collective) {
-  case algos::Collective::alltoall:
-    break;
-  case algos::Collective::alltoallv:
-    return settings.alltoallv_algorithm;
-  case algos::Collective::neighbor_alltoall:
-    return settings.neighbor_alltoall_algorithm;
-  case algos::Collective::neighbor_alltoallv:
-    return settings.neighbor_alltoallv_algorithm;
-  }
-  return settings.alltoall_algorithm;
-}
-
 BufferDescriptor describe(NodeMemory& memory, const UserBuffer& buffer, Path path, std::uint64_t& staging) {
   BufferDescriptor descriptor{.path = path, .pid = static_cast<std::int32_t>(getpid()), .bytes = buffer.bytes()};
   if (buffer.bytes() == 0) {
@@ -105,10 +81,20 @@ std::optional<Error> with_rank(const CommContext& context, const std::optional<E
                : std::nullopt;
 }
 
+std::optional<std::string> info_value(MPI_Info info, const char* key) {
+  if (info == MPI_INFO_NULL) {
+    return std::nullopt;
+  }
+  std::array<char, MPI_MAX_INFO_VAL + 1> value{};
+  int found = 0;
+  check_mpi(MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value.data(), &found), "MPI_Info_get");
+  return found != 0 ? std::optional<std::string>(value.data()) : std::nullopt;
+}
+
 algos::Choice requested_choice(const Engine& engine, algos::Collective collective, const topology::Layout& layout,
                                MPI_Info info) {
   const std::optional<std::string> wish = info_value(info, "stoker_algorithm");
-  const std::string& text = wish ? *wish : setting_for(collective, engine.settings());
+  const std::string& text = wish ? *wish : engine.settings().algorithms[static_cast<std::size_t>(collective)];
   if (text == "auto") {
     return {};
   }
@@ -195,16 +181,27 @@ std::vector<std::uint64_t> program_offsets(const UserBuffer& buffer, Path path) 
   return offsets;
 }
 
-void agree_on_choice(const CommContext& context, algos::Collective collective, const RequestPlan& plan) {
+void agree_on_choice(const CommContext& context, algos::Collective collective, const RequestPlan& plan,
+                     const Terms& terms) {
   struct Choices {
     int collective;
     int in_place;
+    OperationCode operation;
+    std::uint64_t element_bytes;
+    int commutative;
+    Terms terms;
     int executor;
     int algorithm; // row of the registry; -1: to be selected
     algos::Tuning tuning;
   };
   const Choices mine{
-      static_cast<int>(collective), plan.in_place ? 1 : 0, static_cast<int>(plan.executor),
+      static_cast<int>(collective),
+      plan.in_place && !algos::has_root(collective) ? 1 : 0,
+      plan.operation.code(),
+      plan.operation.element_bytes(),
+      plan.operation.commutative() ? 1 : 0,
+      terms,
+      static_cast<int>(plan.executor),
       plan.choice.algorithm == nullptr ? -1 : static_cast<int>(plan.choice.algorithm - algos::registry().data()),
       plan.choice.tuning};
   Choices first = mine;
@@ -215,11 +212,29 @@ void agree_on_choice(const CommContext& context, algos::Collective collective, c
                                       std::string(algos::name_of(static_cast<algos::Collective>(first.collective))) +
                                       "; expected the same on all ranks");
     }
+    if (terms.root != first.terms.root) {
+      throw Error(Code::mismatch, "root is " + std::to_string(terms.root) + " here and " +
+                                      std::to_string(first.terms.root) + " on rank 0; expected the same on all ranks");
+    }
     if (mine.in_place != first.in_place) {
       throw Error(Code::mismatch,
                   std::string("sendbuf is ") +
                       (plan.in_place ? "MPI_IN_PLACE here, but not" : "a buffer here, but MPI_IN_PLACE") +
                       " on rank 0; expected the same on all ranks");
+    }
+    if (mine.operation.op != first.operation.op || mine.commutative != first.commutative) {
+      throw Error(Code::mismatch, "op is not the one of rank 0; expected the same operation on all ranks");
+    }
+    if (mine.operation.type != first.operation.type || mine.element_bytes != first.element_bytes) {
+      throw Error(Code::mismatch,
+                  "datatype does not stand for the same elements as on rank 0: " + std::to_string(mine.element_bytes) +
+                      " bytes here and " + std::to_string(first.element_bytes) +
+                      " there; expected the same kind on all ranks");
+    }
+    if (terms.deterministic != first.terms.deterministic) {
+      throw Error(Code::mismatch, std::string("info key stoker_deterministic is ") +
+                                      (terms.deterministic ? "1 here and 0" : "0 here and 1") +
+                                      " on rank 0; expected the same on all ranks");
     }
     if (mine.executor != first.executor) {
       const auto name = [](int executor) {
@@ -242,10 +257,9 @@ void agree_on_choice(const CommContext& context, algos::Collective collective, c
   agree(context.comm(), with_rank(context, failure));
 }
 
-algos::Choice select(const Engine& engine, const CommContext& context, algos::Collective collective, Executor executor,
-                     const std::function<algos::Program(const algos::Choice&)>& compile) {
+algos::Choice select(const Engine& engine, const CommContext& context, const std::vector<algos::Choice>& candidates,
+                     Executor executor, const std::function<algos::Program(const algos::Choice&)>& compile) {
   const topology::Layout& layout = context.layout();
-  const std::vector<algos::Choice> candidates = algos::candidates(collective, layout);
   if (candidates.size() == 1) {
     return candidates.front();
   }
@@ -361,7 +375,7 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
 
   plan.choice_text = algos::to_text(plan.choice);
   plan.init_seconds = 1e-9 * static_cast<double>(now_ns() - begin_ns);
-  if (engine->settings().baseline_calls > 0) {
+  if (engine->settings().baseline_calls > 0 && !algos::is_vector_call(plan.choice.algorithm->collective)) {
     plan.mpi_seconds = mpi_seconds(context, plan.choice.algorithm->collective, plan.send, plan.recv, plan.in_place,
                                    engine->settings().baseline_calls);
   }

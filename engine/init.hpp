@@ -14,12 +14,16 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace stoker::engine {
 
 // The same error with the rank in front: which rank it is of the request's communicator.
 [[nodiscard]] std::optional<Error> with_rank(const CommContext& context, const std::optional<Error>& error);
+
+// Of a key of `info`, which may be MPI_INFO_NULL.
+[[nodiscard]] std::optional<std::string> info_value(MPI_Info info, const char* key);
 
 // Info key, then the effective setting; without an algorithm: to be selected. Throws Error(setting).
 [[nodiscard]] algos::Choice requested_choice(const Engine& engine, algos::Collective collective,
@@ -42,14 +46,21 @@ struct Readers {
 // Where the blocks begin in the buffer as the program sees it: by displacement in place, or where they are staged.
 [[nodiscard]] std::vector<std::uint64_t> program_offsets(const UserBuffer& buffer, Path path);
 
-// Collective: the default choice. `compile` gives this rank's program of a candidate.
-[[nodiscard]] algos::Choice select(const Engine& engine, const CommContext& context, algos::Collective collective,
-                                   Executor executor,
+// Collective: the default choice of the candidates, which are the same on all ranks. `compile` gives this rank's program of
+// one.
+[[nodiscard]] algos::Choice select(const Engine& engine, const CommContext& context,
+                                   const std::vector<algos::Choice>& candidates, Executor executor,
                                    const std::function<algos::Program(const algos::Choice&)>& compile);
 
-// Collective, checks that all ranks are about to initialise the same: collective, in place or not, algorithm. Throws
-// Error(mismatch).
-void agree_on_choice(const CommContext& context, algos::Collective collective, const RequestPlan& plan);
+// What the ranks of reductions and rooted collectives have to have in common, too.
+struct Terms {
+  int root = 0;
+  bool deterministic = false;
+};
+// Collective, checks that all ranks are about to initialise the same: collective, in place or not (unless it has a root),
+// operation, terms, executor, algorithm. Throws Error(mismatch).
+void agree_on_choice(const CommContext& context, algos::Collective collective, const RequestPlan& plan,
+                     const Terms& terms = {});
 
 // Collective: whether the puts of the plan's algorithm, if it has any, go through a window; else they are messages. Throws
 // Error(unsupported) on all ranks where the settings demand what cannot be had.

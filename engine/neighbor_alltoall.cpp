@@ -2,6 +2,7 @@
 #include "engine/neighbor_alltoall.hpp"
 
 #include "algos/neighbor_exchange.hpp"
+#include "algos/selection.hpp"
 #include "engine/agreement.hpp"
 #include "engine/executor.hpp"
 #include "engine/init.hpp"
@@ -271,7 +272,7 @@ std::unique_ptr<Request> make_neighbor_alltoall(const std::shared_ptr<Engine>& e
   }
   const algos::NeighborExchange exchange{.layout = layout, .rank = context.rank(), .own = own, .node = node};
   if (plan.choice.algorithm == nullptr) {
-    plan.choice = select(*engine, context, collective, plan.executor,
+    plan.choice = select(*engine, context, algos::candidates(collective, layout), plan.executor,
                          [&](const algos::Choice& choice) { return algos::compile(choice, exchange); });
   }
 

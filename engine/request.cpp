@@ -70,10 +70,10 @@ void Request::start() {
   started_ns_ = clock();
   exposed_ns_ = 0;
   if (plan_.send_staging != 0) {
-    plan_.send.pack(memory_->arena().base() + plan_.send_staging, engine_->network());
+    stage(plan_.send, plan_.send_staging);
   }
   if (plan_.recv_staging != 0 && plan_.in_place) {
-    plan_.recv.pack(memory_->arena().base() + plan_.recv_staging, engine_->network());
+    stage(plan_.recv, plan_.recv_staging);
   }
   begin_epoch(*block_, ++epoch_);
   state_ = State::active;
@@ -84,6 +84,24 @@ void Request::start() {
     submit(wake_policy_.start());
   }
   exposed_ns_ += clock() - started_ns_;
+}
+
+void Request::stage(const UserBuffer& buffer, std::uint64_t place) {
+  std::byte* const staging = memory_->arena().base() + place;
+  if (plan_.operation.slots()) {
+    plan_.operation.to_slots(buffer.address(), buffer.bytes() / plan_.operation.element_bytes(), staging);
+  } else {
+    buffer.pack(staging, engine_->network());
+  }
+}
+
+void Request::unstage(const UserBuffer& buffer, std::uint64_t place) {
+  const std::byte* const staging = memory_->arena().base() + place;
+  if (plan_.operation.slots()) {
+    plan_.operation.from_slots(staging, buffer.bytes() / plan_.operation.element_bytes(), buffer.address());
+  } else {
+    buffer.unpack(staging, engine_->network());
+  }
 }
 
 void Request::submit(bool wake) {
@@ -362,7 +380,7 @@ void Request::finish() {
   }
   const int code = block_->error.load(std::memory_order_relaxed); // ordered by `completed`
   if (plan_.recv_staging != 0 && code == 0) {
-    plan_.recv.unpack(memory_->arena().base() + plan_.recv_staging, engine_->network());
+    unstage(plan_.recv, plan_.recv_staging);
   }
   exposed_ns_ += clock() - begin;
   statistics_.exposed_seconds += 1e-9 * static_cast<double>(exposed_ns_);

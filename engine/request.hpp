@@ -81,6 +81,9 @@ private:
   enum class State : std::uint8_t { inactive, active, broken };
   struct Waiter;
 
+  // Between the application's buffer and its place in the arena.
+  void stage(const UserBuffer& buffer, std::uint64_t place);
+  void unstage(const UserBuffer& buffer, std::uint64_t place);
   void submit(bool wake);
   void call_helper(); // if it would not come by itself: Start let it sleep, or it is paused
   [[nodiscard]] bool reached() const { return block_->completed.reached(epoch_); }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
@@ -149,14 +150,6 @@ std::optional<std::string> parse_reserve(std::string_view text) {
   }
 }
 
-template <algos::Collective collective>
-std::optional<std::string> parse_algorithm(std::string_view text) {
-  if (text != "auto") {
-    (void)algos::parse_choice(collective, text); // says best what is wrong
-  }
-  return std::string(text);
-}
-
 std::string print(const std::string& value) { return value; }
 std::string print(bool value) { return value ? "1" : "0"; }
 std::string print(int value) { return std::to_string(value); }
@@ -192,14 +185,36 @@ SettingRow row(std::string_view key, std::string accepted, std::string_view help
           [](const Settings& settings) { return print(settings.*member); }, std::move(accepted), help};
 }
 
-} // namespace
+// One row for each collective: the algorithm of its requests.
+template <std::size_t collective>
+SettingRow algorithm_row() {
+  static constexpr auto value = static_cast<algos::Collective>(collective);
+  static const std::string name(algos::name_of(value));
+  static const std::string key = name + "_algorithm";
+  static const std::string help =
+      "algorithm of " + name + " requests whose info names none; auto takes what cost_model expects to be fastest";
+  return {key,
+          [](Settings& settings, std::string_view text) {
+            if (text != "auto") {
+              (void)algos::parse_choice(value, text); // says best what is wrong
+            }
+            settings.algorithms[collective] = text;
+            return true;
+          },
+          [](const Settings& settings) { return settings.algorithms[collective]; },
+          "auto, " + algos::known_algorithms(value), help};
+}
 
-const std::vector<SettingRow>& setting_table() {
+template <std::size_t... collectives>
+std::vector<SettingRow> algorithm_rows(std::index_sequence<collectives...>) {
+  return {algorithm_row<collectives>()...};
+}
+
+std::vector<SettingRow> all_rows() {
   using S = Settings;
-  using algos::Collective;
   static const std::string bytes = "bytes, a whole number; K, M and G stand for KiB, MiB and GiB";
   static const std::string microseconds = "microseconds, a whole number, 0 or more";
-  static const std::vector<SettingRow> rows{
+  std::vector<SettingRow> rows{
       row<&S::executor, parse_name<ExecutorChoice>>(
           "executor", accepted_names<ExecutorChoice>(),
           "who executes started requests: helper threads (engine) or each rank inside start, test and wait (inline); "
@@ -227,20 +242,10 @@ const std::vector<SettingRow>& setting_table() {
       row<&S::ranks_per_node, parse_at_least<0>>(
           "ranks_per_node", "a whole number, 0 or more",
           "pretend that every so many consecutive ranks form a node; 0: the real nodes"),
-      row<&S::alltoall_algorithm, parse_algorithm<Collective::alltoall>>(
-          "alltoall_algorithm", "auto, " + algos::known_algorithms(Collective::alltoall),
-          "algorithm of alltoall requests whose info names none; auto takes what cost_model expects to be fastest"),
-      row<&S::alltoallv_algorithm, parse_algorithm<Collective::alltoallv>>(
-          "alltoallv_algorithm", "auto, " + algos::known_algorithms(Collective::alltoallv),
-          "algorithm of alltoallv requests whose info names none; auto takes what cost_model expects to be fastest"),
-      row<&S::neighbor_alltoall_algorithm, parse_algorithm<Collective::neighbor_alltoall>>(
-          "neighbor_alltoall_algorithm", "auto, " + algos::known_algorithms(Collective::neighbor_alltoall),
-          "algorithm of neighbor_alltoall requests whose info names none; auto takes what cost_model expects to be "
-          "fastest"),
-      row<&S::neighbor_alltoallv_algorithm, parse_algorithm<Collective::neighbor_alltoallv>>(
-          "neighbor_alltoallv_algorithm", "auto, " + algos::known_algorithms(Collective::neighbor_alltoallv),
-          "algorithm of neighbor_alltoallv requests whose info names none; auto takes what cost_model expects to be "
-          "fastest"),
+      row<&S::deterministic, parse_switch>("deterministic", "0, 1",
+                                           "1: reductions use only algorithms whose order of combining depends on "
+                                           "nothing but the number of ranks, so that "
+                                           "the same operands give the same bits in every run"),
       row<&S::cost_model, parse_any>("cost_model", "empty, or a path",
                                      "file from stoker calibrate with what messages cost on this machine, by which "
                                      "algorithms are chosen; read by rank "
@@ -299,6 +304,15 @@ const std::vector<SettingRow>& setting_table() {
       row<&S::log, parse_name<LogLevel>>("log", accepted_names<LogLevel>(),
                                          "least severe messages to print on standard error"),
   };
+  const auto algorithms = algorithm_rows(std::make_index_sequence<algos::collective_count>());
+  rows.insert(std::ranges::find(rows, "deterministic", &SettingRow::key), algorithms.begin(), algorithms.end());
+  return rows;
+}
+
+} // namespace
+
+const std::vector<SettingRow>& setting_table() {
+  static const std::vector<SettingRow> rows = all_rows();
   return rows;
 }
 

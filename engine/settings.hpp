@@ -3,6 +3,9 @@
 // then the environment (STOKER_<KEY>), then the TOML file that STOKER_SETTINGS_FILE names, then the default.
 #pragma once
 
+#include "algos/registry.hpp"
+
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -33,10 +36,8 @@ struct Settings {
   bool best_effort = false;
   std::string machine;
   int ranks_per_node = 0;
-  std::string alltoall_algorithm = "auto";
-  std::string alltoallv_algorithm = "auto";
-  std::string neighbor_alltoall_algorithm = "auto";
-  std::string neighbor_alltoallv_algorithm = "auto";
+  std::array<std::string, algos::collective_count> algorithms = every_collective("auto"); // by collective
+  bool deterministic = false;
   std::string cost_model;
   std::uint64_t arena_bytes = 0;
   std::uint64_t eager_bytes = 8192;
@@ -55,6 +56,13 @@ struct Settings {
   LogLevel log = LogLevel::warn;
 
   bool operator==(const Settings&) const = default;
+
+private:
+  static std::array<std::string, algos::collective_count> every_collective(const std::string& text) {
+    std::array<std::string, algos::collective_count> texts;
+    texts.fill(text);
+    return texts;
+  }
 };
 
 // {key, value}, as passed to stoker_engine_create. Of equal keys the last one counts.

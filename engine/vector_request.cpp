@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/vector_request.hpp"
+
+#include "algos/selection.hpp"
+#include "engine/agreement.hpp"
+#include "engine/executor.hpp"
+#include "engine/init.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+namespace stoker::engine {
+namespace {
+
+using algos::Collective;
+using Sizes = std::vector<std::uint64_t>;
+
+bool is_deterministic(const Engine& engine, Collective collective, MPI_Info info) {
+  const std::optional<std::string> wish = info_value(info, "stoker_deterministic");
+  if (wish && *wish != "0" && *wish != "1" && *wish != "false" && *wish != "true") {
+    throw Error(Code::setting, "info key stoker_deterministic=" + *wish + "; expected 0 or 1");
+  }
+  return algos::combines(collective) && (wish ? *wish == "1" || *wish == "true" : engine.settings().deterministic);
+}
+
+// The function of a user-defined operation is known in its own process only.
+Executor executor_for(const Engine& engine, const Operation& operation, MPI_Info info) {
+  const Executor executor = chosen_executor(engine, info);
+  if (!operation.user_defined()) {
+    return executor;
+  }
+  if (info_value(info, "stoker_executor") == "engine") {
+    throw Error(Code::unsupported,
+                "info key stoker_executor=engine, but op is a user-defined operation, whose function "
+                "helpers in other processes cannot call; expected auto or inline");
+  }
+  return Executor::inline_;
+}
+
+bool fits(const algos::Algorithm& algorithm, const Operation& operation, bool deterministic) {
+  return (operation.commutative() || !algorithm.commutative) && (!deterministic || algorithm.fixed_order);
+}
+
+std::string fitting(Collective collective, const Operation& operation, bool deterministic) {
+  std::string names = "auto";
+  for (const algos::Algorithm& algorithm : algos::algorithms_of(collective)) {
+    if (fits(algorithm, operation, deterministic)) {
+      names += ", " + std::string(algorithm.name);
+    }
+  }
+  return names;
+}
+
+void check_fit(const algos::Algorithm& algorithm, const Operation& operation, bool deterministic) {
+  if (!fits(algorithm, operation, deterministic)) {
+    const std::string why = algorithm.commutative && !operation.commutative()
+                                ? " combines operands in any order, but op is not commutative"
+                                : " has no fixed order of combining operands, but the request is to be deterministic";
+    throw Error(Code::setting, "algorithm " + std::string(algorithm.name) + " of " +
+                                   std::string(algos::name_of(algorithm.collective)) + why + "; expected " +
+                                   fitting(algorithm.collective, operation, deterministic));
+  }
+}
+
+// Which rank's sizes hold: that of the root, which alone knows those of gatherv and scatterv.
+int source_of_sizes(Collective collective, const Terms& terms) { return algos::has_root(collective) ? terms.root : 0; }
+
+std::string block_name(Collective collective, std::size_t block) {
+  const bool by_rank = collective == Collective::gatherv || collective == Collective::scatterv ||
+                       collective == Collective::allgatherv || collective == Collective::reduce_scatter;
+  return by_rank ? "the block of rank " + std::to_string(block)
+                 : std::string(algos::combines(collective) || collective == Collective::bcast ? "the vector"
+                                                                                              : "each rank's block");
+}
+
+// Collective: the sizes, equal on all ranks, one for each rank where there are blocks. Throws Error(mismatch).
+Sizes agreed_sizes(const CommContext& context, Collective collective, const Terms& terms,
+                   const VectorBuffers& buffers) {
+  const int source = source_of_sizes(collective, terms);
+  const auto ranks = static_cast<std::size_t>(context.ranks());
+  std::uint64_t length = buffers.sizes ? buffers.sizes->size() : 0;
+  check_mpi(MPI_Bcast(&length, 1, MPI_UINT64_T, source, context.comm()), "MPI_Bcast");
+  Sizes sizes = context.rank() == source ? *buffers.sizes : Sizes(length);
+  check_mpi(MPI_Bcast(sizes.data(), static_cast<int>(length), MPI_UINT64_T, source, context.comm()), "MPI_Bcast");
+  const auto failure = attempt([&] {
+    for (std::size_t b = 0; buffers.sizes && b < sizes.size(); ++b) {
+      if ((*buffers.sizes)[b] != sizes[b]) {
+        throw Error(Code::mismatch, block_name(collective, b) + " has " + std::to_string((*buffers.sizes)[b]) +
+                                        " bytes here and " + std::to_string(sizes[b]) + " on rank " +
+                                        std::to_string(source) + "; expected equal counts on all ranks");
+      }
+    }
+    if (buffers.own && !sizes.empty()) {
+      const std::uint64_t expected = sizes.size() == 1 ? sizes[0] : sizes[static_cast<std::size_t>(context.rank())];
+      if (*buffers.own != expected) {
+        throw Error(Code::mismatch, "this rank's block has " + std::to_string(*buffers.own) + " bytes here, but " +
+                                        std::to_string(expected) + " for rank " + std::to_string(source) +
+                                        "; expected equal sizes at both ends");
+      }
+    }
+  });
+  agree(context.comm(), with_rank(context, failure));
+  const bool one_vector = collective == Collective::bcast ||
+                          (algos::combines(collective) && collective != Collective::reduce_scatter_block);
+  if (sizes.size() == 1 && !one_vector) {
+    sizes.resize(ranks, sizes.front());
+  }
+  return sizes;
+}
+
+// Where the blocks of all ranks begin, on ranks that have such a buffer.
+Sizes block_offsets(Collective collective, const RequestPlan& plan, Path send_path, Path recv_path) {
+  switch (collective) {
+  case Collective::allgather:
+  case Collective::allgatherv:
+  case Collective::gather:
+  case Collective::gatherv:
+    return program_offsets(plan.recv, recv_path);
+  case Collective::scatter:
+  case Collective::scatterv:
+    return program_offsets(plan.send, send_path);
+  default:
+    return {};
+  }
+}
+
+} // namespace
+
+std::unique_ptr<Request> make_vector_request(const std::shared_ptr<Engine>& engine, Collective collective,
+                                             const VectorArguments& arguments) {
+  const std::uint64_t begin = now_ns();
+  engine->sweep();
+  RequestPlan plan;
+  plan.context = engine->context(arguments.comm);
+  const CommContext& context = *plan.context;
+  const topology::Layout& layout = context.layout();
+
+  // 1. What each rank can check by itself.
+  Terms terms;
+  VectorBuffers buffers;
+  const auto wrong = attempt([&] {
+    buffers = checked_buffers(collective, arguments, context.rank(), context.ranks());
+    terms.root = algos::has_root(collective) ? arguments.root : 0;
+    terms.deterministic = is_deterministic(*engine, collective, arguments.info);
+    plan.in_place = buffers.in_place;
+    plan.operation = std::move(buffers.operation);
+    plan.choice = requested_choice(*engine, collective, layout, arguments.info);
+    if (plan.choice.algorithm != nullptr) {
+      check_fit(*plan.choice.algorithm, plan.operation, terms.deterministic);
+    }
+    plan.executor = executor_for(*engine, plan.operation, arguments.info);
+  });
+  agree(context.comm(), with_rank(context, wrong));
+
+  // 2. What the ranks must agree on.
+  agree_on_choice(context, collective, plan, terms);
+  const Sizes sizes = agreed_sizes(context, collective, terms, buffers);
+  Path send_path = Path::own;
+  Path recv_path = Path::own;
+  const auto unreachable = attempt([&] {
+    plan.send = std::move(buffers.send);
+    plan.recv = std::move(buffers.recv);
+    if (plan.operation.slots()) {
+      send_path = Path::staged;
+      recv_path = Path::staged;
+      return;
+    }
+    // No message is longer than everything together. Results that a rank passes on lie in its receive buffer.
+    const std::uint64_t longest = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
+    const Readers readers = readers_of(*engine, context, plan.executor, longest, false);
+    send_path = chosen_path(*engine, plan.send, readers, collective == Collective::bcast ? "buffer" : "sendbuf");
+    recv_path = chosen_path(*engine, plan.recv, readers, collective == Collective::bcast ? "buffer" : "recvbuf");
+  });
+  agree(context.comm(), with_rank(context, unreachable));
+
+  // 3. The program.
+  const std::uint64_t element_bytes =
+      algos::combines(collective)
+          ? plan.operation.element_bytes()
+          : std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{8}, std::gcd<std::uint64_t, std::uint64_t>);
+  const algos::VectorCall call{.layout = layout,
+                               .rank = context.rank(),
+                               .root = terms.root,
+                               .element_bytes = element_bytes,
+                               .sizes = sizes,
+                               .offsets = block_offsets(collective, plan, send_path, recv_path),
+                               .in_place = plan.in_place,
+                               .commutative = plan.operation.commutative()};
+  if (plan.choice.algorithm == nullptr) {
+    auto candidates = algos::candidates(collective, layout, plan.operation.commutative());
+    if (terms.deterministic) { // which is fastest may depend on more than the operands
+      std::erase_if(candidates, [](const algos::Choice& choice) { return !choice.algorithm->fixed_order; });
+      candidates.resize(std::min<std::size_t>(candidates.size(), 1));
+    }
+    if (candidates.empty()) { // on all ranks
+      throw Error(Code::unsupported, std::string(algos::name_of(collective)) +
+                                         " has no algorithm with a fixed order of combining operands; expected "
+                                         "deterministic=0");
+    }
+    plan.choice = select(*engine, context, candidates, plan.executor,
+                         [&](const algos::Choice& choice) { return algos::compile(choice, call); });
+  }
+  const algos::Choice choice = plan.choice;
+  return make_request(
+      engine, std::move(plan), send_path, recv_path, [&] { return algos::compile(choice, call); }, begin);
+}
+
+} // namespace stoker::engine
