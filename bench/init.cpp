@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// init: what it takes to initialise a persistent allreduce, reduce or bcast: the compiler alone, for numbers of ranks that need
-// not exist, per rank; and for the ranks of this run the whole of it, beside the MPI library's.
+// init: what it takes to initialise a persistent allreduce, reduce or bcast: what each rank works out by itself, for numbers of
+// ranks that need not exist; and for the ranks of this run the whole of it, beside the MPI library's.
 #include "algos/choice.hpp"
+#include "algos/selection.hpp"
 #include "bench/benchmark.hpp"
 #include "bench/points.hpp"
 
@@ -25,26 +26,28 @@ algos::Collective schedule_of(Collective collective) {
   }
 }
 
-// Compiles one rank's program after the other.
+// Works out one rank's program after the other: of one algorithm, or also which of several to take.
 class Compiler {
 public:
-  Compiler(algos::Choice choice, const topology::Layout& layout, Collective collective, std::uint64_t bytes)
-      : choice_(std::move(choice)), layout_(layout), bytes_(bytes),
+  Compiler(std::vector<algos::Choice> candidates, const topology::Layout& layout, Collective collective,
+           std::uint64_t bytes)
+      : candidates_(std::move(candidates)), layout_(layout), bytes_(bytes),
         element_bytes_(collective == Collective::bcast ? 1 : sizeof(double)) {}
 
   void run() {
-    const algos::VectorCall call{.layout = layout_,
-                                 .rank = rank_,
-                                 .root = root_rank,
-                                 .element_bytes = element_bytes_,
-                                 .sizes = {bytes_},
-                                 .offsets = {0}};
-    (void)algos::compile(choice_, call);
+    const algos::VectorCall call{
+        .layout = layout_, .rank = rank_, .root = root_rank, .element_bytes = element_bytes_, .sizes = {bytes_}};
+    if (candidates_.size() > 1) {
+      for (const algos::Choice& candidate : candidates_) {
+        (void)algos::load_of(algos::compile(candidate, call), layout_, algos::typical_cluster);
+      }
+    }
+    (void)algos::compile(candidates_.front(), call); // of the one taken, whichever it is
     rank_ = (rank_ + 1) % layout_.ranks();
   }
 
 private:
-  algos::Choice choice_;
+  std::vector<algos::Choice> candidates_;
   const topology::Layout& layout_;
   std::uint64_t bytes_;
   std::uint64_t element_bytes_;
@@ -73,12 +76,16 @@ public:
         ->capture_default_str();
     app.add_option("--ranks-per-node", ranks_per_node_, "of these; 0: all are on one")->check(CLI::NonNegativeNumber);
     app.add_flag("--here", here_, "only the init of the ranks of this run: compile nothing");
-    app.add_option("--algorithms", algorithms_, "to compile, with their parameters; all when not given");
+    app.add_option(
+        "--algorithms", algorithms_,
+        "to compile, with their parameters; auto: with stoker's choice; auto and all that it chooses from when "
+        "not given");
     points_.add_ways_to(app);
   }
 
   void run(Session& session) override {
-    session.report().note("compile: of each rank's program in turn, mean of a rank; the others: the whole init");
+    session.report().note(
+        "compile: what each rank works out by itself, mean over the ranks; the others: the whole init");
     for_each_point(session, points_,
                    {"collective", "bytes", "ranks", "executor", "algorithm", "iterations", "median_us", "mad_us",
                     "min_us", "max_us", "ratio"},
@@ -94,23 +101,27 @@ public:
 private:
   void compile_for_all(Session& session, Point& point) const {
     const algos::Collective collective = schedule_of(point.exchange().collective());
-    std::vector<std::string> names = algorithms_;
-    if (names.empty()) {
-      for (const algos::Algorithm& algorithm : algos::algorithms_of(collective)) {
-        names.emplace_back(algorithm.name);
-      }
-    }
     for (const int ranks : ranks_) {
       const auto layout = topology::Layout::uniform(ranks, ranks_per_node_ > 0 ? ranks_per_node_ : ranks);
-      for (const std::string& algorithm : names) {
-        const algos::Choice choice = algos::resolve(algos::parse_choice(collective, algorithm), layout);
-        compile_one(session, point, layout, choice);
+      const std::vector<algos::Choice> candidates = algos::vector_candidates(collective, layout, true);
+      std::vector<std::string> names = algorithms_;
+      if (names.empty()) {
+        names.emplace_back("auto");
+        for (const algos::Choice& candidate : candidates) {
+          names.push_back(algos::to_text(candidate));
+        }
+      }
+      for (const std::string& name : names) {
+        compile_one(session, point, layout, name,
+                    name == "auto" ? candidates
+                                   : std::vector{algos::resolve(algos::parse_choice(collective, name), layout)});
       }
     }
   }
 
-  void compile_one(Session& session, Point& point, const topology::Layout& layout, const algos::Choice& choice) const {
-    Compiler compiler(choice, layout, point.exchange().collective(), *point.exchange().bytes());
+  void compile_one(Session& session, Point& point, const topology::Layout& layout, const std::string& algorithm,
+                   const std::vector<algos::Choice>& candidates) const {
+    Compiler compiler(candidates, layout, point.exchange().collective(), *point.exchange().bytes());
     point.helpers().set(false);
     const double one_us = estimate_us(MPI_COMM_SELF, [&] { compiler.run(); });
     const int ranks = layout.ranks();
@@ -118,7 +129,7 @@ private:
     const std::vector<Variant> variants = {point.variant(nullptr, [&] { compiler.run(); })};
     Row row = row_of(point, ranks);
     row.executor = "compile";
-    row.algorithm = algos::to_text(choice);
+    row.algorithm = algorithm;
     row.time = measure(MPI_COMM_SELF, variants, batch, session.budget()).front();
     row.more["ranks_per_node"] = ranks_per_node_ > 0 ? ranks_per_node_ : ranks;
     session.report().add(row);
