@@ -498,6 +498,15 @@ std::string_view name_of(Collective collective) {
   return "unknown collective";
 }
 
+std::optional<Collective> find_collective(std::string_view name) {
+  for (std::size_t c = 0; c < collective_count; ++c) {
+    if (name_of(static_cast<Collective>(c)) == name) {
+      return static_cast<Collective>(c);
+    }
+  }
+  return std::nullopt;
+}
+
 std::span<const Algorithm> registry() { return algorithms; }
 
 std::span<const Algorithm> algorithms_of(Collective collective) {

@@ -10,6 +10,7 @@
 #include "algos/vector_call.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +41,8 @@ enum class Collective : std::uint8_t {
 };
 inline constexpr std::size_t collective_count = 18;
 [[nodiscard]] std::string_view name_of(Collective collective);
+// Nothing where there is none of that name.
+[[nodiscard]] std::optional<Collective> find_collective(std::string_view name);
 [[nodiscard]] constexpr bool is_vector_call(Collective collective) { return collective >= Collective::allreduce; }
 // Which have a root, and which combine operands.
 [[nodiscard]] constexpr bool has_root(Collective collective) {

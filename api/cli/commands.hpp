@@ -32,12 +32,15 @@ int plan(const PlanOptions& options);
 
 struct ScheduleOptions {
   bool json = false;
-  std::string algorithm = "nonblocking"; // with its parameters
+  std::string collective = "alltoall"; // of a vector call; else alltoall, or what grid says
+  std::string algorithm;               // with its parameters; empty: the collective's first
+  std::string factors;                 // of that algorithm
+  int root = 0;
   std::string grid; // "8x4": the neighborhood collective on a periodic grid of ranks instead of alltoall
   int ranks = 8;
   int ranks_per_node = 4;
   int domains_per_node = 1;
-  std::uint64_t bytes = 8; // of each block
+  std::uint64_t bytes = 8; // of each block, or of the vector
   bool in_place = false;
   int rank = -1; // whose program to print; -1: the counts of all
   std::string svg;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `stoker`: what there is (info), what to reserve and how to launch (plan), what
 // algorithms send (schedule) and messages cost (calibrate), what works here (doctor).
+#include "algos/registry.hpp"
 #include "api/cli/commands.hpp"
 
 #include "api/stoker.h"
@@ -29,6 +30,16 @@ void add_settings(CLI::App& command, stoker::cli::SettingArguments& settings) {
           "a setting, as if passed by the application")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
+}
+
+// "radix", "allreduce", "allreduce cyclic-shift".
+void take_words(const std::vector<std::string>& words, stoker::cli::ScheduleOptions& options) {
+  if (!words.empty() && (words.size() == 2 || stoker::algos::find_collective(words.front()))) {
+    options.collective = words.front();
+    options.algorithm = words.size() == 2 ? words.back() : "";
+  } else if (!words.empty()) {
+    options.algorithm = words.front();
+  }
 }
 
 } // namespace
@@ -66,9 +77,17 @@ int main(int argc, char** argv) {
 
   stoker::cli::ScheduleOptions schedule;
   CLI::App* schedule_command =
-      app.add_subcommand("schedule", "What an alltoall algorithm sends: counted by distance, printed, drawn, verified");
-  schedule_command->add_option("algorithm", schedule.algorithm, "name with parameters, as in radix:r=4 (stoker info)")
-      ->capture_default_str();
+      app.add_subcommand("schedule", "What an algorithm sends: counted by distance, printed, drawn, verified");
+  std::vector<std::string> schedule_words;
+  schedule_command
+      ->add_option(
+          "algorithm", schedule_words,
+          "name with parameters, as in radix:r=4 (stoker info), of alltoall; or a collective, as in allreduce, and "
+          "the name of an algorithm for it")
+      ->expected(0, 2);
+  schedule_command->add_option("--factors", schedule.factors,
+                               "of the algorithm for such a collective, as in \"-4 -2 2 4\"");
+  schedule_command->add_option("--root", schedule.root, "of a collective that has one")->check(CLI::NonNegativeNumber);
   schedule_command->add_option("--grid", schedule.grid,
                                "as in 8x4: neighbor_alltoall on a periodic grid of so many ranks, instead of alltoall");
   schedule_command->add_option("--ranks", schedule.ranks, "all of whose programs are compiled")
@@ -80,7 +99,8 @@ int main(int argc, char** argv) {
   schedule_command->add_option("--domains", schedule.domains_per_node, "NUMA domains per node")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  schedule_command->add_option("--bytes", schedule.bytes, "of the block for each pair")
+  schedule_command
+      ->add_option("--bytes", schedule.bytes, "of the block for each pair; of the vector, or of each rank's block")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
   schedule_command->add_flag("--in-place", schedule.in_place);
@@ -149,6 +169,7 @@ int main(int argc, char** argv) {
       return stoker::cli::calibrate(calibrate);
     }
     if (schedule_command->parsed()) {
+      take_words(schedule_words, schedule);
       return stoker::cli::schedule(schedule);
     }
     return stoker::cli::doctor(doctor);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `stoker schedule`: what an algorithm sends, counted, printed and drawn. Needs no MPI and no machine.
 #include "algos/choice.hpp"
+#include "algos/listing.hpp"
 #include "algos/print.hpp"
 #include "algos/rounds.hpp"
 #include "algos/traffic.hpp"
 #include "algos/whole_exchange.hpp"
 #include "algos/whole_neighbor_exchange.hpp"
+#include "algos/whole_vector_call.hpp"
 #include "api/cli/commands.hpp"
 #include "engine/cost_file.hpp"
 
@@ -172,13 +174,37 @@ void draw(const std::string& path, const std::string& what, const std::vector<al
 struct Subject {
   algos::Choice choice;
   std::vector<algos::Program> programs;
-  std::function<std::vector<algos::Contents>()> contents; // for --verify
+  std::function<std::vector<algos::Contents>(algos::Terms&)> contents; // for --verify
+  std::string shape;                                                   // what it is about, in words
 };
 
+std::string first_algorithm(const ScheduleOptions& options, algos::Collective collective) {
+  return options.algorithm.empty() ? std::string(algorithms_of(collective).front().name) : options.algorithm;
+}
+
 Subject alltoall(const ScheduleOptions& options, const topology::Layout& layout) {
-  const algos::Choice choice = resolve(parse_choice(algos::Collective::alltoall, options.algorithm), layout);
+  const algos::Choice choice =
+      resolve(parse_choice(algos::Collective::alltoall, first_algorithm(options, algos::Collective::alltoall)), layout);
   const auto exchange = algos::WholeExchange::uniform(layout, options.bytes, options.in_place);
-  return {choice, exchange.compile(choice), [exchange] { return exchange.contents(); }};
+  return {choice, exchange.compile(choice), [exchange](algos::Terms&) { return exchange.contents(); },
+          fmt::format("of {} B for each pair", options.bytes)};
+}
+
+Subject vector_call(const ScheduleOptions& options, algos::Collective collective, const topology::Layout& layout) {
+  std::string text = first_algorithm(options, collective);
+  if (!options.factors.empty()) {
+    text += (text.find(':') == std::string::npos ? ":" : ",") + ("factors=" + options.factors);
+  }
+  const algos::Choice choice = resolve(parse_choice(collective, text), layout);
+  if (options.root >= layout.ranks()) {
+    throw std::invalid_argument(fmt::format("--root {}: expected 0 to {}", options.root, layout.ranks() - 1));
+  }
+  const std::uint64_t element = options.bytes % 8 == 0 ? 8 : 1;
+  auto call = algos::WholeVectorCall::uniform(collective, layout, options.bytes / element, element);
+  call.root = options.root;
+  call.in_place = options.in_place;
+  return {choice, call.compile(choice), [call](algos::Terms& terms) { return call.contents(terms); },
+          fmt::format("of {} B{}", options.bytes, algos::has_blocks(collective) ? " for each rank" : "")};
 }
 
 Subject neighbors(const ScheduleOptions& options, const topology::Layout& layout) {
@@ -195,9 +221,32 @@ Subject neighbors(const ScheduleOptions& options, const topology::Layout& layout
     }
     dimensions.push_back(value);
   }
-  const algos::Choice choice = resolve(parse_choice(algos::Collective::neighbor_alltoall, options.algorithm), layout);
+  const algos::Choice choice = resolve(parse_choice(algos::Collective::neighbor_alltoall,
+                                                    first_algorithm(options, algos::Collective::neighbor_alltoall)),
+                                       layout);
   const auto exchange = algos::WholeNeighborExchange::grid(layout, dimensions, options.bytes);
-  return {choice, exchange.compile(choice), [exchange] { return exchange.contents(); }};
+  return {choice, exchange.compile(choice), [exchange](algos::Terms&) { return exchange.contents(); },
+          fmt::format("of {} B for each neighbor on a grid of {}", options.bytes, options.grid)};
+}
+
+Subject subject_of(const ScheduleOptions& options, const topology::Layout& layout) {
+  const auto collective = algos::find_collective(options.collective);
+  const bool is_vector = collective && is_vector_call(*collective);
+  if (!is_vector && collective != algos::Collective::alltoall) {
+    throw std::invalid_argument(
+        fmt::format("{}: expected alltoall, allreduce, reduce, bcast, reduce_scatter, allgather, "
+                    "gather, scatter, barrier, scan or exscan",
+                    options.collective));
+  }
+  if (!is_vector && !options.factors.empty()) {
+    throw std::invalid_argument("--factors: expected a collective that has them, as in stoker schedule allreduce");
+  }
+  if (is_vector && !options.grid.empty()) {
+    throw std::invalid_argument("--grid: expected no other collective");
+  }
+  return is_vector              ? vector_call(options, *collective, layout)
+         : options.grid.empty() ? alltoall(options, layout)
+                                : neighbors(options, layout);
 }
 
 } // namespace
@@ -205,16 +254,20 @@ Subject neighbors(const ScheduleOptions& options, const topology::Layout& layout
 int schedule(const ScheduleOptions& options) {
   const topology::Layout layout =
       topology::Layout::uniform(options.ranks, options.ranks_per_node, options.domains_per_node);
-  const auto [choice, programs, contents] =
-      options.grid.empty() ? alltoall(options, layout) : neighbors(options, layout);
-  const std::string what = fmt::format("{} of {} B for each {}, {} ranks on {} nodes{}", to_text(choice), options.bytes,
-                                       options.grid.empty() ? "pair" : "neighbor on a grid of " + options.grid,
-                                       layout.ranks(), layout.nodes(), options.in_place ? ", in place" : "");
+  const Subject subject = subject_of(options, layout);
+  const auto& [choice, programs, contents, shape] = subject;
+  const bool is_vector = is_vector_call(choice.algorithm->collective);
+  const std::string what =
+      fmt::format("{}{} {}, {} ranks on {} nodes{}", is_vector ? options.collective + " " : "", to_text(choice), shape,
+                  layout.ranks(), layout.nodes(), options.in_place ? ", in place" : "");
   if (options.rank >= 0) {
     if (options.rank >= layout.ranks()) {
       throw std::invalid_argument(fmt::format("--rank {}: expected 0 to {}", options.rank, layout.ranks() - 1));
     }
     fmt::print("{}", to_text(programs[static_cast<std::size_t>(options.rank)]));
+    if (is_vector) {
+      fmt::print("\n{}", listing(programs, layout, options.rank));
+    }
     return 0;
   }
   const std::vector<algos::Message> messages = messages_by_round(programs);
@@ -223,7 +276,9 @@ int schedule(const ScheduleOptions& options) {
     summary.seconds = predict(programs, layout, engine::read_cost_file(options.model));
   }
   if (options.verify) {
-    if (const std::string defect = verify(programs, contents()); !defect.empty()) {
+    algos::Terms terms(true);
+    const std::vector<algos::Contents> expected = contents(terms);
+    if (const std::string defect = verify(programs, expected, terms); !defect.empty()) {
       throw std::runtime_error("the schedule is wrong: " + defect);
     }
     summary.verified = true;
@@ -232,6 +287,9 @@ int schedule(const ScheduleOptions& options) {
     fmt::print("{}\n", to_json(what, summary).dump(2));
   } else {
     print(what, summary);
+    if (is_vector) {
+      fmt::print("\nrank 0:\n{}", listing(programs, layout, 0));
+    }
   }
   if (!options.svg.empty()) {
     draw(options.svg, what, messages, layout);
