@@ -90,6 +90,7 @@ public:
                    {"collective", "bytes", "ranks", "executor", "algorithm", "iterations", "median_us", "mad_us",
                     "min_us", "max_us", "ratio"},
                    [&](Point& point) {
+                     point.helpers().set(false);
                      if (!here_ && session.rank() == 0) { // alone: nobody else takes its memory's bandwidth
                        compile_for_all(session, point);
                      }
@@ -122,7 +123,6 @@ private:
   void compile_one(Session& session, Point& point, const topology::Layout& layout, const std::string& algorithm,
                    const std::vector<algos::Choice>& candidates) const {
     Compiler compiler(candidates, layout, point.exchange().collective(), *point.exchange().bytes());
-    point.helpers().set(false);
     const double one_us = estimate_us(MPI_COMM_SELF, [&] { compiler.run(); });
     const int ranks = layout.ranks();
     const int batch = (batch_for(one_us, session.budget()) + ranks - 1) / ranks * ranks; // every rank equally often

@@ -194,8 +194,9 @@ def judge(rows):
 
 def init_lines(rows):
     """Microseconds of compiling and of whole inits."""
-    rows = [row for row in rows if row["what"] == "init"]
-    points = grouped(rows, lambda row: (row["collective"], row["bytes"], row["ranks"], row["shape"], row["mpi"], row["executor"],
+    rows = [row for row in rows if row["what"] in ("init", "init-wisdom")]
+    points = grouped(rows, lambda row: (row["collective"], row["bytes"], row["ranks"], row["shape"], row["mpi"],
+                                        row["executor"] + (", with wisdom" if row["what"] == "init-wisdom" else ""),
                                         row["algorithm"]))
     for (collective, size, ranks, shape, mpi, executor, algorithm), group in sorted(points.items()):
         yield (collective, size_text(size), str(ranks), f"{mpi}, {PLACES[shape]}", executor, algorithm,
