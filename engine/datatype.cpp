@@ -37,7 +37,7 @@ bool in_order(MPI_Datatype type, std::uint64_t size) {
   int types = 0;
   int combiner = 0;
   check_mpi(MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner), "MPI_Type_get_envelope");
-  if (combiner == MPI_COMBINER_NAMED) {
+  if (combiner == MPI_COMBINER_NAMED || size == 0) {
     return true;
   }
   constexpr std::uint64_t most = 1U << 20U;

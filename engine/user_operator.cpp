@@ -55,11 +55,11 @@ void UserOperator::lay_out(MPI_Datatype type) {
   const Datatype layout(type, "datatype");
   if (layout.extent() < 0) {
     throw Error(Code::unsupported, "datatype has a negative extent, " + std::to_string(layout.extent()) +
-                                       " bytes; reductions expect elements in ascending order");
+                                       " bytes; expected elements in ascending order");
   }
   if (layout.size() > INT_MAX) {
-    throw Error(Code::unsupported, "datatype has elements of " + std::to_string(layout.size()) +
-                                       " bytes; reductions expect less than 2 GiB");
+    throw Error(Code::unsupported,
+                "datatype has elements of " + std::to_string(layout.size()) + " bytes; expected less than 2 GiB");
   }
   size_ = layout.size();
   extent_ = layout.extent();
@@ -89,6 +89,9 @@ void UserOperator::in_parts(std::uint64_t count, Part part) const {
 
 // From and to addresses as MPI is told them: only data are written.
 void UserOperator::copy(const std::byte* from, std::byte* to, int count) {
+  if (size_ == 0) {
+    return; // Open MPI does not pack nothing
+  }
   const auto bytes = static_cast<int>(static_cast<std::uint64_t>(count) * size_);
   int packed = 0;
   check_mpi(MPI_Pack(from, count, type_, scratch_.data(), bytes, &packed, MPI_COMM_SELF), "MPI_Pack");

@@ -189,7 +189,7 @@ std::unique_ptr<Request> make_vector_request(const std::shared_ptr<Engine>& engi
                                .in_place = plan.in_place,
                                .commutative = plan.operation.commutative()};
   if (plan.choice.algorithm == nullptr) {
-    auto candidates = algos::candidates(collective, layout, plan.operation.commutative());
+    auto candidates = algos::vector_candidates(collective, layout, plan.operation.commutative());
     if (terms.deterministic) { // which is fastest may depend on more than the operands
       std::erase_if(candidates, [](const algos::Choice& choice) { return !choice.algorithm->fixed_order; });
       candidates.resize(std::min<std::size_t>(candidates.size(), 1));

@@ -66,6 +66,26 @@ class Schedule(Case):
             xml.etree.ElementTree.parse(picture)
             self.fail_with("/nonexistent/s.svg", arguments=("schedule", "--svg", "/nonexistent/s.svg"))
 
+    def test_collectives_with_factors(self):
+        text = self.succeed("schedule", "allreduce", "--factors", "-4 -2 2 4", "--ranks", "8", "--ppn", "8", "--verify")
+        for part in ("allreduce recursive-exchange:factors=-4 -2 2 4", "SREDUCE RECVBUF[0]+0 SENDBUF[0]+0 SENDBUF[1]+0",
+                     "WAIT_NODE_BARRIER 4", "RETURN", "verified"):
+            self.assertIn(part, text)
+        self.assertIn("ISEND", self.succeed("schedule", "bcast", "--ranks", "8", "--ppn", "2", "--root", "3"))
+        self.assertIn("rank 2 of 8", self.succeed("schedule", "allgather", "cyclic-shift:factors=3 3", "--rank", "2"))
+        with tempfile.TemporaryDirectory() as folder:
+            picture = os.path.join(folder, "schedule.svg")
+            self.succeed("schedule", "allreduce", "--factors", "-2 2 2", "--ranks", "4", "--svg", picture)
+            xml.etree.ElementTree.parse(picture)
+        for arguments, parts in (
+            (("allreduce", "--factors", "-4 4"), ("factors=-4 4", "8 members", "-8 8")),
+            (("allreduce", "--factors", "0"), ("at least 2",)),
+            (("pairwise", "--factors", "2"), ("--factors", "allreduce")),
+            (("allsum", "tree"), ("allsum", "allreduce")),
+            (("reduce", "--root", "8"), ("--root 8", "0 to 7")),
+        ):
+            self.fail_with(*parts, arguments=("schedule", *arguments))
+
     def test_neighbors_on_a_grid(self):
         counts = self.succeed_json("schedule", "locality-aware", "--grid", "4x6", "--ranks", "24", "--ppn", "6", "--bytes",
                                    "8", "--verify")
