@@ -81,14 +81,18 @@ public:
     Engine* const engine_pointer = engine ? &*engine : nullptr;
     if (uniform) {
       for (const std::uint64_t bytes : points_.bytes) {
-        run_uniform(session, engine_pointer, bytes);
+        for (const std::string& buffers : points_.buffers) {
+          run_uniform(session, engine_pointer, buffers, bytes);
+        }
       }
     }
     if (uniform && !matrices_.empty()) {
       session.report().table(columns({"matrix", "total_bytes"}));
     }
     for (const auto& [matrix, counts] : patterns) {
-      run_matrix(session, engine_pointer, matrix, counts);
+      for (const std::string& buffers : points_.buffers) {
+        run_matrix(session, engine_pointer, buffers, matrix, counts);
+      }
     }
   }
 
@@ -110,11 +114,11 @@ private:
     }
   }
 
-  void run_uniform(Session& session, Engine* engine, std::uint64_t bytes) {
+  void run_uniform(Session& session, Engine* engine, const std::string& buffers, std::uint64_t bytes) {
     const auto ranks = static_cast<std::uint64_t>(session.ranks());
     const std::uint64_t per_process = scaling_ == "weak" ? bytes : bytes / ranks;
     const std::uint64_t per_pair = std::max<std::uint64_t>(1, per_process / ranks);
-    Point point(session, points_, engine, Collective::alltoallv, per_pair);
+    Point point(session, points_, engine, buffers, Collective::alltoallv, per_pair);
     Row common;
     common.more["bytes_per_process"] = per_process;
     common.more["total_bytes"] = per_pair * ranks * ranks;
@@ -167,9 +171,10 @@ private:
             {"send_counts", elements}};
   }
 
-  void run_matrix(Session& session, Engine* engine, const std::string& matrix, const std::vector<int>& counts) const {
+  void run_matrix(Session& session, Engine* engine, const std::string& buffers, const std::string& matrix,
+                  const std::vector<int>& counts) const {
     const auto own = counts.begin() + static_cast<std::ptrdiff_t>(session.rank()) * session.ranks();
-    Point point(session, points_, engine, std::vector<int>(own, own + session.ranks()));
+    Point point(session, points_, engine, buffers, std::vector<int>(own, own + session.ranks()));
     Row common;
     common.more["matrix"] = matrix;
     common.more["total_bytes"] = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One all-to-all exchange: its buffers, counts and data. What moves the data is in operation.hpp; every way of moving it uses
+// One collective exchange: its buffers, counts and data. What moves the data is in operation.hpp; every way of moving it uses
 // the same buffers.
 #pragma once
 
@@ -16,13 +16,18 @@
 
 namespace stoker::bench {
 
-enum class Collective { alltoall, alltoallv };
-std::string name_of(Collective collective);
+enum class Collective : std::uint8_t { alltoall, alltoallv, allreduce, reduce, bcast };
+inline const std::vector<std::string> collective_names = {"alltoall", "alltoallv", "allreduce", "reduce", "bcast"};
+const std::string& name_of(Collective collective);
+Collective collective_of(const std::string& name); // one of collective_names
+// Whether it is about one vector, rather than a block for each pair of ranks.
+constexpr bool has_vector(Collective collective) { return collective >= Collective::allreduce; }
+inline constexpr int root_rank = 0; // of reduce and bcast
 
 class Exchange {
 public:
-  // Each rank sends `bytes` to each. The buffers are mapped memory of `mapped_from`, ordinary heap memory where it is
-  // null.
+  // Each rank sends `bytes` to each; of allreduce, reduce (both sums of doubles) and bcast, the vector has that size. The
+  // buffers are mapped memory of `mapped_from`, ordinary heap memory where it is null.
   Exchange(MPI_Comm comm, Collective collective, std::uint64_t bytes, Engine* mapped_from);
   // An alltoallv with counts of its own: this rank sends send_counts[r] bytes to rank r, packed in the order of the ranks.
   // Collective.
@@ -32,17 +37,23 @@ public:
 
   [[nodiscard]] MPI_Comm comm() const { return comm_; }
   [[nodiscard]] Collective collective() const { return collective_; }
-  // Per pair of ranks; nothing where pairs differ.
+  // Per pair of ranks, or of the vector; nothing where pairs differ.
   [[nodiscard]] std::optional<std::uint64_t> bytes() const { return bytes_; }
   [[nodiscard]] std::span<std::byte> send() const { return send_.bytes; }
   [[nodiscard]] std::span<std::byte> recv() const { return recv_.bytes; }
+  // The same of allreduce and reduce; empty where a rank receives nothing.
+  [[nodiscard]] std::span<double> operand() const;
+  [[nodiscard]] std::span<double> result() const;
+  // Of bcast: what this rank has or gets.
+  [[nodiscard]] std::span<std::byte> vector() const { return rank_ == root_rank ? send_.bytes : recv_.bytes; }
   // As the MPI calls take them; in bytes.
   [[nodiscard]] int count() const { return static_cast<int>(bytes_.value()); }
   [[nodiscard]] const std::vector<int>& send_counts() const { return send_.counts; }
   [[nodiscard]] const std::vector<int>& send_displs() const { return send_.displs; }
   [[nodiscard]] const std::vector<int>& recv_counts() const { return recv_.counts; }
   [[nodiscard]] const std::vector<int>& recv_displs() const { return recv_.displs; }
-  [[nodiscard]] int ranks() const { return static_cast<int>(send_.counts.size()); }
+  [[nodiscard]] int elements() const { return count() / static_cast<int>(sizeof(double)); } // of operand and result
+  [[nodiscard]] int ranks() const { return ranks_; }
 
   // New data to send, and a receive buffer that holds none of what is expected.
   void fill(int epoch);
@@ -50,7 +61,7 @@ public:
   void check(int epoch, const std::string& what) const;
 
 private:
-  // One direction: a block for each rank, one behind the other.
+  // One direction: a block for each rank, one behind the other, or the vector.
   struct Side {
     void allocate(std::vector<int> block_counts, const std::string& name, Engine* mapped_from);
 
@@ -61,10 +72,16 @@ private:
     std::span<std::byte> bytes;
   };
 
+  void allocate_vector(Engine* mapped_from);
+  void fill_vector(int epoch);
+  void check_vector(int epoch, const std::string& what) const;
+  [[noreturn]] void wrong_data(int epoch, const std::string& what, const std::string& where) const;
+
   MPI_Comm comm_;
   Collective collective_;
   std::optional<std::uint64_t> bytes_;
   int rank_ = 0;
+  int ranks_ = 0;
   Side send_, recv_;
 };
 

@@ -2,21 +2,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What the scripts share that measure a table of results. Sourced, after scripts/common.sh; `folder` is where results go.
 
-bench_of() { echo "$root/$(build_dir_of "$1")/bench/stoker-bench"; }
+program_of() { echo "$root/$(build_dir_of "$1")/$2"; } # mpi, path in the build folder
 
 record() { # name, command...: table and JSON lines
   local name=$1
   shift
   say "$name"
+  rm -f "$folder/$name.json" # examples append
   timeout --kill-after=5 1800 "$@" --json "$folder/$name.json" >"$folder/$name.txt" 2>&1 </dev/null ||
     complain "failed: see $folder/$name.txt"
 }
 
-# Options for the launch, before the name: --ucx, as of scripts/cluster.
-on_hosts() { # hosts, ranks per host, mpi, name, options of stoker-bench...
-  local launch=()
+# Options for the launch, before the name: --ucx and --yield, as of scripts/cluster; --program PATH: another one than stoker-bench.
+on_hosts() { # hosts, ranks per host, mpi, name, options of the program...
+  local launch=() program=bench/stoker-bench
   while [[ $1 == --* ]]; do
-    launch+=("$1") && shift
+    if [[ $1 == --program ]]; then
+      program=$2 && shift 2
+    else
+      launch+=("$1") && shift
+    fi
   done
   local hosts=$1 ppn=$2 mpi=$3 name=$4
   shift 4
@@ -25,7 +30,7 @@ on_hosts() { # hosts, ranks per host, mpi, name, options of stoker-bench...
   fi
   "$root/scripts/cluster" up "$hosts" --rate 1gbit >/dev/null
   record "$name.${hosts}x$ppn.$mpi" "$root/scripts/cluster" run --mpi "$mpi" --ppn "$ppn" "${launch[@]}" -- \
-    "$(bench_of "$mpi")" "$@"
+    "$(program_of "$mpi" "$program")" "$@"
   "$root/scripts/cluster" down >/dev/null
 }
 
@@ -47,5 +52,5 @@ on_this_host() { # ranks, mpi, name, options of stoker-bench...
   if [[ $yield -eq 0 ]]; then
     set -- "$@" --bind "$(seq -s, 0 $((ranks - 1)))"
   fi
-  record "$name.1x$ranks.$mpi" "${launch[@]}" "$(bench_of "$mpi")" "$@"
+  record "$name.1x$ranks.$mpi" "${launch[@]}" "$(program_of "$mpi" bench/stoker-bench)" "$@"
 }

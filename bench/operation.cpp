@@ -14,11 +14,9 @@
 
 // Persistent collectives by the name that the library has for them.
 #if MPI_VERSION >= 4
-#define BENCH_ALLTOALL_INIT MPI_Alltoall_init
-#define BENCH_ALLTOALLV_INIT MPI_Alltoallv_init
+#define BENCH_PERSISTENT(call) MPI_##call
 #elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
-#define BENCH_ALLTOALL_INIT MPIX_Alltoall_init
-#define BENCH_ALLTOALLV_INIT MPIX_Alltoallv_init
+#define BENCH_PERSISTENT(call) MPIX_##call
 #endif
 
 namespace stoker::bench {
@@ -29,11 +27,23 @@ class MpiBlocking final : public Operation {
 public:
   explicit MpiBlocking(const Exchange& exchange) : x_(exchange) {}
   void start() override {
-    if (x_.collective() == Collective::alltoall) {
+    switch (x_.collective()) {
+    case Collective::alltoall:
       MPI_Alltoall(x_.send().data(), x_.count(), MPI_BYTE, x_.recv().data(), x_.count(), MPI_BYTE, x_.comm());
-    } else {
+      break;
+    case Collective::alltoallv:
       MPI_Alltoallv(x_.send().data(), x_.send_counts().data(), x_.send_displs().data(), MPI_BYTE, x_.recv().data(),
                     x_.recv_counts().data(), x_.recv_displs().data(), MPI_BYTE, x_.comm());
+      break;
+    case Collective::allreduce:
+      MPI_Allreduce(x_.operand().data(), x_.result().data(), x_.elements(), MPI_DOUBLE, MPI_SUM, x_.comm());
+      break;
+    case Collective::reduce:
+      MPI_Reduce(x_.operand().data(), x_.result().data(), x_.elements(), MPI_DOUBLE, MPI_SUM, root_rank, x_.comm());
+      break;
+    case Collective::bcast:
+      MPI_Bcast(x_.vector().data(), x_.count(), MPI_BYTE, root_rank, x_.comm());
+      break;
     }
   }
   bool test() override { return true; }
@@ -70,12 +80,25 @@ class MpiNonblocking final : public MpiRequest {
 public:
   explicit MpiNonblocking(const Exchange& exchange) : x_(exchange) {}
   void start() override {
-    if (x_.collective() == Collective::alltoall) {
+    switch (x_.collective()) {
+    case Collective::alltoall:
       MPI_Ialltoall(x_.send().data(), x_.count(), MPI_BYTE, x_.recv().data(), x_.count(), MPI_BYTE, x_.comm(),
                     &request_);
-    } else {
+      break;
+    case Collective::alltoallv:
       MPI_Ialltoallv(x_.send().data(), x_.send_counts().data(), x_.send_displs().data(), MPI_BYTE, x_.recv().data(),
                      x_.recv_counts().data(), x_.recv_displs().data(), MPI_BYTE, x_.comm(), &request_);
+      break;
+    case Collective::allreduce:
+      MPI_Iallreduce(x_.operand().data(), x_.result().data(), x_.elements(), MPI_DOUBLE, MPI_SUM, x_.comm(), &request_);
+      break;
+    case Collective::reduce:
+      MPI_Ireduce(x_.operand().data(), x_.result().data(), x_.elements(), MPI_DOUBLE, MPI_SUM, root_rank, x_.comm(),
+                  &request_);
+      break;
+    case Collective::bcast:
+      MPI_Ibcast(x_.vector().data(), x_.count(), MPI_BYTE, root_rank, x_.comm(), &request_);
+      break;
     }
   }
   [[nodiscard]] std::string name() const override { return "mpi-nonblocking"; }
@@ -84,17 +107,33 @@ private:
   const Exchange& x_;
 };
 
-#ifdef BENCH_ALLTOALL_INIT
+#ifdef BENCH_PERSISTENT
 class MpiPersistent final : public MpiRequest {
 public:
   explicit MpiPersistent(const Exchange& x) : init_(x.comm()) {
-    if (x.collective() == Collective::alltoall) {
-      BENCH_ALLTOALL_INIT(x.send().data(), x.count(), MPI_BYTE, x.recv().data(), x.count(), MPI_BYTE, x.comm(),
-                          MPI_INFO_NULL, &request_);
-    } else {
-      BENCH_ALLTOALLV_INIT(x.send().data(), x.send_counts().data(), x.send_displs().data(), MPI_BYTE, x.recv().data(),
-                           x.recv_counts().data(), x.recv_displs().data(), MPI_BYTE, x.comm(), MPI_INFO_NULL,
-                           &request_);
+    switch (x.collective()) {
+    case Collective::alltoall:
+      BENCH_PERSISTENT(Alltoall_init)
+      (x.send().data(), x.count(), MPI_BYTE, x.recv().data(), x.count(), MPI_BYTE, x.comm(), MPI_INFO_NULL, &request_);
+      break;
+    case Collective::alltoallv:
+      BENCH_PERSISTENT(Alltoallv_init)
+      (x.send().data(), x.send_counts().data(), x.send_displs().data(), MPI_BYTE, x.recv().data(),
+       x.recv_counts().data(), x.recv_displs().data(), MPI_BYTE, x.comm(), MPI_INFO_NULL, &request_);
+      break;
+    case Collective::allreduce:
+      BENCH_PERSISTENT(Allreduce_init)
+      (x.operand().data(), x.result().data(), x.elements(), MPI_DOUBLE, MPI_SUM, x.comm(), MPI_INFO_NULL, &request_);
+      break;
+    case Collective::reduce:
+      BENCH_PERSISTENT(Reduce_init)
+      (x.operand().data(), x.result().data(), x.elements(), MPI_DOUBLE, MPI_SUM, root_rank, x.comm(), MPI_INFO_NULL,
+       &request_);
+      break;
+    case Collective::bcast:
+      BENCH_PERSISTENT(Bcast_init)
+      (x.vector().data(), x.count(), MPI_BYTE, root_rank, x.comm(), MPI_INFO_NULL, &request_);
+      break;
     }
     init_.stop();
   }
@@ -117,15 +156,7 @@ public:
     if (!algorithm.empty()) {
       MPI_Info_set(info, "stoker_algorithm", algorithm.c_str());
     }
-    const std::span<const std::byte> send = x.send();
-    if (x.collective() == Collective::alltoall) {
-      request_ = engine.alltoall_init(send, x.recv(), x.comm(), info);
-    } else {
-      const auto counts = [](const std::vector<int>& c) { return std::vector<MPI_Count>(c.begin(), c.end()); };
-      const auto displs = [](const std::vector<int>& d) { return std::vector<MPI_Aint>(d.begin(), d.end()); };
-      request_ = engine.alltoallv_init<std::byte>(send, counts(x.send_counts()), displs(x.send_displs()), x.recv(),
-                                                  counts(x.recv_counts()), displs(x.recv_displs()), x.comm(), info);
-    }
+    request_ = init(x, engine, info);
     MPI_Info_free(&info);
     init_.stop();
     if (name() != executor) {
@@ -145,6 +176,25 @@ public:
   }
 
 private:
+  static Request init(const Exchange& x, Engine& engine, MPI_Info info) {
+    const auto counts = [](const std::vector<int>& c) { return std::vector<MPI_Count>(c.begin(), c.end()); };
+    const auto displs = [](const std::vector<int>& d) { return std::vector<MPI_Aint>(d.begin(), d.end()); };
+    switch (x.collective()) {
+    case Collective::alltoall:
+      return engine.alltoall_init<std::byte>(x.send(), x.recv(), x.comm(), info);
+    case Collective::alltoallv:
+      return engine.alltoallv_init<std::byte>(x.send(), counts(x.send_counts()), displs(x.send_displs()), x.recv(),
+                                              counts(x.recv_counts()), displs(x.recv_displs()), x.comm(), info);
+    case Collective::allreduce:
+      return engine.allreduce_init<double>(x.operand(), x.result(), MPI_SUM, x.comm(), info);
+    case Collective::reduce:
+      return engine.reduce_init<double>(x.operand(), x.result(), MPI_SUM, root_rank, x.comm(), info);
+    case Collective::bcast:
+      return engine.bcast_init<std::byte>(x.vector(), root_rank, x.comm(), info);
+    }
+    throw std::logic_error("no such collective");
+  }
+
   InitTimer init_;
   Request request_;
 };
@@ -158,7 +208,7 @@ std::unique_ptr<Operation> mpi_nonblocking(const Exchange& exchange) {
 }
 
 std::unique_ptr<Operation> mpi_persistent([[maybe_unused]] const Exchange& exchange) {
-#ifdef BENCH_ALLTOALL_INIT
+#ifdef BENCH_PERSISTENT
   return std::make_unique<MpiPersistent>(exchange);
 #else
   return nullptr;

@@ -43,8 +43,8 @@ public:
       kernels.push_back(make_kernel(kernel, memory_bytes_));
     }
     for_each_point(session, points_,
-                   {"collective", "bytes", "kernel", "executor", "iterations", "compute_us", "pure_us", "overall_us",
-                    "mad_us", "efficiency", "ratio"},
+                   {"collective", "bytes", "buffers", "kernel", "executor", "iterations", "compute_us", "pure_us",
+                    "overall_us", "mad_us", "efficiency", "ratio"},
                    [&](Point& point) {
                      std::vector<Operation*> operations = {
                          point.add([&] { return mpi_blocking(point.exchange()); }),

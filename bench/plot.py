@@ -9,7 +9,8 @@ PREFIX-alltoall.png (the algorithms over the blocking call), PREFIX-breakdown.pn
 PREFIX-fft.png (the FFT and its transposes), PREFIX-alltoallv.png, PREFIX-break-even.png and PREFIX-matrices.png (the persistent
 alltoallv over the blocking call, over bytes per process and for each matrix, and when its init has paid for itself) and
 PREFIX-heatmap-MATRIX.png (its send and receive counts, of alltoallv --patterns), PREFIX-putget.png, PREFIX-distance.png,
-PREFIX-putget-overlap.png, PREFIX-gups.png, PREFIX-stencil.png and PREFIX-passive.png (global memory against MPI's windows), each where the files hold such results; PREFIX-scaling.png (the algorithms over the
+PREFIX-putget-overlap.png, PREFIX-gups.png, PREFIX-stencil.png and PREFIX-passive.png (global memory against MPI's windows),
+PREFIX-allreduce.png, PREFIX-reduce.png and PREFIX-bcast.png (time over size, on mapped and on ordinary buffers), each where the files hold such results; PREFIX-scaling.png (the algorithms over the
 number of nodes, at each size) where they hold results of several numbers of nodes. One panel per MPI library, collective and kernel or executor, or size; where files repeat a point,
 the median is drawn, with the range.
 """
@@ -233,13 +234,13 @@ def line_style(ways, way):
             "linestyle": "--" if way.startswith("MPI") else "-"}
 
 
-def draw_ways(rows, x, value, panel_of, labels, output, title, reference=None):
-    """A line for each way over a column `x` of sizes; one panel for each value of `panel_of`. Points without a value are left
-    out: an init that never pays for itself. `labels`: of the axes."""
+def draw_ways(rows, x, value, panel_of, labels, output, title, reference=None, name_of=way_of):
+    """A line for each way (`name_of` a row) over a column `x` of sizes; one panel for each value of `panel_of`. Points without a
+    value are left out: an init that never pays for itself. `labels`: of the axes."""
     panels = collections.defaultdict(lambda: collections.defaultdict(lambda: collections.defaultdict(list)))
     for row in rows:
         if row[value] is not None:
-            panels[panel_of(row)][way_of(row)][row[x]].append(row[value])
+            panels[panel_of(row)][name_of(row)][row[x]].append(row[value])
     if not panels:
         return False
     ways = sorted({way for lines in panels.values() for way in lines})
@@ -320,6 +321,20 @@ def draw_alltoallv(rows, prefix, title):
         draw_matrices(sparse, f"{prefix}-matrices.png", title)
         drawn += 1
     return drawn
+
+
+BUFFERS = {"heap": "ordinary", "mapped": "mapped"}
+
+
+def draw_reduction(rows, output, title):
+    """Time over the size of the vector: stoker's on each kind of buffers, the MPI library's calls on ordinary ones."""
+    def way(row):
+        own = row["executor"].removeprefix("mpi-")
+        return f"MPI, {own}" if row["algorithm"] == "mpi" else f"stoker, {own}, {BUFFERS[row['buffers']]}"
+
+    shown = [row for row in rows if row["algorithm"] != "mpi" or row["buffers"] == "heap"]
+    return draw_ways(shown, "bytes", "median_us", lambda row: f"{row['mpi']}, {row['nodes']} x {row['ppn']}",
+                     ("bytes", "microseconds"), output, title or rows[0]["benchmark"], name_of=way)
 
 
 MEMORY_STYLES = {
@@ -457,6 +472,9 @@ def main():
     for pattern in (row for row in rows if row["benchmark"] == "pattern"):
         draw_heatmap(pattern, f"{arguments.output}-heatmap-{pattern['matrix']}.png", arguments.title)
         drawn += 1
+    for benchmark in ("allreduce", "reduce", "bcast"):
+        chosen = [row for row in rows if row["benchmark"] == benchmark]
+        drawn += bool(chosen) and draw_reduction(chosen, f"{arguments.output}-{benchmark}.png", arguments.title)
     drawn += draw_one_sided(rows, arguments.output, arguments.title)
     if not drawn:
         parser.error("nothing in these files that there is a picture of")

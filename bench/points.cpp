@@ -3,6 +3,7 @@
 #include "bench/points.hpp"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -15,14 +16,18 @@ namespace stoker::bench {
 void PointOptions::add_to(CLI::App& app) {
   app.add_option("--collective", collectives, "which exchanges")
       ->delimiter(',')
-      ->check(CLI::IsMember({"alltoall", "alltoallv"}))
+      ->check(CLI::IsMember(collective_names))
       ->capture_default_str();
-  app.add_option("--bytes", bytes, "sizes per pair of ranks; K and M are powers of 1024")
+  add_bytes_to(app, "sizes per pair of ranks, or of the vector (allreduce, reduce, bcast)");
+  app.add_option("--algorithm", algorithm, "stoker's algorithm; its own choice when not given");
+  add_ways_to(app);
+}
+
+void PointOptions::add_bytes_to(CLI::App& app, const std::string& description) {
+  app.add_option("--bytes", bytes, description + "; K and M are powers of 1024")
       ->delimiter(',')
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
-  app.add_option("--algorithm", algorithm, "stoker's algorithm; its own choice when not given");
-  add_ways_to(app);
 }
 
 void PointOptions::add_ways_to(CLI::App& app) {
@@ -31,6 +36,7 @@ void PointOptions::add_ways_to(CLI::App& app) {
       ->check(CLI::IsMember({"engine", "inline", "none"}))
       ->capture_default_str();
   app.add_option("--buffers", buffers, "memory for everybody's buffers: ordinary heap, or stoker_alloc's")
+      ->delimiter(',')
       ->check(CLI::IsMember({"heap", "mapped"}))
       ->capture_default_str();
   app.add_option("--inits", inits, "how often each request is initialised, for the median time of its init")
@@ -53,7 +59,7 @@ Operation* Point::add(const std::function<std::unique_ptr<Operation>()>& make) {
     }
   } while (!inits.empty() && inits.size() < static_cast<std::size_t>(options_.inits));
   if (!inits.empty()) {
-    init_us_[operation.get()] = summarize(slowest_rank(session_.comm(), std::move(inits))).median;
+    init_times_[operation.get()] = summarize(slowest_rank(session_.comm(), std::move(inits)));
   }
   helpers_.set(operation->needs_helpers());
   validate(*operation, exchange_);
@@ -61,9 +67,14 @@ Operation* Point::add(const std::function<std::unique_ptr<Operation>()>& make) {
   return operations_.back().get();
 }
 
+std::optional<Summary> Point::init_times(const Operation* operation) const {
+  const auto found = init_times_.find(operation);
+  return found == init_times_.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::optional<double> Point::init_us(const Operation* operation) const {
-  const auto found = init_us_.find(operation);
-  return found == init_us_.end() ? std::nullopt : std::optional(found->second);
+  const std::optional<Summary> times = init_times(operation);
+  return times ? std::optional(times->median) : std::nullopt;
 }
 
 std::vector<Operation*> Point::add_stoker(const std::string& algorithm) {
@@ -129,7 +140,7 @@ void add_phases(Row& row, MPI_Comm comm, const std::optional<PhaseSums>& before,
 } // namespace
 
 std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<Operation*>& operations,
-                              const Row& common, bool breakdown) {
+                              const Row& common, bool breakdown, Baseline baseline) {
   point.helpers().set(false);
   const double exchange_us = estimate_us(session.comm(), [&] { operations[0]->run(); });
   const int batch = batch_for(exchange_us, session.budget());
@@ -143,6 +154,12 @@ std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<
     phases.push_back(operation->phases());
   }
   const auto times = measure(session.comm(), variants, batch, session.budget());
+  std::size_t reference = 0;
+  for (std::size_t i = 1; i < operations.size() && baseline == Baseline::fastest_mpi; ++i) {
+    if (operations[i]->algorithm() == "mpi" && times[i].median < times[reference].median) {
+      reference = i;
+    }
+  }
   std::vector<Row> rows;
   for (std::size_t i = 0; i < operations.size(); ++i) {
     Row row = common;
@@ -151,9 +168,9 @@ std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<
     row.executor = operations[i]->name();
     row.bytes = point.exchange().bytes();
     row.time = times[i];
-    row.baseline_us = times[0].median;
-    row.baseline = operations[0]->name();
-    row.ratio = times[i].median / times[0].median;
+    row.baseline_us = times[reference].median;
+    row.baseline = operations[reference]->name();
+    row.ratio = times[i].median / times[reference].median;
     row.more["batch"] = batch;
     row.init_us = point.init_us(operations[i]);
     if (breakdown) {
@@ -166,19 +183,18 @@ std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<
 }
 
 std::optional<Engine> begin_points(Session& session, const PointOptions& options, std::vector<std::string> columns) {
-  const auto has = [&](const char* executor) {
-    return std::find(options.executors.begin(), options.executors.end(), executor) != options.executors.end();
+  const auto has = [](const std::vector<std::string>& names, const char* name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
   };
   std::optional<Engine> engine;
-  if (!has("none")) {
-    engine.emplace(session.make_engine(has("engine") ? "engine" : "inline", options.settings));
+  if (!has(options.executors, "none")) {
+    engine.emplace(session.make_engine(has(options.executors, "engine") ? "engine" : "inline", options.settings));
     session.describe(*engine);
-  } else if (options.buffers == "mapped") {
+  } else if (has(options.buffers, "mapped")) {
     throw std::invalid_argument("--buffers mapped needs an engine: --executors must not be none");
   }
-  session.report().constant("buffers", options.buffers);
   session.report().note(
-      fmt::format("buffers: {}; data checked {}", options.buffers,
+      fmt::format("buffers: {}; data checked {}", fmt::join(options.buffers, ", "),
                   options.validate_always ? "after every timed region" : "before each point's timing"));
   session.report().table(std::move(columns));
   return engine;
@@ -189,9 +205,10 @@ void for_each_point(Session& session, const PointOptions& options, std::vector<s
   std::optional<Engine> engine = begin_points(session, options, std::move(columns));
   for (const std::string& name : options.collectives) {
     for (const std::uint64_t bytes : options.bytes) {
-      Point point(session, options, engine ? &*engine : nullptr,
-                  name == "alltoall" ? Collective::alltoall : Collective::alltoallv, bytes);
-      visit(point);
+      for (const std::string& buffers : options.buffers) {
+        Point point(session, options, engine ? &*engine : nullptr, buffers, collective_of(name), bytes);
+        visit(point);
+      }
     }
   }
 }

@@ -21,7 +21,7 @@ struct Row {
   std::optional<std::string> collective;
   std::optional<std::string> algorithm;
   std::string executor;
-  std::optional<std::uint64_t> bytes; // per pair of ranks
+  std::optional<std::uint64_t> bytes; // per pair of ranks, or of the vector
   Summary time;                       // microseconds
   std::optional<double> overall_us;   // one step of computation and communication
   std::optional<double> compute_us;   // the same computation with nothing else going on

@@ -97,6 +97,59 @@ TEST(Exchange, EveryWrongByteIsNoticed) {
   EXPECT_THROW(exchange.check(3, "the epoch before"), std::runtime_error);
 }
 
+TEST(Exchange, EveryWrongElementIsNoticed) {
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  Exchange exchange(MPI_COMM_WORLD, Collective::allreduce, 40, nullptr);
+  exchange.fill(1);
+  EXPECT_THROW(exchange.check(1, "nothing moved"), std::runtime_error);
+  mpi_blocking(exchange)->run();
+  EXPECT_NO_THROW(exchange.check(1, "summed up"));
+  EXPECT_THROW(exchange.check(2, "the epoch before"), std::runtime_error);
+  for (double& sum : exchange.result()) {
+    sum += 1;
+    EXPECT_THROW(exchange.check(1, "one too many"), std::runtime_error);
+    sum -= 1;
+  }
+  std::copy(exchange.operand().begin(), exchange.operand().end(), exchange.result().begin());
+  if (ranks > 1) {
+    EXPECT_THROW(exchange.check(1, "one operand only"), std::runtime_error);
+  }
+}
+
+TEST(Exchange, RootsHaveBuffersOfTheirOwn) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const std::size_t at_root = rank == root_rank ? 5 : 0;
+  const Exchange reduce(MPI_COMM_WORLD, Collective::reduce, 40, nullptr);
+  EXPECT_EQ(reduce.operand().size(), 5U);
+  EXPECT_EQ(reduce.result().size(), at_root);
+  Exchange bcast(MPI_COMM_WORLD, Collective::bcast, 5, nullptr);
+  EXPECT_EQ(bcast.send().size(), at_root);
+  EXPECT_EQ(bcast.recv().size(), 5 - at_root);
+  EXPECT_EQ(bcast.vector().size(), 5U);
+  bcast.fill(1);
+  mpi_blocking(bcast)->run();
+  EXPECT_NO_THROW(bcast.check(1, "sent to all"));
+  for (std::byte& byte : bcast.recv()) {
+    byte ^= std::byte{1};
+    EXPECT_THROW(bcast.check(1, "one bit"), std::runtime_error);
+    byte ^= std::byte{1};
+  }
+}
+
+TEST(Exchange, NamesOfCollectives) {
+  for (const std::string& name : collective_names) {
+    EXPECT_EQ(name_of(collective_of(name)), name);
+  }
+  EXPECT_THROW((void)collective_of("nonsense"), std::invalid_argument);
+}
+
+TEST(Exchange, VectorsOfWholeDoubles) {
+  EXPECT_THROW(Exchange(MPI_COMM_WORLD, Collective::reduce, 12, nullptr), std::invalid_argument);
+  EXPECT_NO_THROW(Exchange(MPI_COMM_WORLD, Collective::bcast, 12, nullptr));
+}
+
 TEST(Exchange, TooLargeForMpiIsRefused) {
   EXPECT_THROW(Exchange(MPI_COMM_WORLD, Collective::alltoallv, std::uint64_t{1} << 31U, nullptr),
                std::invalid_argument);
@@ -180,8 +233,8 @@ TEST(Report, BreakEven) {
 }
 
 TEST(Operation, MpiVariantsMoveTheData) {
-  for (const Collective collective : {Collective::alltoall, Collective::alltoallv}) {
-    Exchange exchange(MPI_COMM_WORLD, collective, 1000, nullptr);
+  for (const std::string& collective : collective_names) {
+    Exchange exchange(MPI_COMM_WORLD, collective_of(collective), 1000, nullptr);
     std::set<std::string> names;
     for (const auto& operation : {mpi_blocking(exchange), mpi_nonblocking(exchange), mpi_persistent(exchange)}) {
       if (operation != nullptr) {

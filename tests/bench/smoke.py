@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs one benchmark with tiny sizes on two ranks and checks what it writes: smoke.py BENCHMARK MPIRUN MPI PROGRAM"""
+import functools
 import itertools
 import json
 import math
@@ -13,6 +14,7 @@ KEYS = ["benchmark", "collective", "algorithm", "executor", "mpi", "nodes", "ppn
         "min_us", "max_us", "overall_us", "compute_us", "efficiency", "baseline_us", "ratio"]
 TINY = ["--time", "0.001", "--min-iterations", "2", "--max-iterations", "10", "--batch-us", "5"]
 COLLECTIVES = ["alltoall", "alltoallv"]
+REDUCTIONS = ["allreduce", "reduce", "bcast"]
 EXECUTORS = ["engine", "inline"]
 
 
@@ -76,6 +78,10 @@ def overlap(driver):
     rows = driver.rows("overlap", *TINY, "--bytes", "8,16K", "--memory-bytes", "1M", "--test-us", "50", "--validate")
     expect_combinations(rows, ["collective", "bytes", "kernel", "executor"], COLLECTIVES, [8, 16384], kernels,
                         mpi_ways + EXECUTORS)
+    rows += driver.rows("overlap", *TINY, "--collective", "allreduce,reduce,bcast", "--bytes", "8,16K", "--kernel", "register",
+                        "--executors", "engine", "--validate")
+    expect_combinations([row for row in rows if row["collective"] in REDUCTIONS], ["collective", "bytes", "executor"],
+                        REDUCTIONS, [8, 16384], ["mpi-blocking", "mpi-nonblocking", "engine"])
     for row in rows:
         efficiency = max(row["compute_us"], row["pure_us"]) / row["overall_us"]
         expect(math.isclose(row["efficiency"], efficiency, rel_tol=1e-9), f"not what efficiency is: {row}")
@@ -91,6 +97,9 @@ def latency(driver):
                         ["inline", "mpi-blocking", "mpi-persistent"])
     for row in rows:
         expect(row["settings"] == ["access=mapped"] and row["buffers"] == "mapped", f"settings not recorded in {row}")
+    rows = driver.rows("latency", *TINY, "--bytes", "4K", "--collective", "reduce", "--buffers", "heap,mapped", "--executors",
+                       "inline")
+    expect_combinations(rows, ["buffers", "executor"], ["heap", "mapped"], ["inline", "mpi-blocking", "mpi-persistent"])
     rows = driver.rows("latency", *TINY, "--bytes", "8", "--executors", "none", "--thread-level", "single")
     expect({row["algorithm"] for row in rows} == {"mpi"}, "with no executor only the MPI library is measured")
 
@@ -111,6 +120,41 @@ def alltoall(driver):
             expect("between_us" not in row, "phases of an MPI call are not known")
         elif row["nodes"] > 1:
             expect(row["before_us"] >= 0 and row["between_us"] > 0 and row["after_us"] >= 0, f"three phases: {row}")
+
+
+def reduction(collective, driver):
+    calls = ["mpi-blocking", "mpi-nonblocking", "mpi-persistent"]
+    rows = driver.rows(collective, *TINY, "--bytes", "8,1K,64K", "--inits", "2", "--validate")
+    expect_combinations(rows, ["collective", "bytes", "buffers", "executor"], [collective], [8, 1024, 65536],
+                        ["heap", "mapped"], EXECUTORS + calls)
+    points = {}
+    for row in rows:
+        points.setdefault((row["bytes"], row["buffers"]), []).append(row)
+        expect((row["init_us"] is not None) == (row["executor"] not in calls[:2]), f"who has an init: {row}")
+    for point in points.values():
+        fastest = min((row for row in point if row["algorithm"] == "mpi"), key=lambda row: row["median_us"])
+        expect(all((row["baseline"], row["baseline_us"]) == (fastest["executor"], fastest["median_us"]) for row in point),
+               f"the baseline is the fastest of MPI's calls: {point}")
+    rows = driver.rows(collective, *TINY, "--bytes", "1K", "--algorithms", "auto", "tree", "--executors", "inline",
+                       "--buffers", "heap")
+    ours = [row["algorithm"] for row in rows if row["algorithm"] != "mpi"]
+    expect(len(ours) == 2 and ours[1].startswith("tree"), f"both algorithms, in this order: {ours}")
+
+
+def init(driver):
+    rows = driver.rows("init", *TINY, "--collective", "allreduce,bcast", "--bytes", "64", "--ranks", "2,7", "--inits", "3")
+    compiled = [row for row in rows if row["executor"] == "compile"]
+    expect({(row["collective"], row["ranks"]) for row in compiled} == set(itertools.product(["allreduce", "bcast"], [2, 7])),
+           f"each number of ranks: {compiled}")
+    whole = [row for row in rows if row["executor"] not in ("compile", "wisdom")]
+    expect_combinations(whole, ["collective", "ranks", "executor", "iterations"], ["allreduce", "bcast"], [2],
+                        EXECUTORS + ["mpi-persistent"], [3])
+    expect(all(row["baseline"] == "mpi-persistent" for row in whole), "beside the MPI library's")
+    rows = driver.rows("init", *TINY, "--bytes", "64", "--ranks", "12", "--ranks-per-node", "4", "--algorithms", "tree")
+    nodes = [(row["ranks"], row["ranks_per_node"]) for row in rows if row["executor"] == "compile"]
+    expect(nodes == [(12, 4)], nodes)
+    rows = driver.rows("init", *TINY, "--bytes", "64", "--here", "--executors", "inline")
+    expect({row["executor"] for row in rows} == {"inline", "mpi-persistent"}, "nothing is compiled for others")
 
 
 def write_matrix(path, header, size, entries):
@@ -247,6 +291,10 @@ def refusals(driver):
         (["latency", "--bytes", "8", "--set", "nonsense", *TINY], "--set"),
         (["latency", "--bytes", "8", "--set", "no_such_setting=1", *TINY], "no_such_setting"),
         (["alltoall", "--bytes", "8", "--algorithms", "radx", *TINY], "did you mean radix?"),
+        (["allreduce", "--bytes", "8", "--algorithms", "tre", *TINY], "did you mean tree?"),
+        (["reduce", "--bytes", "12", *TINY], "--bytes"),
+        (["init", "--algorithms", "tre", *TINY], "did you mean tree?"),
+        (["init", "--ranks", "0", *TINY], "--ranks"),
         (["latency", "--bytes", "2G", "--executors", "none", *TINY], "--bytes"),
         (["alltoallv", "--bytes", "8", "--patterns", "/nonexistent/patterns.json", *TINY], "/nonexistent/patterns.json"),
         (["putget", "--target", "2", *TINY], "--target"),
@@ -258,14 +306,15 @@ def refusals(driver):
         expect(done.returncode != 0, f"{arguments} was accepted")
         expect(named in done.stderr, f"{arguments}: the message does not name {named}: {done.stderr}")
     done = driver.run("--help")
-    names = ("overlap", "latency", "alltoall", "alltoallv", "neighbor", "fft", "putget", "passive", "gups", "stencil", "call-cost",
+    names = ("overlap", "latency", "alltoall", "alltoallv", "allreduce", "reduce", "bcast", "init", "neighbor", "fft", "putget", "passive", "gups", "stencil", "call-cost",
              "idle")
     expect(done.returncode == 0 and all(name in done.stdout for name in names), f"--help: {done.stdout}{done.stderr}")
 
 
 def main():
     name, *where = sys.argv[1:]
-    tests = {"overlap": overlap, "latency": latency, "alltoall": alltoall, "alltoallv": alltoallv, "neighbor": neighbor, "fft": fft,
+    tests = {"overlap": overlap, "latency": latency, "alltoall": alltoall, "alltoallv": alltoallv, "init": init,
+             **{collective: functools.partial(reduction, collective) for collective in REDUCTIONS}, "neighbor": neighbor, "fft": fft,
              "putget": putget, "passive": passive, "gups": gups, "stencil": stencil, "call-cost": call_cost, "idle": idle,
              "refusals": refusals}
     tests[name](Driver(*where))
