@@ -12,8 +12,8 @@
  * gaps, are handed to the MPI library. Settings choose algorithms as for persistent requests.
  *
  * Collective over `comm`, whose ranks must all be ranks of the engine's communicator; same order on all ranks, also with regard to
- * the init functions on the same communicator. Requests that were started before make progress meanwhile. Different threads may
- * call on different communicators at the same time.
+ * the init functions on the same communicator. Requests that were started before make progress meanwhile; inline ones not in the
+ * first call on a communicator. Different threads may call on different communicators at the same time.
  *
  * Errors. Those of the arguments are as in the init functions, but found by each rank for itself and returned before anything is
  * communicated: if they are right on other ranks, those wait, as in MPI. STOKER_ERR_MISMATCH is found in first calls only. Memory

@@ -523,6 +523,16 @@ TEST_P(Blocking, CallsOfAboutTheSameSizeShareARequest) {
   EXPECT_EQ(inits({(1U << 20U) - (1U << 16U) - 1}), 1);
 }
 
+// What does not fit the arena is done all the same, by the MPI library.
+TEST_P(Blocking, WithoutMemory) {
+  EngineOwner small(MPI_COMM_WORLD, {{"executor", GetParam()}, {"arena_bytes", "64M"}, {"log", "error"}});
+  const Context context(small.get(), MPI_COMM_WORLD, MPI_INT, MPI_SUM, 0);
+  for (int round = 0; round < 2; ++round) {
+    compare<int>(context, context.pairs().front(), 20'000'000, false);
+    compare<int>(context, context.pairs().front(), 100, false);
+  }
+}
+
 // Requests that were started before go on, also while the MPI library is at work.
 TEST_P(Blocking, StartedRequestsMakeProgress) {
   const auto ranks = static_cast<std::size_t>(world_size());
