@@ -38,7 +38,9 @@ Token token_count(std::span<const Contents> contents, int epochs) {
     }
     for (const auto* buffer : {&rank.send, &rank.recv, &rank.result}) {
       for (const Token token : *buffer) {
-        largest = std::max(largest, is_combined(token) ? undefined : token);
+        // Only results are combined.
+        const bool sum = is_combined(token) && buffer == &rank.result;
+        largest = std::max(largest, sum ? undefined : token);
       }
     }
   }

@@ -512,7 +512,8 @@ int stoker_request_statistics(stoker_request request, stoker_statistics* statist
                                 .wire_seconds = sums.wire_seconds,
                                 .puts = object.puts_name(),
                                 .mpi_seconds = plan.mpi_seconds,
-                                .break_even = object.break_even()};
+                                .break_even = object.break_even(),
+                                .program = plan.from_wisdom ? "wisdom" : "compiled"};
     std::memcpy(statistics, &all, std::min(size, sizeof all)); // callers may have been compiled with a shorter struct
   });
 }

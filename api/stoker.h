@@ -335,6 +335,8 @@ typedef struct stoker_statistics {
   int64_t
       break_even; /**< ceil(init_seconds / (mpi_seconds - exposed_seconds / starts)) after Namugwanya, 2026; -1: never, since
                            start, test and wait take as long as the MPI call; 0: not known */
+  const char*
+      program; /**< where this rank's program came from: "compiled", or "wisdom" (setting wisdom); static storage */
 } stoker_statistics;
 int stoker_request_statistics(stoker_request request, stoker_statistics* statistics);
 

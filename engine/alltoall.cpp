@@ -168,7 +168,8 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, al
                                  .in_place = plan.in_place,
                                  .put_offsets = put_offsets};
   return make_request(
-      engine, std::move(plan), send_path, recv_path, [&] { return algos::compile(choice, exchange); }, begin);
+      engine, std::move(plan), send_path, recv_path, [&] { return CompiledProgram{algos::compile(choice, exchange)}; },
+      begin);
 }
 
 } // namespace stoker::engine

@@ -175,6 +175,7 @@ Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
     effective_settings_ = engine::effective_settings(settings);
   });
   log_ = make_log(settings_.log);
+  wisdom_ = std::make_unique<Wisdom>(settings_.wisdom, log_);
   agree(control_, failure ? std::optional(by_rank(*failure)) : std::nullopt);
   check_equal_settings(control_, effective_settings_);
   if (rank_ == 0) {

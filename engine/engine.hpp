@@ -11,6 +11,7 @@
 #include "engine/put_windows.hpp"
 #include "engine/settings.hpp"
 #include "engine/trace.hpp"
+#include "engine/wisdom.hpp"
 #include "topology/discover.hpp"
 #include "topology/machine.hpp"
 
@@ -104,6 +105,7 @@ public:
   [[nodiscard]] spdlog::logger& log() const { return *log_; }
   [[nodiscard]] Trace* trace() const { return trace_.get(); }
 
+  [[nodiscard]] Wisdom& wisdom() { return *wisdom_; }
   [[nodiscard]] PutWindows& put_windows() { return put_windows_; }
 
   // Inline execution of this rank's own requests. Any thread of the application.
@@ -145,6 +147,7 @@ private:
   Settings settings_;
   std::vector<EffectiveSetting> effective_settings_;
   std::shared_ptr<spdlog::logger> log_;
+  std::unique_ptr<Wisdom> wisdom_;
   std::unique_ptr<topology::Machine> machine_;
   std::optional<topology::Discovery> discovery_;
   int rank_ = 0;

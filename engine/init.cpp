@@ -181,6 +181,10 @@ std::vector<std::uint64_t> program_offsets(const UserBuffer& buffer, Path path) 
   return offsets;
 }
 
+std::uint64_t program_bytes(const UserBuffer& buffer, Path path) {
+  return path == Path::staged ? buffer.packed_bytes() : static_cast<std::uint64_t>(buffer.upper() - buffer.lower());
+}
+
 void agree_on_choice(const CommContext& context, algos::Collective collective, const RequestPlan& plan,
                      const Terms& terms) {
   struct Choices {
@@ -314,7 +318,7 @@ bool puts_through_window(Engine& engine, const RequestPlan& plan) {
 }
 
 std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, RequestPlan plan, Path send_path,
-                                      Path recv_path, const std::function<algos::Program()>& compile,
+                                      Path recv_path, const std::function<CompiledProgram()>& compile,
                                       std::uint64_t begin_ns) {
   const CommContext& context = *plan.context;
   const MPI_Comm comm = context.comm();
@@ -344,7 +348,8 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
       }
     }
     failure = attempt([&] {
-      const algos::Program program = compile();
+      const auto [program, from_wisdom] = compile();
+      plan.from_wisdom = from_wisdom;
       for (const algos::Step& step : program.steps) {
         if (algos::delivers(step.kind)) {
           (map.arena_of[static_cast<std::size_t>(step.peer)] >= 0 ? plan.bytes_node : plan.bytes_wire) += step.bytes;
@@ -379,10 +384,11 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
     plan.mpi_seconds = mpi_seconds(context, plan.choice.algorithm->collective, plan.send, plan.recv, plan.in_place,
                                    engine->settings().baseline_calls);
   }
-  engine->log().info("rank {}: {} init: algorithm {}, executor {}, {} bytes to send, {} ms", context.rank(),
+  engine->log().info("rank {}: {} init: algorithm {}, executor {}, {} bytes to send, program {}, {} ms", context.rank(),
                      algos::name_of(plan.choice.algorithm->collective), plan.choice_text,
                      plan.executor == Executor::engine ? "engine" : "inline",
-                     plan.in_place ? plan.recv.bytes() : plan.send.bytes(), 1e3 * plan.init_seconds);
+                     plan.in_place ? plan.recv.bytes() : plan.send.bytes(),
+                     plan.from_wisdom ? "from wisdom" : "compiled", 1e3 * plan.init_seconds);
   return std::make_unique<Request>(engine, std::move(plan));
 }
 

@@ -6,6 +6,7 @@
 #include "algos/choice.hpp"
 #include "engine/engine.hpp"
 #include "engine/error.hpp"
+#include "engine/recall.hpp"
 #include "engine/request.hpp"
 
 #include <mpi.h>
@@ -46,6 +47,9 @@ struct Readers {
 // Where the blocks begin in the buffer as the program sees it: by displacement in place, or where they are staged.
 [[nodiscard]] std::vector<std::uint64_t> program_offsets(const UserBuffer& buffer, Path path);
 
+// How long the buffer is as the program sees it.
+[[nodiscard]] std::uint64_t program_bytes(const UserBuffer& buffer, Path path);
+
 // Collective: the default choice of the candidates, which are the same on all ranks. `compile` gives this rank's program of
 // one.
 [[nodiscard]] algos::Choice select(const Engine& engine, const CommContext& context,
@@ -70,7 +74,7 @@ void agree_on_choice(const CommContext& context, algos::Collective collective, c
 // that. `begin_ns`: when init began.
 [[nodiscard]] std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, RequestPlan plan,
                                                     Path send_path, Path recv_path,
-                                                    const std::function<algos::Program()>& compile,
+                                                    const std::function<CompiledProgram()>& compile,
                                                     std::uint64_t begin_ns);
 
 } // namespace stoker::engine

@@ -279,7 +279,8 @@ std::unique_ptr<Request> make_neighbor_alltoall(const std::shared_ptr<Engine>& e
   // 3. The program.
   const algos::Choice choice = plan.choice;
   return make_request(
-      engine, std::move(plan), send_path, recv_path, [&] { return algos::compile(choice, exchange); }, begin);
+      engine, std::move(plan), send_path, recv_path, [&] { return CompiledProgram{algos::compile(choice, exchange)}; },
+      begin);
 }
 
 } // namespace stoker::engine

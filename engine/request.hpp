@@ -37,6 +37,7 @@ struct RequestPlan {
   std::uint64_t bytes_node = 0;
   double init_seconds = 0;
   double mpi_seconds = 0;      // of the MPI library's own blocking call; 0 where it was not measured
+  bool from_wisdom = false;    // the program; else it was compiled
   bool through_window = false; // its puts; else they are messages
   std::shared_ptr<const PutWindow> window;
 };

@@ -250,6 +250,9 @@ std::vector<SettingRow> all_rows() {
                                      "file from stoker calibrate with what messages cost on this machine, by which "
                                      "algorithms are chosen; read by rank "
                                      "0; empty: typical figures of a cluster"),
+      row<&S::wisdom, parse_any>("wisdom", "empty, or a path",
+                                 "folder in which compiled programs and choices of algorithms are kept for later "
+                                 "jobs, and looked for; whoever may write there is trusted; empty: none"),
       row<&S::arena_bytes, parse_bytes>(
           "arena_bytes", bytes,
           "address space of each rank's shared segment, whose pages cost nothing until used; 0: as large as the node's "

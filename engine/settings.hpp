@@ -39,6 +39,7 @@ struct Settings {
   std::array<std::string, algos::collective_count> algorithms = every_collective("auto"); // by collective
   bool deterministic = false;
   std::string cost_model;
+  std::string wisdom;
   std::uint64_t arena_bytes = 0;
   std::uint64_t eager_bytes = 8192;
   std::uint64_t staged_bytes = 32768;

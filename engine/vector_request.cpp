@@ -5,6 +5,7 @@
 #include "engine/agreement.hpp"
 #include "engine/executor.hpp"
 #include "engine/init.hpp"
+#include "engine/recall.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -199,12 +200,23 @@ std::unique_ptr<Request> make_vector_request(const std::shared_ptr<Engine>& engi
                                          " has no algorithm with a fixed order of combining operands; expected "
                                          "deterministic=0");
     }
-    plan.choice = select(*engine, context, candidates, plan.executor,
-                         [&](const algos::Choice& choice) { return algos::compile(choice, call); });
+    const auto driver = plan.executor == Executor::engine ? algos::Driver::helper : algos::Driver::rank;
+    plan.choice = choose_or_recall(
+        engine->wisdom(), context.comm(),
+        [&] { return choice_key(collective, call, driver, engine->cost_model(), candidates); }, candidates,
+        [&] {
+          return select(*engine, context, candidates, plan.executor,
+                        [&](const algos::Choice& choice) { return algos::compile(choice, call); });
+        });
   }
   const algos::Choice choice = plan.choice;
-  return make_request(
-      engine, std::move(plan), send_path, recv_path, [&] { return algos::compile(choice, call); }, begin);
+  const BufferSizes bytes{program_bytes(plan.send, send_path), program_bytes(plan.recv, recv_path)};
+  const auto program = [&] {
+    return compile_or_recall(
+        engine->wisdom(), [&] { return program_key(choice, call); }, bytes,
+        [&] { return algos::compile(choice, call); });
+  };
+  return make_request(engine, std::move(plan), send_path, recv_path, program, begin);
 }
 
 } // namespace stoker::engine

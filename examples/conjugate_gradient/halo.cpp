@@ -2,10 +2,9 @@
 // Halo exchange with MPI and with stoker.
 #include "halo.hpp"
 
-#include <stoker/stoker.hpp>
-
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace conjugate_gradient {
 namespace {
@@ -53,16 +52,16 @@ private:
 
 class StokerHalo : public Halo {
 public:
-  StokerHalo(const HaloCounts& counts, int own, const Settings& settings, MPI_Comm comm)
-      : engine_(comm, settings), send_(engine_.allocate<double>(total(counts.send))),
-        own_and_halo_(engine_.allocate<double>(static_cast<std::size_t>(own) + total(counts.recv))) {
+  StokerHalo(const HaloCounts& counts, int own, std::shared_ptr<stoker::Engine> engine, MPI_Comm comm)
+      : engine_(std::move(engine)), send_(engine_->allocate<double>(total(counts.send))),
+        own_and_halo_(engine_->allocate<double>(static_cast<std::size_t>(own) + total(counts.recv))) {
     outgoing_ = send_;
     vector_ = own_and_halo_;
     const std::vector<MPI_Count> send_counts(counts.send.begin(), counts.send.end());
     const std::vector<MPI_Count> recv_counts(counts.recv.begin(), counts.recv.end());
-    request_ = engine_.alltoallv_init<double>(outgoing_, send_counts, displacements<MPI_Aint>(counts.send),
-                                              vector_.subspan(static_cast<std::size_t>(own)), recv_counts,
-                                              displacements<MPI_Aint>(counts.recv), comm);
+    request_ = engine_->alltoallv_init<double>(outgoing_, send_counts, displacements<MPI_Aint>(counts.send),
+                                               vector_.subspan(static_cast<std::size_t>(own)), recv_counts,
+                                               displacements<MPI_Aint>(counts.recv), comm);
   }
   void start() override { request_.start(); }
   void wait() override { request_.wait(); }
@@ -73,7 +72,7 @@ public:
   [[nodiscard]] std::string executor() const override { return request_.statistics().executor; }
 
 private:
-  stoker::Engine engine_;
+  std::shared_ptr<stoker::Engine> engine_;
   stoker::MappedArray<double> send_, own_and_halo_;
   stoker::Request request_;
 };
@@ -98,16 +97,23 @@ bool is_stoker(Variant variant) { return variant == Variant::stoker || variant =
 
 double Halo::hidden() const { return std::numeric_limits<double>::quiet_NaN(); }
 
-std::unique_ptr<Halo> make_halo(Variant variant, const HaloCounts& counts, int own, const Settings& settings,
-                                MPI_Comm comm) {
+std::shared_ptr<stoker::Engine> make_engine(Variant variant, const Settings& settings, MPI_Comm comm) {
   if (!is_stoker(variant)) {
-    return std::make_unique<MpiHalo>(variant == Variant::mpi, counts, own, comm);
+    return nullptr;
   }
   Settings chosen = settings;
   if (variant == Variant::stoker_inline) {
     chosen.emplace_back("executor", "inline");
   }
-  return std::make_unique<StokerHalo>(counts, own, chosen, comm);
+  return std::make_shared<stoker::Engine>(comm, chosen);
+}
+
+std::unique_ptr<Halo> make_halo(Variant variant, const HaloCounts& counts, int own,
+                                std::shared_ptr<stoker::Engine> engine, MPI_Comm comm) {
+  if (!is_stoker(variant)) {
+    return std::make_unique<MpiHalo>(variant == Variant::mpi, counts, own, comm);
+  }
+  return std::make_unique<StokerHalo>(counts, own, std::move(engine), comm);
 }
 
 } // namespace conjugate_gradient

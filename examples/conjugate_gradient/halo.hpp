@@ -3,6 +3,8 @@
 // is described once and repeated in every iteration; with MPI or with stoker behind it.
 #pragma once
 
+#include <stoker/stoker.hpp>
+
 #include <mpi.h>
 
 #include <memory>
@@ -53,8 +55,12 @@ protected:
   std::span<double> vector_;
 };
 
-// Collective over the communicator, which must outlive the halo. `own` is the number of own entries.
-std::unique_ptr<Halo> make_halo(Variant variant, const HaloCounts& counts, int own, const Settings& settings,
-                                MPI_Comm comm);
+// What stoker's ways need; null for MPI's. Collective over the communicator, which must outlive the engine.
+std::shared_ptr<stoker::Engine> make_engine(Variant variant, const Settings& settings, MPI_Comm comm);
+
+// Collective over the communicator, which must outlive the halo. `own` is the number of own entries; MPI's ways ignore
+// the engine.
+std::unique_ptr<Halo> make_halo(Variant variant, const HaloCounts& counts, int own,
+                                std::shared_ptr<stoker::Engine> engine, MPI_Comm comm);
 
 } // namespace conjugate_gradient

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // conjugate_gradient: solves a symmetric positive definite system, distributed by rows, with each way of halo exchange,
 // and compares the iterates with those of a serial solve.
+#include "program.hpp"
 #include "solver.hpp"
+#include "statistics.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -21,72 +21,31 @@ using namespace conjugate_gradient;
 
 namespace {
 
-struct Options {
-  std::string matrix;
-  int poisson = 128;
+struct ExchangeOptions : Options {
   std::vector<Variant> variants;
-  Criterion criterion;
-  int repeat = 1;
-  bool check = false;
-  std::string json;
-  Settings settings;
 };
 
-// Answers the exit status when the program is to end here. Every rank decides alike; only one of them should print.
-std::optional<int> parse(int argc, char** argv, bool print, Options& o) {
+// As parse() of program.hpp.
+std::optional<int> parse_exchanges(int argc, char** argv, bool print, ExchangeOptions& o) {
   CLI::App app(
       "Conjugate gradients on a distributed sparse matrix. Times the iterations with each way of halo exchange\n"
       "and compares the iterates with those of a serial solve. The solution is a vector of ones.",
       "conjugate_gradient");
   std::vector<std::string> exchanges = {"stoker"};
-  std::string trace;
-  std::vector<std::string> settings;
   std::map<std::string, Variant> names;
   std::vector<std::string> choices = {"all"};
   for (const Variant v : all_variants) {
     names[name_of(v)] = v;
     choices.emplace_back(name_of(v));
   }
-  auto* matrix = app.add_option("--matrix", o.matrix, "Matrix Market file; default: the Laplacian of --poisson");
-  app.add_option("--poisson", o.poisson, "Points a side of a square grid, five-point Laplacian")
-      ->check(CLI::Range(2, 20000))
-      ->excludes(matrix)
-      ->capture_default_str();
+  add_options(app, o);
   app.add_option("--exchange", exchanges, "Who exchanges the halo; several separated by commas")
       ->delimiter(',')
       ->check(CLI::IsMember(choices))
       ->capture_default_str();
-  app.add_option("--tolerance", o.criterion.tolerance, "On |r| / |b|")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--iterations", o.criterion.iterations, "At most")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_flag("--jacobi", o.criterion.jacobi, "Precondition with the diagonal");
-  app.add_option("--repeat", o.repeat, "Solves, the exchanges taking turns")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
   app.add_flag("--check", o.check, "Fail unless all converge, to the serial iterates");
-  app.add_option("--json", o.json, "File to append a JSON line for each exchange to");
-  app.add_option("--trace", trace, "File for stoker's trace of ranks and helpers");
-  app.add_option("--setting", settings, "KEY=VALUE for the engine; may be repeated");
-  try {
-    app.parse(argc, argv);
-    for (const std::string& setting : settings) {
-      const std::size_t equals = setting.find('=');
-      if (equals == std::string::npos) {
-        throw CLI::ValidationError("--setting", setting + ": expected KEY=VALUE");
-      }
-      o.settings.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
-    }
-  } catch (const CLI::Success& e) {
-    return print ? app.exit(e) : 0;
-  } catch (const CLI::ParseError& e) {
-    if (print) {
-      fmt::print(stderr, "conjugate_gradient: {}\n", e.what());
-    }
-    return 2;
-  }
-  if (!trace.empty()) {
-    o.settings.emplace_back("trace", trace);
+  if (const auto ended = parse(app, argc, argv, print)) {
+    return ended;
   }
   if (std::ranges::find(exchanges, "all") != exchanges.end()) {
     o.variants.assign(std::begin(all_variants), std::end(all_variants));
@@ -94,28 +53,6 @@ std::optional<int> parse(int argc, char** argv, bool print, Options& o) {
     std::ranges::transform(exchanges, std::back_inserter(o.variants), [&](const auto& name) { return names[name]; });
   }
   return std::nullopt;
-}
-
-// On rank 0 the matrix; throws InputError on every rank when there is something wrong with it. Collective.
-Matrix load(const Options& o, int rank, MPI_Comm comm) {
-  Matrix a;
-  std::string problem;
-  if (rank == 0) {
-    try {
-      a = o.matrix.empty() ? poisson(o.poisson) : read_matrix_market(o.matrix);
-      require_symmetric(a);
-    } catch (const std::exception& e) {
-      problem = e.what();
-    }
-  }
-  int length = static_cast<int>(problem.size());
-  MPI_Bcast(&length, 1, MPI_INT, 0, comm);
-  if (length > 0) {
-    problem.resize(static_cast<std::size_t>(length));
-    MPI_Bcast(problem.data(), length, MPI_CHAR, 0, comm);
-    throw InputError(problem);
-  }
-  return a;
 }
 
 // All ranks' entries on rank 0.
@@ -147,12 +84,6 @@ struct Contender {
   Solution solution = {};
 };
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t n = values.size();
-  return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
 // On rank 0: prints what a contender's last solve came to; answers whether it is as the serial solve's.
 bool report(const Contender& c, const std::vector<double>& x, const Solution& serial) {
   const Solution& s = c.solution;
@@ -169,7 +100,7 @@ bool report(const Contender& c, const std::vector<double>& x, const Solution& se
   return same && s.converged;
 }
 
-void print_table(const std::vector<Contender>& contenders, const Options& o, int ranks) {
+void print_table(const std::vector<Contender>& contenders, const ExchangeOptions& o, int ranks) {
   double best_mpi = std::numeric_limits<double>::quiet_NaN();
   for (const Contender& c : contenders) {
     if (!is_stoker(c.variant) && !(best_mpi <= median(c.seconds))) {
@@ -194,16 +125,11 @@ void print_table(const std::vector<Contender>& contenders, const Options& o, int
                std::isnan(hidden) ? "-" : fmt::format("{:.0f} %", 100 * hidden),
                std::isnan(best_mpi) ? "-" : fmt::format("{:.2f}", seconds / best_mpi));
     if (json) {
-      json << nlohmann::json{{"benchmark", "conjugate_gradient"},
-                             {"exchange", name_of(c.variant)},
-                             {"executor", c.halo->executor()},
-                             {"ranks", ranks},
-                             {"matrix", o.matrix},
-                             {"iterations", c.solution.residuals.size()},
-                             {"median_us", 1e6 * seconds},
-                             {"min_us", 1e6 * fastest},
-                             {"max_us", 1e6 * slowest},
-                             {"hidden", hidden},
+      json << nlohmann::json{{"benchmark", "conjugate_gradient"}, {"exchange", name_of(c.variant)},
+                             {"executor", c.halo->executor()},    {"ranks", ranks},
+                             {"matrix", o.problem.matrix},        {"iterations", c.solution.residuals.size()},
+                             {"median_us", 1e6 * seconds},        {"min_us", 1e6 * fastest},
+                             {"max_us", 1e6 * slowest},           {"hidden", hidden},
                              {"ratio", seconds / best_mpi}}
                   .dump()
            << '\n';
@@ -212,19 +138,19 @@ void print_table(const std::vector<Contender>& contenders, const Options& o, int
   fmt::print("hidden: share of the exchange that passed outside stoker's calls, by its own count.\n");
 }
 
-int run(const Options& o, int rank, int ranks, MPI_Comm comm) {
-  const Matrix whole = load(o, rank, comm);
+int run(const ExchangeOptions& o, int rank, int ranks, MPI_Comm comm) {
+  const Matrix whole = load(o.problem, comm);
   const DistributedMatrix a(whole, comm);
   std::vector<Contender> contenders;
   for (const Variant v : o.variants) {
-    contenders.push_back({.variant = v, .halo = make_halo(v, a.halo_counts(), a.own_rows(), o.settings, comm)});
+    contenders.push_back(
+        {.variant = v, .halo = make_halo(v, a.halo_counts(), a.own_rows(), make_engine(v, o.settings, comm), comm)});
   }
   int halo = std::accumulate(a.halo_counts().recv.begin(), a.halo_counts().recv.end(), 0);
   MPI_Allreduce(MPI_IN_PLACE, &halo, 1, MPI_INT, MPI_MAX, comm);
   if (rank == 0) {
     fmt::print("Conjugate gradients{}, {}, {} rows, {} entries; {} ranks, at most {} halo entries a rank\n",
-               o.criterion.jacobi ? " with Jacobi preconditioner" : "",
-               o.matrix.empty() ? fmt::format("Laplacian {0} x {0}", o.poisson) : o.matrix, whole.rows,
+               o.criterion.jacobi ? " with Jacobi preconditioner" : "", describe(o.problem), whole.rows,
                whole.value.size(), ranks, halo);
   }
   double reported = MPI_Wtime();
@@ -264,26 +190,9 @@ int run(const Options& o, int rank, int ranks, MPI_Comm comm) {
 } // namespace
 
 int main(int argc, char** argv) {
-  int level = MPI_THREAD_SINGLE;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level); // stoker's progress thread communicates
-  int ranks = 1;
-  int rank = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  int status = 0;
-  try {
-    Options options;
-    const auto ended = parse(argc, argv, rank == 0, options);
-    status = ended ? *ended : run(options, rank, ranks, MPI_COMM_WORLD);
-  } catch (const InputError& e) { // on all ranks
-    if (rank == 0) {
-      fmt::print(stderr, "conjugate_gradient: {}\n", e.what());
-    }
-    status = 2;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "conjugate_gradient: rank {}: {}\n", rank, e.what());
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
-  MPI_Finalize();
-  return status;
+  return run_program("conjugate_gradient", argc, argv, [&](int rank, int ranks) {
+    ExchangeOptions options;
+    const auto ended = parse_exchanges(argc, argv, rank == 0, options);
+    return ended ? *ended : run(options, rank, ranks, MPI_COMM_WORLD);
+  });
 }

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace conjugate_gradient {
@@ -56,23 +57,30 @@ Matrix read_matrix_market(const std::string& file) {
   return assemble(read.rows, read.columns, std::move(entries));
 }
 
-Matrix poisson(int side) {
+Matrix poisson(int side, int dimensions) {
+  double points = 1;
+  for (int d = 0; d < dimensions; ++d) {
+    points *= side;
+  }
+  const int diagonals = (2 * dimensions) + 1;
+  if (points * diagonals > std::numeric_limits<int>::max()) {
+    throw InputError(fmt::format("the Laplacian on {} points a side in {} dimensions has more than {} entries", side,
+                                 dimensions, std::numeric_limits<int>::max()));
+  }
+  const int rows = static_cast<int>(points);
   std::vector<Entry> entries;
-  for (int y = 0; y < side; ++y) {
-    for (int x = 0; x < side; ++x) {
-      const int i = y * side + x;
-      entries.push_back({i, i, 4});
-      if (x > 0) {
-        entries.push_back({i, i - 1, -1});
-        entries.push_back({i - 1, i, -1});
+  for (int i = 0; i < rows; ++i) {
+    entries.push_back({i, i, static_cast<double>(diagonals - 1)});
+    int stride = 1;
+    for (int d = 0; d < dimensions; ++d) {
+      if (i / stride % side > 0) {
+        entries.push_back({i, i - stride, -1});
+        entries.push_back({i - stride, i, -1});
       }
-      if (y > 0) {
-        entries.push_back({i, i - side, -1});
-        entries.push_back({i - side, i, -1});
-      }
+      stride *= side;
     }
   }
-  return assemble(side * side, side * side, std::move(entries));
+  return assemble(rows, rows, std::move(entries));
 }
 
 void require_symmetric(const Matrix& a) {

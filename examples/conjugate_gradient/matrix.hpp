@@ -35,8 +35,9 @@ inline void multiply_row(const Matrix& a, int row, std::span<const double> x, st
 // InputError that names file, line and what was expected.
 Matrix read_matrix_market(const std::string& file);
 
-// The five-point Laplacian on side x side points.
-Matrix poisson(int side);
+// The Laplacian on side x side points, five-point, or side x side x side points, seven-point. Throws InputError when it
+// has more entries than an int counts.
+Matrix poisson(int side, int dimensions = 2);
 
 // Throws InputError when conjugate gradients cannot solve with this matrix: not square, not symmetric, or a diagonal
 // entry that is not positive.

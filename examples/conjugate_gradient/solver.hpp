@@ -5,17 +5,12 @@
 // conditioned system round-off of one iterate grows without bound in the next ones.
 #pragma once
 
+#include "criterion.hpp"
 #include "distributed.hpp"
 
 #include <vector>
 
 namespace conjugate_gradient {
-
-struct Criterion {
-  double tolerance = 1e-8; // on |r| / |b|
-  int iterations = 10000;  // at most
-  bool jacobi = false;
-};
 
 struct Solution {
   std::vector<double> x;         // own entries

@@ -92,6 +92,87 @@ TEST(CppDoor, ElementTypes) {
   EXPECT_EQ(stoker::datatype_of<std::byte>(), MPI_BYTE);
 }
 
+// One request of every form that combines, gathers or scatters, on a double per rank.
+TEST(CppDoor, ReductionsAndTheirLike) {
+  stoker::Engine engine(MPI_COMM_WORLD);
+  const MPI_Comm comm = MPI_COMM_WORLD;
+  const double n = world_size();
+  const double me = world_rank();
+  const std::vector<double> one(1, me + 1);
+  const std::vector<double> all(ranks(), me + 1);
+  const std::vector<MPI_Count> counts(ranks(), 1);
+  std::vector<MPI_Aint> displs(ranks());
+  std::iota(displs.begin(), displs.end(), MPI_Aint{0});
+  std::vector<double> ranks_numbers(ranks()); // 1, 2, ...
+  std::iota(ranks_numbers.begin(), ranks_numbers.end(), 1.0);
+  const double sum = n * (n + 1) / 2;
+  const auto run = [](stoker::Request request) {
+    request.start();
+    request.wait();
+  };
+  const std::span<const double> send(one);
+  const std::span<const double> send_all(all);
+  std::vector<double> got(1);
+  std::vector<double> got_all(ranks());
+  const std::span<double> recv(got);
+  const std::span<double> recv_all(got_all);
+
+  run(engine.allreduce_init(send, recv, MPI_SUM, comm));
+  EXPECT_EQ(got[0], sum);
+  got[0] = me;
+  run(engine.allreduce_init(stoker::in_place, recv, MPI_MAX, comm));
+  EXPECT_EQ(got[0], n - 1);
+  got[0] = -1;
+  run(engine.reduce_init(send, recv, MPI_SUM, 0, comm));
+  EXPECT_EQ(got[0], world_rank() == 0 ? sum : -1);
+  got[0] = me + 1;
+  run(engine.reduce_init(stoker::in_place, recv, MPI_SUM, world_size() - 1, comm));
+  EXPECT_EQ(got[0], world_rank() == world_size() - 1 ? sum : me + 1);
+  run(engine.reduce_scatter_init(send_all, recv, std::span(counts), MPI_SUM, comm));
+  EXPECT_EQ(got[0], sum);
+  got_all.assign(ranks(), me + 1);
+  run(engine.reduce_scatter_init(stoker::in_place, recv_all, std::span(counts), MPI_MIN, comm));
+  EXPECT_EQ(got_all[0], 1);
+  run(engine.reduce_scatter_block_init(send_all, recv, MPI_SUM, comm));
+  EXPECT_EQ(got[0], sum);
+  run(engine.scan_init(send, recv, MPI_SUM, comm));
+  EXPECT_EQ(got[0], (me + 1) * (me + 2) / 2);
+  got[0] = -1;
+  run(engine.exscan_init(send, recv, MPI_SUM, comm));
+  EXPECT_EQ(got[0], world_rank() == 0 ? -1 : me * (me + 1) / 2);
+  got[0] = me;
+  run(engine.bcast_init(recv, world_size() - 1, comm));
+  EXPECT_EQ(got[0], n - 1);
+  run(engine.allgather_init(send, recv_all, comm));
+  EXPECT_EQ(got_all, ranks_numbers);
+  got_all.assign(ranks(), me + 1);
+  run(engine.allgather_init(stoker::in_place, recv_all, comm));
+  EXPECT_EQ(got_all, ranks_numbers);
+  got_all.assign(ranks(), -1);
+  run(engine.allgatherv_init(send, recv_all, std::span(counts), std::span(displs), comm));
+  EXPECT_EQ(got_all, ranks_numbers);
+  const auto untouched = std::vector<double>(ranks(), -1);
+  got_all = untouched;
+  run(engine.gather_init(send, recv_all, 0, comm));
+  EXPECT_EQ(got_all, world_rank() == 0 ? ranks_numbers : untouched);
+  got_all = untouched;
+  run(engine.gatherv_init(send, recv_all, std::span(counts), std::span(displs), 0, comm));
+  EXPECT_EQ(got_all, world_rank() == 0 ? ranks_numbers : untouched);
+  run(engine.scatter_init(std::span<const double>(ranks_numbers), recv, 0, comm));
+  EXPECT_EQ(got[0], me + 1);
+  got[0] = -1;
+  run(engine.scatterv_init(std::span<const double>(ranks_numbers), std::span(counts), std::span(displs), recv, 0,
+                           comm));
+  EXPECT_EQ(got[0], me + 1);
+  run(engine.barrier_init(comm));
+
+  // Spans that do not fit are found by their own rank, and refused everywhere.
+  const auto [code, text] =
+      thrown_by([&] { (void)engine.allreduce_init(world_rank() == 0 ? send.first(0) : send, recv, MPI_SUM, comm); });
+  EXPECT_EQ(code, STOKER_ERR_ARGUMENT) << text;
+  EXPECT_NE(text.find(world_rank() == 0 ? "send has 0 elements" : "rank 0"), std::string::npos) << text;
+}
+
 TEST(CppDoor, InPlace) {
   stoker::Engine engine(MPI_COMM_WORLD, {{"executor", "inline"}});
   std::vector<int> buffer(ranks() * 9);
