@@ -160,6 +160,7 @@ OwnedComm::~OwnedComm() {
 int forget_context(MPI_Comm comm, int /*keyval*/, void* value, void* extra) {
   static_cast<CommContext*>(value)->free();
   auto* engine = static_cast<Engine*>(extra);
+  const std::lock_guard lock(engine->contexts_mutex_);
   std::erase_if(engine->contexts_, [&](const auto& entry) { return entry.first == comm; });
   return MPI_SUCCESS;
 }
@@ -459,13 +460,17 @@ void deallocate(void* memory) {
 }
 
 std::shared_ptr<CommContext> Engine::context(MPI_Comm comm) {
-  for (const auto& [known, context] : contexts_) {
-    if (known == comm) {
-      return context; // freed communicators are not in the list: forget_context took them out
+  {
+    const std::lock_guard lock(contexts_mutex_);
+    for (const auto& [known, context] : contexts_) {
+      if (known == comm) {
+        return context; // freed communicators are not in the list: forget_context took them out
+      }
     }
   }
   auto context = std::make_shared<CommContext>(comm, group_, layout());
   check_mpi(MPI_Comm_set_attr(comm, keyval_, context.get()), "MPI_Comm_set_attr");
+  const std::lock_guard lock(contexts_mutex_);
   contexts_.emplace_back(comm, context);
   return context;
 }

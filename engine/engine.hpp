@@ -160,6 +160,7 @@ private:
   Network network_; // both
   MPI_Group group_ = MPI_GROUP_NULL;
   int keyval_ = MPI_KEYVAL_INVALID;
+  std::mutex contexts_mutex_;
   std::list<std::pair<MPI_Comm, std::shared_ptr<CommContext>>> contexts_;
   PutWindows put_windows_;
   std::shared_ptr<NodeMemory> memory_;

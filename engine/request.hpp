@@ -67,6 +67,8 @@ public:
   // Waits until one of the active requests is complete and returns its index; -1 when none is active. Null entries count as
   // inactive.
   [[nodiscard]] static int wait_any(std::span<Request* const> requests);
+  // Of an inactive request whose operation is the application's: another one from now on, on elements of the same size.
+  void use(Operation operation) { plan_.operation = std::move(operation); }
   [[nodiscard]] bool active() const { return state_ == State::active; }
   [[nodiscard]] bool engine_destroyed() const { return engine_->destroyed(); }
   [[nodiscard]] const char* access_name(algos::Buffer buffer) const; // static storage
