@@ -165,6 +165,8 @@ private:
 
   // Collective. Without a request where there is none to be had.
   BoundRequest& bind(BlockingCalls& kept) {
+    // Init waits inside MPI, where inline requests stand still: not before nobody waits for them on the way here.
+    call_mpi(*engine_, context_, Collective::barrier, arguments_);
     BoundRequest bound;
     bound.key = key_;
     bound.memory = memory_needed();

@@ -58,7 +58,7 @@ public:
   explicit BlockingCalls(const std::shared_ptr<NodeMemory>& memory) : send(memory), recv(memory) {}
 
   // The one that was not used for longest makes room for a new one, at the same call on all ranks.
-  static constexpr std::size_t most_requests = 256;
+  static constexpr std::size_t most_requests = 128;
 
   // Null if there is none.
   [[nodiscard]] BoundRequest* find(const BlockingKey& key);
