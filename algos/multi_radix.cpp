@@ -48,7 +48,7 @@ void exchange_reduce_scatter(VectorSteps& steps, const Group& group, std::span<c
       const std::size_t partner = (digit + d) % factor;
       steps.send(group.members[partners[partner]], blocks(shares[partner]));
     }
-    steps.reduce(group.subgroup(partners), blocks(shares[digit]), home(stage + 1 == factors.size()));
+    steps.reduce_here(group.subgroup(partners), blocks(shares[digit]), home(stage + 1 == factors.size()));
     held = shares[digit];
     stride *= factor;
   }
@@ -295,7 +295,7 @@ void tree_reduce(VectorSteps& steps, const Group& group, std::size_t root, std::
     }
     std::vector<std::size_t> heads;
     tree.for_runs(level, [&](std::size_t head, std::size_t, std::size_t) { heads.push_back(head); });
-    steps.reduce(group.subgroup(heads), blocks, home);
+    steps.reduce_here(group.subgroup(heads), blocks, home);
   }
 }
 

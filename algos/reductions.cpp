@@ -77,7 +77,7 @@ Blocks reduce_to_lanes(VectorSteps& steps, const Lanes& lanes, const std::functi
     return {};
   }
   const Blocks mine = blocks_of(lanes.mine());
-  steps.reduce(lanes.node(), mine, home);
+  steps.reduce_here(lanes.node(), mine, home);
   return mine;
 }
 
@@ -370,7 +370,7 @@ Program reduce_scatter_node_aware(const VectorCall& call, const Tuning& tuning) 
       steps.send(lanes.rank(lanes.mine(), other), blocks_of(lanes.mine(), other));
     }
     const Blocks here = blocks_of(lanes.mine(), node);
-    steps.reduce(lanes.between(lanes.mine()), here, steps.aside());
+    steps.reduce_here(lanes.between(lanes.mine()), here, steps.aside());
     for (const std::size_t block : here) {
       if (block != static_cast<std::size_t>(call.rank)) {
         steps.send(static_cast<int>(block), Blocks{block});

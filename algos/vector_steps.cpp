@@ -226,6 +226,16 @@ void VectorSteps::reduce(const Group& group, std::span<const std::size_t> blocks
   move(blocks, home, left.after.front());
 }
 
+void VectorSteps::reduce_here(const Group& group, std::span<const std::size_t> blocks, const Home& home) {
+  if (!call_.commutative) {
+    reduce(group, blocks, home);
+    return;
+  }
+  Group from_here{group.members, 0};
+  std::ranges::rotate(from_here.members, from_here.members.begin() + static_cast<std::ptrdiff_t>(group.me));
+  reduce(from_here, blocks, home);
+}
+
 void VectorSteps::accumulate(int peer, std::span<const std::size_t> blocks, const Home& home) {
   const Operands own = present(blocks);
   const std::vector<Slice> target = slices(blocks, home);

@@ -58,6 +58,9 @@ public:
   // The result of reducing the blocks over the group, all other members of which send theirs, in their order: to `home`, where they
   // are from then on. If this rank sends its own operands too, that home is another one.
   void reduce(const Group& group, std::span<const std::size_t> blocks, const Home& home);
+  // The same for a result that this rank alone makes: if any order will do, its own operand comes first, and then those of the next
+  // members, round the group. Nothing has to be copied first then.
+  void reduce_here(const Group& group, std::span<const std::size_t> blocks, const Home& home);
   // What this rank has, combined with what `peer` sends, as the right operand.
   void accumulate(int peer, std::span<const std::size_t> blocks, const Home& home);
   // What `peer` sends, combined with what this rank has, as the right operand; and passed on as it came to others.

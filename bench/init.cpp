@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // init: what it takes to initialise a persistent allreduce, reduce or bcast: what each rank works out by itself, for numbers of
-// ranks that need not exist; and for the ranks of this run the whole of it, beside the MPI library's.
+// ranks that need not exist, and the same taken from wisdom; and for the ranks of this run the whole of it, beside the MPI library's.
 #include "algos/choice.hpp"
 #include "algos/selection.hpp"
 #include "bench/benchmark.hpp"
 #include "bench/points.hpp"
+#include "engine/recall.hpp"
 
+#include <spdlog/spdlog.h>
+
+#include <filesystem>
 #include <stdexcept>
 #include <utility>
+#include <vector>
+
+#include <unistd.h>
 
 namespace stoker::bench {
 
@@ -26,31 +33,76 @@ algos::Collective schedule_of(Collective collective) {
   }
 }
 
+// A folder for wisdom, with nothing in it; removed at the end.
+class WisdomFolder {
+public:
+  WisdomFolder()
+      : path_(std::filesystem::temp_directory_path() / ("stoker-bench-wisdom." + std::to_string(getpid()))) {}
+  WisdomFolder(const WisdomFolder&) = delete;
+  WisdomFolder& operator=(const WisdomFolder&) = delete;
+  ~WisdomFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+private:
+  std::string path_;
+};
+
 // Works out one rank's program after the other: of one algorithm, or also which of several to take.
 class Compiler {
 public:
   Compiler(std::vector<algos::Choice> candidates, const topology::Layout& layout, Collective collective,
            std::uint64_t bytes)
-      : candidates_(std::move(candidates)), layout_(layout), bytes_(bytes),
-        element_bytes_(collective == Collective::bcast ? 1 : sizeof(double)) {}
+      : candidates_(std::move(candidates)), layout_(layout), collective_(collective), bytes_(bytes) {}
 
   void run() {
-    const algos::VectorCall call{
-        .layout = layout_, .rank = rank_, .root = root_rank, .element_bytes = element_bytes_, .sizes = {bytes_}};
+    const algos::VectorCall call = next();
     if (candidates_.size() > 1) {
-      for (const algos::Choice& candidate : candidates_) {
-        (void)algos::load_of(algos::compile(candidate, call), layout_, algos::typical_cluster);
-      }
+      (void)choose(call);
     }
-    (void)algos::compile(candidates_.front(), call); // of the one taken, whichever it is
-    rank_ = (rank_ + 1) % layout_.ranks();
+    (void)algos::compile(candidates_.front(), call);
+  }
+
+  // The same with what is in `wisdom`, to which it adds what is missing.
+  void recall(engine::Wisdom& wisdom) {
+    const algos::VectorCall call = next();
+    if (candidates_.size() > 1 && call.rank == 0) { // who tells the others
+      const auto key = [&] {
+        return engine::choice_key(schedule_of(collective_), call, algos::Driver::rank, algos::typical_cluster,
+                                  candidates_);
+      };
+      (void)engine::choose_or_recall(wisdom, MPI_COMM_SELF, key, candidates_, [&] { return choose(call); });
+    }
+    const algos::Choice& choice = candidates_.front();
+    (void)engine::compile_or_recall(
+        wisdom, [&] { return engine::program_key(choice, call); }, {bytes_, bytes_},
+        [&] { return algos::compile(choice, call); });
   }
 
 private:
+  algos::VectorCall next() {
+    const int rank = std::exchange(rank_, (rank_ + 1) % layout_.ranks());
+    return {.layout = layout_,
+            .rank = rank,
+            .root = root_rank,
+            .element_bytes = collective_ == Collective::bcast ? 1 : sizeof(double),
+            .sizes = {bytes_}};
+  }
+
+  // What a rank does for it; which one is taken does not matter here.
+  algos::Choice choose(const algos::VectorCall& call) const {
+    for (const algos::Choice& candidate : candidates_) {
+      (void)algos::load_of(algos::compile(candidate, call), layout_, algos::typical_cluster);
+    }
+    return candidates_.front();
+  }
+
   std::vector<algos::Choice> candidates_;
   const topology::Layout& layout_;
+  Collective collective_;
   std::uint64_t bytes_;
-  std::uint64_t element_bytes_;
   int rank_ = 0;
 };
 
@@ -84,15 +136,20 @@ public:
   }
 
   void run(Session& session) override {
-    session.report().note(
-        "compile: what each rank works out by itself, mean over the ranks; the others: the whole init");
+    for (const std::string& collective : points_.collectives) { // what is wrong is said before there is an engine
+      (void)cases_of(schedule_of(collective_of(collective)));
+    }
+    session.report().note("compile: what each rank works out by itself, mean over the ranks; wisdom: the same from "
+                          "files; the others: the whole init");
     for_each_point(session, points_,
                    {"collective", "bytes", "ranks", "executor", "algorithm", "iterations", "median_us", "mad_us",
                     "min_us", "max_us", "ratio"},
                    [&](Point& point) {
                      point.helpers().set(false);
                      if (!here_ && session.rank() == 0) { // alone: nobody else takes its memory's bandwidth
-                       compile_for_all(session, point);
+                       for (const Case& what : cases_of(schedule_of(point.exchange().collective()))) {
+                         compile(session, point, what);
+                       }
                      }
                      MPI_Barrier(session.comm());
                      init_here(session, point);
@@ -100,39 +157,59 @@ public:
   }
 
 private:
-  void compile_for_all(Session& session, Point& point) const {
-    const algos::Collective collective = schedule_of(point.exchange().collective());
-    for (const int ranks : ranks_) {
-      const auto layout = topology::Layout::uniform(ranks, ranks_per_node_ > 0 ? ranks_per_node_ : ranks);
-      const std::vector<algos::Choice> candidates = algos::vector_candidates(collective, layout, true);
-      std::vector<std::string> names = algorithms_;
-      if (names.empty()) {
-        names.emplace_back("auto");
-        for (const algos::Choice& candidate : candidates) {
-          names.push_back(algos::to_text(candidate));
-        }
-      }
-      for (const std::string& name : names) {
-        compile_one(session, point, layout, name,
-                    name == "auto" ? candidates
-                                   : std::vector{algos::resolve(algos::parse_choice(collective, name), layout)});
-      }
-    }
+  // What to compile for: a number of ranks and an algorithm.
+  struct Case {
+    int ranks = 0;
+    std::string algorithm;
+    std::vector<algos::Choice> candidates;
+  };
+
+  [[nodiscard]] topology::Layout layout_of(int ranks) const {
+    return topology::Layout::uniform(ranks, ranks_per_node_ > 0 ? ranks_per_node_ : ranks);
   }
 
-  void compile_one(Session& session, Point& point, const topology::Layout& layout, const std::string& algorithm,
-                   const std::vector<algos::Choice>& candidates) const {
-    Compiler compiler(candidates, layout, point.exchange().collective(), *point.exchange().bytes());
+  // Throws std::invalid_argument for algorithms that there are not.
+  [[nodiscard]] std::vector<Case> cases_of(algos::Collective collective) const {
+    std::vector<Case> cases;
+    for (const int ranks : ranks_) {
+      const topology::Layout layout = layout_of(ranks);
+      const std::vector<algos::Choice> all = algos::vector_candidates(collective, layout, true);
+      if (algorithms_.empty()) {
+        cases.push_back({ranks, "auto", all});
+        for (const algos::Choice& choice : all) {
+          cases.push_back({ranks, algos::to_text(choice), {choice}});
+        }
+      }
+      for (const std::string& name : algorithms_) {
+        cases.push_back(
+            {ranks, name,
+             name == "auto" ? all : std::vector{algos::resolve(algos::parse_choice(collective, name), layout)}});
+      }
+    }
+    return cases;
+  }
+
+  void compile(Session& session, Point& point, const Case& what) const {
+    const topology::Layout layout = layout_of(what.ranks);
+    Compiler compiler(what.candidates, layout, point.exchange().collective(), *point.exchange().bytes());
     const double one_us = estimate_us(MPI_COMM_SELF, [&] { compiler.run(); });
-    const int ranks = layout.ranks();
-    const int batch = (batch_for(one_us, session.budget()) + ranks - 1) / ranks * ranks; // every rank equally often
-    const std::vector<Variant> variants = {point.variant(nullptr, [&] { compiler.run(); })};
-    Row row = row_of(point, ranks);
-    row.executor = "compile";
-    row.algorithm = algorithm;
-    row.time = measure(MPI_COMM_SELF, variants, batch, session.budget()).front();
-    row.more["ranks_per_node"] = ranks_per_node_ > 0 ? ranks_per_node_ : ranks;
-    session.report().add(row);
+    const int rounds = (batch_for(one_us, session.budget()) + what.ranks - 1) / what.ranks; // each rank equally often
+    const WisdomFolder folder;
+    engine::Wisdom wisdom(folder.path(), spdlog::default_logger());
+    const std::vector<Variant> variants = {point.variant(nullptr, [&] { compiler.run(); }),
+                                           point.variant(nullptr, [&] { compiler.recall(wisdom); })};
+    const std::vector<Summary> times = measure(MPI_COMM_SELF, variants, rounds * what.ranks, session.budget());
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      Row row = row_of(point, what.ranks);
+      row.executor = i == 0 ? "compile" : "wisdom";
+      row.algorithm = what.algorithm;
+      row.time = times[i];
+      row.baseline = "compile";
+      row.baseline_us = times[0].median;
+      row.ratio = times[i].median / times[0].median;
+      row.more["ranks_per_node"] = ranks_per_node_ > 0 ? ranks_per_node_ : what.ranks;
+      session.report().add(row);
+    }
   }
 
   void init_here(Session& session, Point& point) const {

@@ -146,6 +146,8 @@ def init(driver):
     compiled = [row for row in rows if row["executor"] == "compile"]
     expect({(row["collective"], row["ranks"]) for row in compiled} == set(itertools.product(["allreduce", "bcast"], [2, 7])),
            f"each number of ranks: {compiled}")
+    recalled = [(row["collective"], row["ranks"], row["algorithm"]) for row in rows if row["executor"] == "wisdom"]
+    expect(recalled == [(row["collective"], row["ranks"], row["algorithm"]) for row in compiled], f"each from wisdom: {recalled}")
     whole = [row for row in rows if row["executor"] not in ("compile", "wisdom")]
     expect_combinations(whole, ["collective", "ranks", "executor", "iterations"], ["allreduce", "bcast"], [2],
                         EXECUTORS + ["mpi-persistent"], [3])
