@@ -219,9 +219,12 @@ private:
 
 TEST_P(Blocking, EverySizeAroundTheBoundaries) {
   const int last = world_size() - 1;
-  for (int round = 0; round < 2; ++round) {
+  for (const int root : {0, last}) {
     for (const int count : {1, 0, 63, 64, 65, 128, 129, 16384, 16385, 18432, 18433, 2, 40001}) {
-      const Context context = ints(MPI_COMM_WORLD, round == 0 ? 0 : last);
+      if (root != 0 && count % 16384 > 2) {
+        continue; // not every one again
+      }
+      const Context context = ints(MPI_COMM_WORLD, root);
       for (const Pair& pair : context.pairs()) {
         compare<int>(context, pair, count, false);
       }
