@@ -50,7 +50,8 @@ TEST_P(VectorMatrix, EveryCase) {
   const Choice choice = GetParam();
   const Collective collective = choice.algorithm->collective;
   const std::vector<Execution> runs = all_executions();
-  constexpr std::array<std::uint64_t, 4> scales = {1, 5, 0, 70};
+  // Of the vector, or of each of its blocks.
+  const std::array<std::uint64_t, 4> scales = {1, 5, 0, has_blocks(collective) ? 9U : 70U};
   std::size_t cases = 0;
   const bool all = is_default(choice);
   for (int ranks = 1; ranks <= most_ranks; ++ranks) {
@@ -115,7 +116,7 @@ TEST_P(VectorMatrix, EveryOrder) {
         } catch (const std::invalid_argument&) {
           continue;
         }
-        auto call = WholeVectorCall::uniform(collective, layout, 67, 2);
+        auto call = WholeVectorCall::uniform(collective, layout, has_blocks(collective) ? 9 : 67, 2);
         call.in_place = in_place && can_be_in_place(collective);
         call.root = has_root(collective) ? ranks - 1 : 0;
         Terms terms(true);
