@@ -24,7 +24,7 @@ Lanes::Lanes(const VectorCall& call, std::int32_t per_node, int root) : call_(ca
       of_node.push_back(layout.domain_of(rank));
     }
     std::ranges::sort(of_node);
-    of_node.erase(std::ranges::unique(of_node).begin(), of_node.end());
+    of_node.erase(std::unique(of_node.begin(), of_node.end()), of_node.end());
     domains = std::min(domains, of_node.size());
     count = std::min(count, ranks.size());
   }

@@ -76,7 +76,7 @@ Blocks reduce_to_lanes(VectorSteps& steps, const Lanes& lanes, const std::functi
   if (lanes.mine() == lanes.count()) {
     return {};
   }
-  const Blocks mine = blocks_of(lanes.mine());
+  Blocks mine = blocks_of(lanes.mine());
   steps.reduce_here(lanes.node(), mine, home);
   return mine;
 }
