@@ -71,7 +71,7 @@ class Schedule(Case):
         for part in ("allreduce recursive-exchange:factors=-4 -2 2 4", "SREDUCE RECVBUF[0]+0 SENDBUF[0]+0 SENDBUF[1]+0",
                      "WAIT_NODE_BARRIER 4", "RETURN", "verified"):
             self.assertIn(part, text)
-        self.assertIn("ISEND", self.succeed("schedule", "bcast", "--ranks", "8", "--ppn", "2", "--root", "3"))
+        self.assertIn("IRECV", self.succeed("schedule", "bcast", "--ranks", "8", "--ppn", "2", "--root", "3"))
         self.assertIn("rank 2 of 8", self.succeed("schedule", "allgather", "cyclic-shift:factors=3 3", "--rank", "2"))
         with tempfile.TemporaryDirectory() as folder:
             picture = os.path.join(folder, "schedule.svg")
