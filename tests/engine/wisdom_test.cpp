@@ -296,7 +296,7 @@ TEST_F(WisdomTest, ProgramsAreCompiledOnceOnly) {
   const auto key = [] { return WisdomKey("program"); };
   const BufferSizes buffers{program.send_bytes, program.recv_bytes};
   int compiled = 0;
-  const auto compile = [&] {
+  const auto compile = [&]() -> const algos::Program& {
     ++compiled;
     return program;
   };
