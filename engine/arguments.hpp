@@ -39,7 +39,7 @@ struct BufferArguments {
 [[nodiscard]] UserBuffer checked_blocks(const BufferArguments& arguments);
 [[nodiscard]] UserBuffer checked_equal_blocks(const BufferArguments& arguments);
 // Throws Error(argument) for blocks to receive that overlap.
-void check_blocks_apart(const UserBuffer& recv);
+void check_blocks_apart(const UserBuffer& buffer);
 
 // The buffers that the arguments describe, with so many blocks. Throw Error(argument) that names the argument and what was
 // expected: null where there is data, negative counts, places beyond 64 bits, blocks to receive that overlap.
