@@ -77,7 +77,7 @@ protected:
     return code;
   }
   // The first or the last rank is wrong.
-  void wrong(Collective collective, std::vector<std::string> words, const std::function<void(Arguments&)>& spoil,
+  void wrong(Collective collective, const std::vector<std::string>& words, const std::function<void(Arguments&)>& spoil,
              int code = STOKER_ERR_ARGUMENT) {
     for (const int guilty : {0, world_size() - 1}) {
       wrong_on(guilty, collective, words, spoil, code);

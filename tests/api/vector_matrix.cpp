@@ -129,7 +129,8 @@ TEST_P(VectorMatrix, EveryByteIsRightInEveryEpoch) {
     for (const auto& transfer : transfers) {
       transfer->prepare();
     }
-    for (const std::size_t i : permutation(requests.size(), static_cast<std::uint64_t>(world_rank() * 10 + epoch))) {
+    for (const std::size_t i : permutation(requests.size(), (static_cast<std::uint64_t>(world_rank()) * 10) +
+                                                                static_cast<std::uint64_t>(epoch))) {
       EXPECT_TRUE(ok(stoker_start(requests[i])));
     }
     EXPECT_TRUE(ok(stoker_waitall(static_cast<int>(requests.size()), requests.data())));

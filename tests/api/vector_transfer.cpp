@@ -40,6 +40,7 @@ void multiply(void* in, void* inout, int length, std::size_t extent, const Place
   }
 }
 
+// NOLINTBEGIN(readability-non-const-parameter): MPI_User_function says so.
 void multiply_matrices(void* in, void* inout, int* length, MPI_Datatype* /*type*/) {
   multiply(in, inout, *length, sizeof(Matrix), std::array<std::size_t, 4>{0, 4, 8, 12});
 }
@@ -51,6 +52,7 @@ void add_ints(void* in, void* inout, int* length, MPI_Datatype* /*type*/) {
     static_cast<std::uint32_t*>(inout)[i] += static_cast<const std::uint32_t*>(in)[i];
   }
 }
+// NOLINTEND(readability-non-const-parameter)
 
 bool by_rank(Collective collective) {
   return collective == Collective::allgatherv || collective == Collective::gatherv ||
