@@ -4,6 +4,7 @@
 
 #include "algos/whole_exchange.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,8 +14,10 @@ namespace stoker::tests {
 // Under the address sanitizer the verifier takes ten times as long.
 #ifdef __SANITIZE_ADDRESS__
 inline constexpr int most_ranks = 12;
+inline constexpr std::size_t least_cases = 10; // a matrix with fewer has left something out
 #else
 inline constexpr int most_ranks = 33;
+inline constexpr std::size_t least_cases = 50;
 #endif
 
 // Every algorithm for alltoall and alltoallv as it is by default; and with other values of its parameters, too.
