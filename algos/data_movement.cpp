@@ -44,14 +44,6 @@ public:
 
 // ---- allgather, gather, scatter ----
 
-std::vector<std::uint64_t> cuts_of(const VectorCall& call) {
-  std::vector<std::uint64_t> cuts{0};
-  for (const std::uint64_t size : call.sizes) {
-    cuts.push_back(cuts.back() + size);
-  }
-  return cuts;
-}
-
 // How far the blocks reach into the buffer that holds them all.
 std::uint64_t reach(const VectorCall& call) {
   std::uint64_t end = 0;
@@ -65,7 +57,7 @@ std::uint64_t reach(const VectorCall& call) {
 class Movement {
 public:
   Movement(const VectorCall& call, std::uint64_t send_bytes, std::uint64_t recv_bytes)
-      : builder_(call.rank, call.layout.ranks(), send_bytes, recv_bytes), steps(builder_, call, cuts_of(call)) {}
+      : builder_(call.rank, call.layout.ranks(), send_bytes, recv_bytes), steps(builder_, call, block_cuts(call)) {}
   [[nodiscard]] Program finish() && { return std::move(builder_).finish(); }
 
 private:
@@ -210,34 +202,18 @@ Program bcast_node_aware(const VectorCall& call, const Tuning& tuning) {
     tree_broadcast(steps, lanes.between(lanes.mine()), static_cast<std::size_t>(root_node),
                    gathering(tuning.factors_between), Blocks{lanes.mine()}, broadcast.home);
   }
-  const auto is_lane = [&](int rank) {
-    for (std::size_t lane = 0; lane < lanes.count(); ++lane) {
-      if (lanes.here(lane) == rank) {
-        return true;
-      }
-    }
-    return false;
-  };
   if (at_root) {
     if (call.rank == call.root) {
       for (const int rank : lanes.node().members) {
-        if (!is_lane(rank)) {
+        if (lanes.here(lanes.lane_of(rank)) != rank) {
           steps.send(rank, steps.all());
         }
       }
     }
     return std::move(broadcast).finish();
   }
-  if (lanes.mine() < lanes.count()) {
-    for (std::size_t i = 1; i < lanes.node().size(); ++i) {
-      steps.send(lanes.node().members[(lanes.node().me + i) % lanes.node().size()], Blocks{lanes.mine()});
-    }
-  }
-  for (std::size_t lane = 0; lane < lanes.count(); ++lane) {
-    if (lane != lanes.mine()) {
-      steps.receive(lanes.here(lane), Blocks{lane}, broadcast.home);
-    }
-  }
+  share_from_lanes(
+      steps, lanes, [](std::size_t lane, int /*to*/) { return Blocks{lane}; }, broadcast.home);
   return std::move(broadcast).finish();
 }
 
@@ -283,17 +259,7 @@ Program allgather_node_aware(const VectorCall& call, const Tuning& tuning) {
   const auto from_lane = [&](std::size_t lane, int to) {
     return blocks_where(call, [&](int rank) { return lanes.lane_of(rank) == lane && rank != to; });
   };
-  if (lanes.mine() < lanes.count()) {
-    for (std::size_t i = 1; i < lanes.node().size(); ++i) {
-      const int to = lanes.node().members[(lanes.node().me + i) % lanes.node().size()];
-      steps.send(to, from_lane(lanes.mine(), to));
-    }
-  }
-  for (std::size_t lane = 0; lane < lanes.count(); ++lane) {
-    if (lane != lanes.mine()) {
-      steps.receive(lanes.here(lane), from_lane(lane, call.rank), home);
-    }
-  }
+  share_from_lanes(steps, lanes, from_lane, home);
   return std::move(gathering_of_all).finish();
 }
 

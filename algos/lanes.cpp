@@ -67,6 +67,22 @@ std::size_t Lanes::lane_of(int rank) const {
   return static_cast<std::size_t>(call_.layout.local_index(rank)) * count() / call_.layout.node_ranks(node).size();
 }
 
+void share_from_lanes(VectorSteps& steps, const Lanes& lanes,
+                      const std::function<Blocks(std::size_t lane, int to)>& blocks_of, const Home& home) {
+  const Group& node = lanes.node();
+  if (lanes.mine() < lanes.count()) {
+    for (std::size_t i = 1; i < node.size(); ++i) {
+      const int to = node.members[(node.me + i) % node.size()];
+      steps.send(to, blocks_of(lanes.mine(), to));
+    }
+  }
+  for (std::size_t lane = 0; lane < lanes.count(); ++lane) {
+    if (lane != lanes.mine()) {
+      steps.receive(lanes.here(lane), blocks_of(lane, node.members[node.me]), home);
+    }
+  }
+}
+
 bool nodes_in_order(const topology::Layout& layout) {
   for (int rank = 1; rank < layout.ranks(); ++rank) {
     const int step = layout.node_of(rank) - layout.node_of(rank - 1);

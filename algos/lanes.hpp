@@ -5,6 +5,9 @@
 
 #include "algos/vector_steps.hpp"
 
+#include <functional>
+#include <vector>
+
 namespace stoker::algos {
 
 class Lanes {
@@ -33,6 +36,10 @@ private:
   std::vector<std::vector<int>> lanes_; // by lane and node
   std::size_t mine_ = 0;
 };
+
+// Within a node: each lane sends the others what `blocks_of` says it has for them, and gets theirs.
+void share_from_lanes(VectorSteps& steps, const Lanes& lanes,
+                      const std::function<Blocks(std::size_t lane, int to)>& blocks_of, const Home& home);
 
 // Node by node is also rank by rank: what node-aware algorithms need for operations that are not commutative, and for scans.
 [[nodiscard]] bool nodes_in_order(const topology::Layout& layout);

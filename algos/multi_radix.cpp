@@ -19,6 +19,16 @@ std::vector<std::size_t> cyclic_holdings(std::span<const std::size_t> factors, s
 
 std::vector<std::size_t> reversed(std::span<const std::size_t> factors) { return {factors.rbegin(), factors.rend()}; }
 
+// The members that a member meets in a stage, itself among them, in their order.
+std::vector<std::size_t> partners_of(std::size_t member, std::size_t stride, std::size_t factor) {
+  std::vector<std::size_t> partners(factor);
+  const std::size_t first = member - (member / stride % factor * stride);
+  for (std::size_t d = 0; d < factor; ++d) {
+    partners[d] = first + (d * stride);
+  }
+  return partners;
+}
+
 } // namespace
 
 void exchange_reduce_scatter(VectorSteps& steps, const Group& group, std::span<const std::size_t> factors,
@@ -34,10 +44,7 @@ void exchange_reduce_scatter(VectorSteps& steps, const Group& group, std::span<c
     for (const std::size_t part : held) {
       shares[part / part_stride % factor].push_back(part);
     }
-    std::vector<std::size_t> partners;
-    for (std::size_t d = 0; d < factor; ++d) {
-      partners.push_back(group.me + (d * stride) - (digit * stride));
-    }
+    const std::vector<std::size_t> partners = partners_of(group.me, stride, factor);
     const auto blocks = [&](const Blocks& share) {
       Blocks result;
       std::ranges::transform(share, std::back_inserter(result), [&](std::size_t part) { return first + part; });
@@ -124,10 +131,7 @@ void exchange_allreduce(VectorSteps& steps, const Group& group, const Phases& ph
     // In place, the operands may be where the result should go.
     const Home& to = steps.is_at(mine.front(), place()) ? (&place() == &home ? steps.aside() : home) : place();
     const std::size_t digit = group.me / stride % factor;
-    std::vector<std::size_t> partners;
-    for (std::size_t d = 0; d < factor; ++d) {
-      partners.push_back(group.me + (d * stride) - (digit * stride));
-    }
+    const std::vector<std::size_t> partners = partners_of(group.me, stride, factor);
     for (std::size_t d = 1; d < factor; ++d) {
       steps.send(group.members[partners[(digit + d) % factor]], mine);
     }

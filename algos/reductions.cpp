@@ -81,21 +81,6 @@ Blocks reduce_to_lanes(VectorSteps& steps, const Lanes& lanes, const std::functi
   return mine;
 }
 
-// And back: each lane sends its part to the others.
-void share_from_lanes(VectorSteps& steps, const Lanes& lanes, const std::function<Blocks(std::size_t lane)>& blocks_of,
-                      const Home& home) {
-  if (lanes.mine() < lanes.count()) {
-    for (std::size_t i = 1; i < lanes.node().size(); ++i) {
-      steps.send(lanes.node().members[(lanes.node().me + i) % lanes.node().size()], blocks_of(lanes.mine()));
-    }
-  }
-  for (std::size_t lane = 0; lane < lanes.count(); ++lane) {
-    if (lane != lanes.mine()) {
-      steps.receive(lanes.here(lane), blocks_of(lane), home);
-    }
-  }
-}
-
 } // namespace
 
 // ---- allreduce ----
@@ -221,7 +206,8 @@ Program allreduce_node_aware(const VectorCall& call, const Tuning& tuning) {
     allreduce(reduction.steps, lanes.between(lanes.mine()), factors, mine.front(), reduction.result);
     reduction.steps.settle(mine, reduction.result);
   }
-  share_from_lanes(reduction.steps, lanes, blocks_of, reduction.result);
+  share_from_lanes(
+      reduction.steps, lanes, [&](std::size_t lane, int /*to*/) { return blocks_of(lane); }, reduction.result);
   return std::move(reduction).finish();
 }
 
@@ -293,7 +279,7 @@ namespace {
 class BlockReduction {
 public:
   explicit BlockReduction(const VectorCall& call)
-      : rank_(static_cast<std::size_t>(call.rank)), cuts_(cuts_of(call)),
+      : rank_(static_cast<std::size_t>(call.rank)), cuts_(block_cuts(call)),
         // In place the receive buffer holds all operands.
         builder_(call.rank, call.layout.ranks(), call.in_place ? 0 : cuts_.back(),
                  call.in_place ? cuts_.back() : call.sizes[rank_]),
@@ -312,14 +298,6 @@ public:
   }
 
 private:
-  static std::vector<std::uint64_t> cuts_of(const VectorCall& call) {
-    std::vector<std::uint64_t> cuts{0};
-    for (const std::uint64_t size : call.sizes) {
-      cuts.push_back(cuts.back() + size);
-    }
-    return cuts;
-  }
-
   std::size_t rank_;
   std::vector<std::uint64_t> cuts_;
   Builder builder_;

@@ -61,6 +61,14 @@ std::vector<std::uint64_t> cut(std::uint64_t bytes, std::size_t parts, std::uint
   return cuts;
 }
 
+std::vector<std::uint64_t> block_cuts(const VectorCall& call) {
+  std::vector<std::uint64_t> cuts{0};
+  for (const std::uint64_t size : call.sizes) {
+    cuts.push_back(cuts.back() + size);
+  }
+  return cuts;
+}
+
 VectorSteps::VectorSteps(Builder& builder, const VectorCall& call, std::vector<std::uint64_t> cuts)
     : builder_(builder), call_(call), cuts_(std::move(cuts)), states_(cuts_.size() - 1), aside_(2) {
   builder_.reduces(call.element_bytes);
@@ -232,7 +240,8 @@ void VectorSteps::reduce_here(const Group& group, std::span<const std::size_t> b
     return;
   }
   Group from_here{group.members, 0};
-  std::ranges::rotate(from_here.members, from_here.members.begin() + static_cast<std::ptrdiff_t>(group.me));
+  std::rotate(from_here.members.begin(), from_here.members.begin() + static_cast<std::ptrdiff_t>(group.me),
+              from_here.members.end());
   reduce(from_here, blocks, home);
 }
 

@@ -108,4 +108,7 @@ struct Partition {
 [[nodiscard]] std::vector<std::uint64_t> cut(std::uint64_t bytes, std::size_t parts, std::uint64_t element_bytes,
                                              Partition how);
 
+// Where the blocks of a call begin, one behind the other, and the end.
+[[nodiscard]] std::vector<std::uint64_t> block_cuts(const VectorCall& call);
+
 } // namespace stoker::algos
