@@ -356,6 +356,7 @@ void Engine::meet(MPI_Comm comm) {
       }
       return moved;
     }
+    [[nodiscard]] bool asks_mpi() const { return true; }
     [[nodiscard]] bool can_sleep() const { return false; }
     void before_sleep() const {}
     void look_around(std::uint64_t /*waited_ns*/) const {}

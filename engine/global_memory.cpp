@@ -49,6 +49,7 @@ struct GlobalMemory::Waiter {
 
   [[nodiscard]] bool done() const { return slot.operation->completed.reached(epoch); }
   [[nodiscard]] bool make_progress() const { return global.helper_ != nullptr && global.helper_->round(); }
+  [[nodiscard]] bool asks_mpi() const { return global.helper_ != nullptr; }
   [[nodiscard]] bool can_sleep() const { return global.helper_ == nullptr; }
   void before_sleep() const {
     if (global.carrier_->paused.load(std::memory_order_relaxed) != 0) {
@@ -616,6 +617,7 @@ struct GlobalMemory::WordWaiter {
     return true;
   }
   [[nodiscard]] bool make_progress() const { return global.helper_ != nullptr && global.helper_->round(); }
+  [[nodiscard]] bool asks_mpi() const { return global.helper_ != nullptr; }
   [[nodiscard]] bool can_sleep() const { return false; }
   void before_sleep() const {}
   void look_around(std::uint64_t /*waited_ns*/) const {

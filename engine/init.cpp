@@ -351,8 +351,14 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
       const auto [program, from_wisdom] = compile();
       plan.from_wisdom = from_wisdom;
       for (const algos::Step& step : program.steps) {
+        if (step.peer < 0) {
+          continue;
+        }
+        const bool in_node = map.arena_of[static_cast<std::size_t>(step.peer)] >= 0;
         if (algos::delivers(step.kind)) {
-          (map.arena_of[static_cast<std::size_t>(step.peer)] >= 0 ? plan.bytes_node : plan.bytes_wire) += step.bytes;
+          (in_node ? plan.bytes_node : plan.bytes_wire) += step.bytes;
+        } else if (!in_node) {
+          plan.bytes_from_wire += step.bytes;
         }
       }
       options.eager_bytes = engine->settings().eager_bytes;

@@ -79,6 +79,7 @@ void call_mpi(Engine& engine, const CommContext& context, Collective collective,
       return flag != 0;
     }
     [[nodiscard]] bool make_progress() const { return engine.inline_round(); }
+    [[nodiscard]] bool asks_mpi() const { return true; }
     [[nodiscard]] bool can_sleep() const { return false; }
     void before_sleep() const {}
     void look_around(std::uint64_t /*waited_ns*/) const {}

@@ -18,6 +18,10 @@ namespace {
 // helper's own looks.
 constexpr std::uint64_t late_wait_ns = 5'000'000;
 
+// More than that in one direction takes longer than what a wake costs on any network, so there is something to hide: a trial could
+// only find out by chance that there is not.
+constexpr std::uint64_t most_wire_bytes_left = 128 * 1024;
+
 } // namespace
 
 Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
@@ -27,8 +31,10 @@ Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
       helper_(plan_.executor == Executor::engine ? engine_->helper() : nullptr),
       carrier_(plan_.executor == Executor::engine ? &memory_->root(engine_->arena_of(engine_->carrier())) : nullptr),
       timed_(block_->timed != 0),
-      // Only what this thread can do by itself may be left to its Wait.
-      wake_policy_((helper_ == nullptr && block_->has_wire != 0) || engine_->settings().wake == WakeChoice::always) {
+      // Only what this thread can do by itself may be left to its Wait, and only what does not take the wire for long.
+      wake_policy_((helper_ == nullptr && block_->has_wire != 0) ||
+                   std::max(plan_.bytes_wire, plan_.bytes_from_wire) > most_wire_bytes_left ||
+                   engine_->settings().wake == WakeChoice::always) {
   if (plan_.window != nullptr) {
     task_.window = plan_.window->window.get();
     task_.meeting = plan_.window->comm;
@@ -252,6 +258,11 @@ struct Request::Waiter {
       moved |= request->make_progress();
     }
     return moved;
+  }
+  [[nodiscard]] bool asks_mpi() const {
+    return std::ranges::any_of(active, [](const Request* r) {
+      return r->block_->has_wire != 0 && (r->carrier_ == nullptr || r->helper_ != nullptr);
+    });
   }
   // A rank that has nothing to drive but its own node steps can sleep: its helper rings the bell.
   [[nodiscard]] bool can_sleep() const {

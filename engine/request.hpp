@@ -35,6 +35,7 @@ struct RequestPlan {
   Operation operation;          // of collectives that combine; inline only if it is the user's
   std::uint64_t bytes_wire = 0; // sent by this rank per epoch, to other nodes and within its own
   std::uint64_t bytes_node = 0;
+  std::uint64_t bytes_from_wire = 0; // received by this rank per epoch from other nodes
   double init_seconds = 0;
   double mpi_seconds = 0;      // of the MPI library's own blocking call; 0 where it was not measured
   bool from_wisdom = false;    // the program; else it was compiled

@@ -43,6 +43,7 @@ void poke_mpi(MPI_Comm comm);
 // Returns when waiter.done(). A Waiter has
 //   bool done()                 a few loads
 //   bool make_progress()        one attempt with this thread's own means; whether anything moved
+//   bool asks_mpi()             whether such an attempt asks the MPI library, which takes microseconds
 //   bool can_sleep()            whether somebody else brings it to its end, and rings this rank's bell then
 //   void before_sleep()         makes sure that they do
 //   void look_around(waited_ns) now and then, in a long wait; may throw
@@ -67,7 +68,7 @@ void wait_until_done(const Engine& engine, Waiter&& waiter) {
     // On a core that others want, whoever could bring it forward may be waiting for this thread to stop polling.
     const bool contended = core.contended();
     contended ? core.yield() : relax_core();
-    if (!contended && rounds % 32 != 0) {
+    if (!contended && rounds % 32 != 0 && !waiter.asks_mpi()) {
       continue; // the clock costs more than a look at the flags
     }
     const std::uint64_t now = now_ns();

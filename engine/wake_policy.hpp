@@ -38,7 +38,7 @@ public:
   static constexpr std::uint64_t first_trial = 16;
   static constexpr std::uint64_t longest_interval = 8192;
   // Longer exchanges are worth the helper's cost, which is some 20 us for each nap; a trial would cost more than it finds.
-  static constexpr std::uint64_t longest_tried_ns = 1'000'000;
+  static constexpr std::uint64_t longest_tried_ns = 4'000'000;
 
 private:
   // The latest `trial` steps.
