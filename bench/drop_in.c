@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An MPI program that knows nothing of stoker, to be run with and without libstoker-pmpi.so.
+ *
+ *   drop-in overlap [--collective LIST] [--bytes LIST] [--seconds S]
+ *     A nonblocking collective, computation as long as the blocking one takes, MPI_Wait; as in the OSU micro-benchmarks, whose
+ *     computation, however, is as long as the nonblocking call without any. --bytes: of the vector, or of the block for each rank.
+ *   drop-in blocking [--seconds S]
+ *     An application that gains nothing: small blocking collectives and messages between neighbours, with little computation.
+ *   drop-in calls [--seconds S]
+ *     Calls that fall back, one after the other, on MPI_COMM_SELF.
+ *
+ * One line of JSON for each result, on standard output or appended to the file of --json. Data are checked before anything is
+ * timed. */
+#include <mpi.h>
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { warm_up_calls = 40, most_samples = 4096, chunk = 32 };
+
+static int rank;
+static int ranks;
+static FILE* out;
+
+static void fail(const char* what) {
+  fprintf(stderr, "rank %d: %s\n", rank, what);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* --- computation --- */
+
+static volatile double sink;
+
+static void compute(long units) {
+  double a = 0;
+  double b = 2;
+  for (long i = 0; i < units; ++i) {
+    a = (a * 0.999) + 0.001;
+    b = (b * 0.999) + 0.001;
+  }
+  sink = a + b;
+}
+
+static long units_for(double seconds) {
+  long units = 1000;
+  for (;;) {
+    const double begin = MPI_Wtime();
+    compute(units);
+    const double took = MPI_Wtime() - begin;
+    if (took > 0.005) {
+      return (long)((double)units * seconds / took);
+    }
+    units *= 2;
+  }
+}
+
+/* --- samples --- */
+
+static int ascending(const void* a, const void* b) {
+  const double x = *(const double*)a;
+  const double y = *(const double*)b;
+  return (x > y) - (x < y);
+}
+
+/* Of the slowest rank of each sample. */
+static double median_of_slowest(double* samples, int count) {
+  MPI_Allreduce(MPI_IN_PLACE, samples, count, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  qsort(samples, (size_t)count, sizeof *samples, ascending);
+  return samples[count / 2];
+}
+
+/* The same number of samples on all ranks, for about so long. */
+static int samples_for(double seconds, double each) {
+  double count = each > 0 ? seconds / each : most_samples;
+  MPI_Allreduce(MPI_IN_PLACE, &count, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
+  return count < 5 ? 5 : count > most_samples ? most_samples : (int)count;
+}
+
+/* --- collectives --- */
+
+struct Buffers {
+  double* send;
+  double* recv;
+  int count; /* doubles of the vector or of a block */
+};
+
+typedef int (*Nonblocking)(const struct Buffers* b, MPI_Request* request);
+typedef int (*Blocking)(const struct Buffers* b);
+
+static int ialltoall(const struct Buffers* b, MPI_Request* request) {
+  return MPI_Ialltoall(b->send, b->count, MPI_DOUBLE, b->recv, b->count, MPI_DOUBLE, MPI_COMM_WORLD, request);
+}
+static int alltoall(const struct Buffers* b) {
+  return MPI_Alltoall(b->send, b->count, MPI_DOUBLE, b->recv, b->count, MPI_DOUBLE, MPI_COMM_WORLD);
+}
+static int iallreduce(const struct Buffers* b, MPI_Request* request) {
+  return MPI_Iallreduce(b->send, b->recv, b->count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, request);
+}
+static int allreduce(const struct Buffers* b) {
+  return MPI_Allreduce(b->send, b->recv, b->count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+static int ibcast(const struct Buffers* b, MPI_Request* request) {
+  return MPI_Ibcast(rank == 0 ? b->send : b->recv, b->count, MPI_DOUBLE, 0, MPI_COMM_WORLD, request);
+}
+static int bcast(const struct Buffers* b) {
+  return MPI_Bcast(rank == 0 ? b->send : b->recv, b->count, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+}
+static int iallgather(const struct Buffers* b, MPI_Request* request) {
+  return MPI_Iallgather(b->send, b->count, MPI_DOUBLE, b->recv, b->count, MPI_DOUBLE, MPI_COMM_WORLD, request);
+}
+static int allgather(const struct Buffers* b) {
+  return MPI_Allgather(b->send, b->count, MPI_DOUBLE, b->recv, b->count, MPI_DOUBLE, MPI_COMM_WORLD);
+}
+static int ireduce(const struct Buffers* b, MPI_Request* request) {
+  return MPI_Ireduce(b->send, b->recv, b->count, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD, request);
+}
+static int reduce(const struct Buffers* b) {
+  return MPI_Reduce(b->send, b->recv, b->count, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+}
+
+static const struct Collective {
+  const char* name;
+  Nonblocking start;
+  Blocking call;
+} collectives[] = {
+    {"alltoall", ialltoall, alltoall},    {"allreduce", iallreduce, allreduce}, {"bcast", ibcast, bcast},
+    {"allgather", iallgather, allgather}, {"reduce", ireduce, reduce},
+};
+
+static void wait_for(MPI_Request* request) { MPI_Wait(request, MPI_STATUS_IGNORE); }
+
+/* The nonblocking call against the blocking one, whose results it must have. */
+static void check(const struct Collective* c, const struct Buffers* b, size_t doubles) {
+  double* expected = malloc(doubles * sizeof *expected);
+  if (expected == NULL) {
+    fail("out of memory");
+  }
+  for (int call = 0; call < warm_up_calls; ++call) {
+    for (size_t i = 0; i < doubles; ++i) {
+      b->send[i] = (double)((i + (size_t)(3 * rank) + (size_t)call) % 1000);
+      b->recv[i] = -1;
+    }
+    c->call(b);
+    memcpy(expected, b->recv, doubles * sizeof *expected);
+    for (size_t i = 0; i < doubles; ++i) {
+      b->recv[i] = -2;
+    }
+    MPI_Request request;
+    c->start(b, &request);
+    wait_for(&request);
+    for (size_t i = 0; i < doubles; ++i) {
+      if (b->recv[i] != expected[i] && !(b->recv[i] == -2 && expected[i] == -1)) {
+        fail("wrong data");
+      }
+    }
+  }
+  free(expected);
+}
+
+/* Seconds of the blocking call, and of the nonblocking one without computation. */
+static double time_blocking(const struct Collective* c, const struct Buffers* b, double* samples, int count) {
+  for (int i = 0; i < count; ++i) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double begin = MPI_Wtime();
+    c->call(b);
+    samples[i] = MPI_Wtime() - begin;
+  }
+  return median_of_slowest(samples, count);
+}
+
+static double time_step(const struct Collective* c, const struct Buffers* b, long units, double* samples, int count) {
+  for (int i = 0; i < count; ++i) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double begin = MPI_Wtime();
+    MPI_Request request;
+    c->start(b, &request);
+    if (units > 0) {
+      compute(units);
+    }
+    wait_for(&request);
+    samples[i] = MPI_Wtime() - begin;
+  }
+  return median_of_slowest(samples, count);
+}
+
+static double time_computation(long units, double* samples, int count) {
+  for (int i = 0; i < count; ++i) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double begin = MPI_Wtime();
+    compute(units);
+    samples[i] = MPI_Wtime() - begin;
+  }
+  return median_of_slowest(samples, count);
+}
+
+static void overlap(const struct Collective* c, size_t bytes, double seconds) {
+  const size_t doubles = bytes / sizeof(double) * (size_t)ranks;
+  struct Buffers b = {malloc(doubles * sizeof(double)), malloc(doubles * sizeof(double)),
+                      (int)(bytes / sizeof(double))};
+  double* samples = malloc(most_samples * sizeof *samples);
+  if (b.send == NULL || b.recv == NULL || samples == NULL) {
+    fail("out of memory");
+  }
+  check(c, &b, doubles);
+  double blocking = time_blocking(c, &b, samples, 5);
+  const int count = samples_for(seconds / 4, blocking);
+  blocking = time_blocking(c, &b, samples, count);
+  const double pure = time_step(c, &b, 0, samples, count);
+  const long units = units_for(blocking);
+  const double computation = time_computation(units, samples, count);
+  const double overall = time_step(c, &b, units, samples, count);
+  if (rank == 0) {
+    const double longer = computation > blocking ? computation : blocking;
+    fprintf(out,
+            "{\"benchmark\":\"drop-in overlap\",\"collective\":\"%s\",\"bytes\":%zu,\"ranks\":%d,\"samples\":%d,"
+            "\"blocking_us\":%.2f,\"pure_us\":%.2f,\"computation_us\":%.2f,\"overall_us\":%.2f,\"efficiency\":%.4f}\n",
+            c->name, bytes, ranks, count, 1e6 * blocking, 1e6 * pure, 1e6 * computation, 1e6 * overall,
+            longer / overall);
+    fflush(out);
+  }
+  free(samples);
+  free(b.send);
+  free(b.recv);
+}
+
+/* --- an application that gains nothing --- */
+
+static void blocking_step(double* values, long units) {
+  double sums[2] = {values[0], values[1]};
+  double all[2];
+  double halo[16];
+  const int next = (rank + 1) % ranks;
+  const int previous = (rank + ranks - 1) % ranks;
+  MPI_Sendrecv(values, 16, MPI_DOUBLE, next, 1, halo, 16, MPI_DOUBLE, previous, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Request requests[2];
+  MPI_Irecv(halo, 16, MPI_DOUBLE, next, 2, MPI_COMM_WORLD, &requests[0]);
+  MPI_Isend(values, 16, MPI_DOUBLE, previous, 2, MPI_COMM_WORLD, &requests[1]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  compute(units);
+  MPI_Allreduce(sums, all, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Bcast(all, 2, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  values[0] = all[0] / ranks;
+}
+
+static void blocking_application(double seconds) {
+  double values[16] = {1, 2, 3};
+  double* samples = malloc(most_samples * sizeof *samples);
+  if (samples == NULL) {
+    fail("out of memory");
+  }
+  const long units = units_for(20e-6);
+  double each = 0;
+  for (int warm = 0; warm < 3; ++warm) {
+    const double begin = MPI_Wtime();
+    for (int i = 0; i < chunk; ++i) {
+      blocking_step(values, units);
+    }
+    each = MPI_Wtime() - begin;
+  }
+  const int count = samples_for(seconds, each);
+  for (int s = 0; s < count; ++s) {
+    const double begin = MPI_Wtime();
+    for (int i = 0; i < chunk; ++i) {
+      blocking_step(values, units);
+    }
+    samples[s] = (MPI_Wtime() - begin) / chunk;
+  }
+  const double median = median_of_slowest(samples, count);
+  if (rank == 0) {
+    fprintf(out, "{\"benchmark\":\"drop-in blocking\",\"ranks\":%d,\"samples\":%d,\"step_us\":%.4f}\n", ranks, count,
+            1e6 * median);
+    fflush(out);
+  }
+  free(samples);
+}
+
+/* --- the cost of a call that falls back --- */
+
+static void call_allreduce(void) {
+  double one = 1;
+  double sum = 0;
+  MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
+}
+static void call_iallreduce(void) {
+  double one = 1;
+  double sum = 0;
+  MPI_Request request;
+  MPI_Iallreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+static void call_wait(void) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+static void call_testall(void) {
+  MPI_Request requests[4] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  int flag = 0;
+  MPI_Testall(4, requests, &flag, MPI_STATUSES_IGNORE);
+}
+
+static void call_costs(double seconds) {
+  static const struct {
+    const char* name;
+    void (*call)(void);
+  } calls[] = {{"MPI_Allreduce", call_allreduce},
+               {"MPI_Iallreduce and MPI_Wait", call_iallreduce},
+               {"MPI_Wait", call_wait},
+               {"MPI_Testall of 4", call_testall}};
+  enum { kinds = sizeof calls / sizeof calls[0], loop = 1000 };
+  double* samples = malloc(most_samples * sizeof *samples);
+  if (samples == NULL) {
+    fail("out of memory");
+  }
+  for (int kind = 0; kind < kinds; ++kind) {
+    int count = 0;
+    const double end = MPI_Wtime() + (seconds / kinds);
+    while (count < most_samples && (count < 5 || MPI_Wtime() < end)) {
+      const double begin = MPI_Wtime();
+      for (int i = 0; i < loop; ++i) {
+        calls[kind].call();
+      }
+      samples[count++] = (MPI_Wtime() - begin) / loop;
+    }
+    qsort(samples, (size_t)count, sizeof *samples, ascending);
+    if (rank == 0) {
+      fprintf(out,
+              "{\"benchmark\":\"drop-in calls\",\"call\":\"%s\",\"samples\":%d,\"call_ns\":%.2f,\"least_ns\":%.2f}\n",
+              calls[kind].name, count, 1e9 * samples[count / 2], 1e9 * samples[0]);
+      fflush(out);
+    }
+  }
+  free(samples);
+}
+
+/* --- command line --- */
+
+static void usage(void) {
+  if (rank == 0) {
+    fprintf(stderr, "usage: drop-in overlap [--collective LIST] [--bytes LIST] [--seconds S] [--json FILE]\n"
+                    "       drop-in blocking|calls [--seconds S] [--json FILE]\n");
+  }
+  MPI_Finalize();
+  exit(2);
+}
+
+static size_t bytes_of(const char* text) {
+  char* end = NULL;
+  size_t bytes = strtoul(text, &end, 10);
+  if (*end == 'K' || *end == 'M') {
+    bytes *= *end == 'K' ? 1024 : 1024 * 1024;
+    ++end;
+  }
+  if (bytes < sizeof(double) || *end != '\0') {
+    usage();
+  }
+  return bytes;
+}
+
+static int is_listed(const char* name, const char* list) {
+  const size_t length = strlen(name);
+  for (const char* at = list; at != NULL; at = strchr(at, ',')) {
+    at += *at == ',';
+    if (strncmp(at, name, length) == 0 && (at[length] == ',' || at[length] == '\0')) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const char* names = "alltoall,allreduce,bcast,allgather,reduce";
+  char* sizes = strdup("256K,1M,4M");
+  const char* json = NULL;
+  double seconds = 2;
+  static const struct option options[] = {{"collective", required_argument, NULL, 'c'},
+                                          {"bytes", required_argument, NULL, 'b'},
+                                          {"json", required_argument, NULL, 'j'},
+                                          {"seconds", required_argument, NULL, 's'},
+                                          {NULL, 0, NULL, 0}};
+  for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+    switch (option) {
+    case 'c':
+      names = optarg;
+      break;
+    case 'b':
+      free(sizes);
+      sizes = strdup(optarg);
+      break;
+    case 'j':
+      json = optarg;
+      break;
+    case 's':
+      seconds = atof(optarg);
+      break;
+    default:
+      usage();
+    }
+  }
+  if (optind + 1 != argc || sizes == NULL) {
+    usage();
+  }
+  out = rank == 0 && json != NULL ? fopen(json, "a") : stdout;
+  if (out == NULL) {
+    fail("the file of --json cannot be written");
+  }
+  if (strcmp(argv[optind], "overlap") == 0) {
+    for (char* size = strtok(sizes, ","); size != NULL; size = strtok(NULL, ",")) {
+      for (size_t c = 0; c < sizeof collectives / sizeof collectives[0]; ++c) {
+        if (is_listed(collectives[c].name, names)) {
+          overlap(&collectives[c], bytes_of(size), seconds);
+        }
+      }
+    }
+  } else if (strcmp(argv[optind], "blocking") == 0) {
+    blocking_application(seconds);
+  } else if (strcmp(argv[optind], "calls") == 0) {
+    call_costs(seconds);
+  } else {
+    usage();
+  }
+  free(sizes);
+  MPI_Finalize();
+  return 0;
+}
