@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "api/pmpi/emulated.hpp"
+
+#include "api/pmpi/library.hpp"
+#include "api/pmpi/mpi_calls.hpp"
+#include "api/pmpi/operators.hpp"
+#include "engine/agreement.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace stoker::pmpi {
+namespace {
+
+using engine::check_mpi;
+
+// What MPI reads at this rank.
+struct Significant {
+  CountsOf counts; // single ones in any case
+  bool send = true;
+  bool recv = true;
+};
+Significant significant(const CollectiveCall& call) {
+  const Peers peers = peers_of(call, call.comm);
+  Significant result{.counts = counts_of(call.family, peers)};
+  const bool gathers = call.family == Family::gather || call.family == Family::gatherv;
+  const bool scatters = call.family == Family::scatter || call.family == Family::scatterv;
+  result.send = call.sendbuf != MPI_IN_PLACE && (!scatters || peers.at_root);
+  result.recv = call.recvbuf != MPI_IN_PLACE && (!gathers || peers.at_root);
+  if (call.sendbuf == MPI_IN_PLACE && (call.family == Family::alltoallv || call.family == Family::alltoallw)) {
+    result.counts.send = 0;
+  }
+  return result;
+}
+
+template <class Wide>
+class KeptNumbers {
+public:
+  KeptNumbers(const Numbers<Wide>& given, std::size_t count)
+      : narrow_(given.narrow, given.narrow == nullptr ? nullptr : given.narrow + count),
+        wide_(given.wide, given.wide == nullptr ? nullptr : given.wide + count) {}
+  void put_into(Numbers<Wide>& numbers) const {
+    numbers = {numbers.narrow == nullptr ? nullptr : narrow_.data(), numbers.wide == nullptr ? nullptr : wide_.data()};
+  }
+
+private:
+  std::vector<int> narrow_;
+  std::vector<Wide> wide_;
+};
+
+// MPI's own: nobody frees them, and a duplicate of one is not a type that predefined operators take.
+bool is_named(MPI_Datatype type) {
+  int integers = 0;
+  int addresses = 0;
+  int types = 0;
+  int combiner = 0;
+  check_mpi(MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner), "MPI_Type_get_envelope");
+  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_INTEGER || combiner == MPI_COMBINER_F90_REAL ||
+         combiner == MPI_COMBINER_F90_COMPLEX;
+}
+
+class KeptTypes {
+public:
+  // `significant`: MPI reads them; else they may be anything.
+  KeptTypes(const MPI_Datatype* types, std::size_t count, bool significant) {
+    for (std::size_t i = 0; types != nullptr && i < count; ++i) {
+      types_.push_back(types[i]);
+      if (significant && !is_named(types[i])) {
+        check_mpi(MPI_Type_dup(types[i], &types_[i]), "MPI_Type_dup");
+        duplicates_.push_back(types_[i]);
+      }
+    }
+  }
+  KeptTypes(const KeptTypes&) = delete;
+  KeptTypes& operator=(const KeptTypes&) = delete;
+  ~KeptTypes() {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    for (MPI_Datatype& type : duplicates_) {
+      if (finalized == 0) {
+        MPI_Type_free(&type);
+      }
+    }
+  }
+  [[nodiscard]] const MPI_Datatype* data() const { return types_.empty() ? nullptr : types_.data(); }
+
+private:
+  std::vector<MPI_Datatype> types_;
+  std::vector<MPI_Datatype> duplicates_;
+};
+
+class KeptCall {
+public:
+  KeptCall(const CollectiveCall& given, const Significant& read)
+      : call_(given), send_counts_(given.sendcounts, read.counts.send), send_displs_(given.sdispls, read.counts.send),
+        recv_counts_(given.recvcounts, read.counts.recv), recv_displs_(given.rdispls, read.counts.recv),
+        send_types_(given.sendtypes, types(given.family, read.counts.send), read.send),
+        recv_types_(given.recvtypes, types(given.family, read.counts.recv), read.recv), op_(given.op) {
+    send_counts_.put_into(call_.sendcounts);
+    send_displs_.put_into(call_.sdispls);
+    recv_counts_.put_into(call_.recvcounts);
+    recv_displs_.put_into(call_.rdispls);
+    call_.sendtypes = send_types_.data();
+    call_.recvtypes = recv_types_.data();
+  }
+  [[nodiscard]] const CollectiveCall& call() const { return call_; }
+
+private:
+  static std::size_t types(Family family, std::size_t counts) {
+    const bool one_each = family == Family::alltoallw || family == Family::neighbor_alltoallw;
+    return one_each ? counts : 1;
+  }
+  CollectiveCall call_;
+  KeptNumbers<MPI_Count> send_counts_;
+  KeptNumbers<MPI_Aint> send_displs_;
+  KeptNumbers<MPI_Count> recv_counts_;
+  KeptNumbers<MPI_Aint> recv_displs_;
+  KeptTypes send_types_;
+  KeptTypes recv_types_;
+  OperatorUse op_;
+};
+
+class Emulated final : public Request {
+public:
+  explicit Emulated(const CollectiveCall& call) : Request(call.comm), kept_(call, significant(call)) {
+    check_mpi(MPI_Comm_dup(call.comm, &own_), "MPI_Comm_dup");
+    MPI_Comm_set_errhandler(own_, MPI_ERRORS_RETURN);
+  }
+
+  [[nodiscard]] bool persistent() const override { return true; }
+  [[nodiscard]] bool active() const override { return active_; }
+  void start() override {
+    check_mpi(start_mpi(kept_.call(), own_, &request_, arrays_), "the nonblocking collective of a persistent one");
+    active_ = true;
+    code_ = MPI_SUCCESS;
+  }
+  [[nodiscard]] bool done() override {
+    if (request_ == MPI_REQUEST_NULL) {
+      return true;
+    }
+    int flag = 0;
+    code_ = real().MPI_Test(&request_, &flag, MPI_STATUS_IGNORE);
+    return request_ == MPI_REQUEST_NULL || code_ != MPI_SUCCESS;
+  }
+  void wait() override {
+    if (request_ != MPI_REQUEST_NULL) {
+      code_ = real().MPI_Wait(&request_, MPI_STATUS_IGNORE);
+    }
+  }
+  void finish() override {
+    active_ = false;
+    request_ = MPI_REQUEST_NULL;
+    check_mpi(code_, "the nonblocking collective of a persistent one");
+  }
+
+private:
+  KeptCall kept_;
+  NarrowArrays arrays_;
+  MPI_Comm own_ = MPI_COMM_NULL;
+  MPI_Request request_ = MPI_REQUEST_NULL;
+  int code_ = MPI_SUCCESS;
+  bool active_ = false;
+};
+
+} // namespace
+
+std::unique_ptr<Request> make_emulated(const CollectiveCall& call) { return std::make_unique<Emulated>(call); }
+
+} // namespace stoker::pmpi

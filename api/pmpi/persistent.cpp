@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "api/pmpi/persistent.hpp"
+
+#include "api/pmpi/byte_blocks.hpp"
+#include "api/pmpi/communicators.hpp"
+#include "api/pmpi/emulated.hpp"
+#include "api/pmpi/errors.hpp"
+#include "api/pmpi/handles.hpp"
+#include "api/pmpi/mpi_calls.hpp"
+#include "api/pmpi/operators.hpp"
+#include "api/pmpi/settings.hpp"
+#include "api/pmpi/state.hpp"
+#include "api/pmpi/statistics.hpp"
+#include "engine/agreement.hpp"
+#include "engine/alltoall.hpp"
+#include "engine/neighbor_alltoall.hpp"
+#include "engine/vector_request.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace stoker::pmpi {
+namespace {
+
+using algos::Collective;
+using engine::Code;
+using engine::Error;
+using EngineRequest = std::unique_ptr<engine::Request>;
+
+// Of the w-forms.
+struct Bytes {
+  ByteBlocks send; // none in place
+  ByteBlocks recv;
+  bool in_place = false;
+};
+
+class ByEngine final : public Request {
+public:
+  ByEngine(const CollectiveCall& call, std::uint64_t communicator, EngineRequest request, std::optional<Bytes> bytes)
+      : Request(call.comm), op_(combines(call.family) ? OperatorUse(call.op) : OperatorUse()), bytes_(std::move(bytes)),
+        request_(std::move(request)) {
+    const engine::RequestPlan& plan = request_->plan();
+    record_ = {.site = call.site,
+               .communicator = communicator,
+               .family = call.family,
+               .form = Form::persistent,
+               .bytes = plan.send.bytes() > 0 ? plan.send.bytes() : plan.recv.bytes(),
+               .algorithm = plan.choice_text};
+  }
+
+  [[nodiscard]] bool persistent() const override { return true; }
+  [[nodiscard]] bool active() const override { return active_; }
+
+  void start() override {
+    if (bytes_) {
+      (bytes_->in_place ? bytes_->recv : bytes_->send).pack();
+    }
+    request_->start();
+    active_ = true;
+  }
+
+  [[nodiscard]] bool done() override {
+    if (!active_ || ended_) {
+      return true;
+    }
+    attempt([&] { return request_->peek(); });
+    return ended_;
+  }
+
+  void wait() override {
+    if (active_ && !ended_) {
+      attempt([&] { return request_->wait(), true; });
+    }
+  }
+
+  void finish() override {
+    active_ = false;
+    const bool complete = std::exchange(ended_, false);
+    if (const std::optional<Error> failure = std::exchange(failure_, std::nullopt)) {
+      throw *failure;
+    }
+    if (complete) {
+      request_->wait(); // of the engine's request, for which being complete is not the end
+    }
+    if (bytes_) {
+      bytes_->recv.unpack();
+    }
+    take_times();
+  }
+
+private:
+  // An error ends it, too.
+  template <class Attempt>
+  void attempt(Attempt&& once) {
+    try {
+      ended_ = once();
+    } catch (const Error& error) {
+      failure_ = error;
+      ended_ = true;
+    }
+  }
+
+  void take_times() {
+    const engine::RequestStatistics& now = request_->statistics();
+    record_.exchange_seconds = now.exchange_seconds - before_.exchange_seconds;
+    record_.exposed_seconds = now.exposed_seconds - before_.exposed_seconds;
+    before_ = now;
+    record(record_);
+  }
+
+  OperatorUse op_;
+  std::optional<Bytes> bytes_;
+  EngineRequest request_;
+  CallRecord record_;
+  engine::RequestStatistics before_;
+  bool active_ = false;
+  bool ended_ = false; // and finish() not called yet
+  std::optional<Error> failure_;
+};
+
+// The address of a buffer that may be MPI_BOTTOM, with a type whose data lies elsewhere: the engine takes null for a mistake.
+class Anchored {
+public:
+  // Of no types: a call that has no such buffer.
+  Anchored(const void* buffer, const MPI_Datatype* types, bool look)
+      : address_(const_cast<void*>(buffer)), type_(types == nullptr ? MPI_DATATYPE_NULL : types[0]) {
+    if (buffer != MPI_BOTTOM || type_ == MPI_DATATYPE_NULL || !look) {
+      return;
+    }
+    MPI_Aint begin = 0;
+    MPI_Aint extent = 0;
+    engine::check_mpi(MPI_Type_get_true_extent(type_, &begin, &extent), "MPI_Type_get_true_extent");
+    if (begin != 0) {
+      const int one = 1;
+      const MPI_Aint back = -begin;
+      engine::check_mpi(MPI_Type_create_hindexed(1, &one, &back, type_, &own_), "MPI_Type_create_hindexed");
+      MPI_Type_commit(&own_);
+      type_ = own_;
+      address_ = reinterpret_cast<void*>(begin); // NOLINT(performance-no-int-to-ptr): MPI says it is one
+    }
+  }
+  Anchored(const Anchored&) = delete;
+  Anchored& operator=(const Anchored&) = delete;
+  ~Anchored() {
+    if (own_ != MPI_DATATYPE_NULL) {
+      MPI_Type_free(&own_);
+    }
+  }
+  [[nodiscard]] void* address() const { return address_; }
+  [[nodiscard]] MPI_Datatype type() const { return type_; }
+
+private:
+  void* address_;
+  MPI_Datatype type_;
+  MPI_Datatype own_ = MPI_DATATYPE_NULL;
+};
+
+Collective collective_of(Family family) {
+  switch (family) {
+  case Family::alltoallw:
+    return Collective::alltoallv;
+  case Family::neighbor_allgather: // one block for all
+    return Collective::neighbor_alltoall;
+  case Family::neighbor_allgatherv:
+  case Family::neighbor_alltoallw:
+    return Collective::neighbor_alltoallv;
+  default:
+    return algos::find_collective(name_of(family)).value();
+  }
+}
+
+// Counts or displacements as wide as the engine takes them. Null stays null.
+template <class Wide>
+class Widened {
+public:
+  Widened() = default;
+  Widened(const Numbers<Wide>& given, std::size_t count) : given_(given.given()) {
+    for (std::size_t i = 0; given_ && i < count; ++i) {
+      values_.push_back(given[i]);
+    }
+  }
+  explicit Widened(std::vector<Wide> values) : given_(true), values_(std::move(values)) {}
+  [[nodiscard]] const Wide* data() {
+    values_.reserve(1); // else it may be null
+    return given_ ? values_.data() : nullptr;
+  }
+
+private:
+  bool given_ = false;
+  std::vector<Wide> values_;
+};
+
+// One buffer of a call whose blocks have one datatype: a block for each of `peers`.
+struct Blocks {
+  enum class Counts { each, one, one_block };
+  Blocks() = default;
+  Blocks(const Numbers<MPI_Count>& given_counts, const Numbers<MPI_Aint>& given_displs, Counts form,
+         std::size_t peers) {
+    if (form == Counts::each || !given_counts.given()) {
+      counts = Widened(given_counts, peers);
+      displs = Widened(given_displs, peers);
+      return;
+    }
+    const MPI_Count count = given_counts[0];
+    std::vector<MPI_Aint> places(peers);
+    for (std::size_t i = 0; form == Counts::one && i < peers; ++i) {
+      places[i] = static_cast<MPI_Aint>(i) * count;
+    }
+    counts = Widened(std::vector<MPI_Count>(peers, count));
+    displs = Widened(std::move(places));
+  }
+  Widened<MPI_Count> counts;
+  Widened<MPI_Aint> displs;
+};
+
+// Makes the engine's request for a call: local preparation, then what is collective.
+class Maker {
+public:
+  Maker(const CollectiveCall& call, Communicator& communicator)
+      : call_(call), communicator_(communicator), peers_(peers_of(call, call.comm)) {
+    const bool gathers = call.family == Family::gather || call.family == Family::gatherv;
+    const bool scatters = call.family == Family::scatter || call.family == Family::scatterv;
+    sends_ = call.sendtypes != nullptr && call.sendbuf != MPI_IN_PLACE && (!scatters || peers_.at_root);
+    receives_ = call.recvtypes != nullptr && call.recvbuf != MPI_IN_PLACE && (!gathers || peers_.at_root);
+  }
+
+  // Of all blocks, of those to be sent where there are such at this rank.
+  [[nodiscard]] std::uint64_t bytes() const {
+    const CountsOf counts = counts_of(call_.family, peers_);
+    return sends_ ? bytes_of(call_.sendcounts, call_.sendtypes, counts.send)
+                  : bytes_of(call_.recvcounts, call_.recvtypes, receives_ ? counts.recv : 0);
+  }
+
+  // Throws engine::Error.
+  void prepare() {
+    if (each_its_type()) {
+      const std::shared_ptr<engine::Engine>& engine = the_engine();
+      bytes_.emplace();
+      bytes_->in_place = call_.sendbuf == MPI_IN_PLACE;
+      bytes_->recv = ByteBlocks(engine, call_.recvbuf, call_.recvcounts, call_.rdispls, call_.recvtypes, sources());
+      if (!bytes_->in_place) {
+        bytes_->send = ByteBlocks(engine, const_cast<void*>(call_.sendbuf), call_.sendcounts, call_.sdispls,
+                                  call_.sendtypes, targets());
+      }
+      return;
+    }
+    // Reductions of data at MPI_BOTTOM would need a user-defined operator for such types; the engine refuses them.
+    const bool anchors = !combines(call_.family);
+    send_.emplace(call_.sendbuf, call_.sendtypes, anchors && sends_);
+    recv_.emplace(call_.recvbuf, call_.recvtypes, anchors && receives_);
+    if (is_neighborhood(call_.family)) {
+      (void)communicator_.neighbors();
+    }
+  }
+
+  // Collective; throws engine::Error on all ranks. prepare() has succeeded on all.
+  std::unique_ptr<Request> make(MPI_Info info) {
+    EngineRequest request;
+    if (each_its_type()) {
+      request = exchange({.sendbuf = bytes_->in_place ? MPI_IN_PLACE : bytes_->send.address(),
+                          .sendcounts = bytes_->send.bytes(),
+                          .sdispls = bytes_->send.displs(),
+                          .sendtype = MPI_BYTE,
+                          .recvbuf = bytes_->recv.address(),
+                          .recvcounts = bytes_->recv.bytes(),
+                          .rdispls = bytes_->recv.displs(),
+                          .recvtype = MPI_BYTE,
+                          .comm = call_.comm,
+                          .info = info});
+    } else if (is_neighborhood(call_.family) || call_.family == Family::alltoall || call_.family == Family::alltoallv) {
+      request = exchange_of_blocks(info);
+    } else {
+      request = vector_request(info);
+    }
+    return std::make_unique<ByEngine>(call_, communicator_.id(), std::move(request), std::move(bytes_));
+  }
+
+private:
+  [[nodiscard]] bool each_its_type() const {
+    return call_.family == Family::alltoallw || call_.family == Family::neighbor_alltoallw;
+  }
+
+  [[nodiscard]] std::uint64_t bytes_of(const Numbers<MPI_Count>& counts, const MPI_Datatype* types,
+                                       std::size_t number) const {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < number && counts.given() && types != nullptr; ++i) {
+      const MPI_Datatype type = types[each_its_type() ? i : 0];
+      MPI_Count size = 0;
+      if (type != MPI_DATATYPE_NULL && counts[i] > 0) {
+        MPI_Type_size_x(type, &size);
+        sum += static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(counts[i]);
+      }
+    }
+    return sum * blocks_of_a_count();
+  }
+
+  // Of calls with a single count; 1 of the others.
+  [[nodiscard]] std::size_t blocks_of_a_count() const {
+    switch (call_.family) {
+    case Family::allgather:
+    case Family::alltoall:
+    case Family::gather:
+    case Family::reduce_scatter_block:
+    case Family::scatter:
+      return peers_.ranks;
+    case Family::neighbor_allgather:
+    case Family::neighbor_alltoall:
+      return std::max(peers_.targets, peers_.sources);
+    default:
+      return 1;
+    }
+  }
+
+  // Whose blocks the two buffers of a w-form hold.
+  std::span<const int> targets() {
+    return is_neighborhood(call_.family) ? std::span(communicator_.neighbors().targets) : all_ranks();
+  }
+  std::span<const int> sources() {
+    return is_neighborhood(call_.family) ? std::span(communicator_.neighbors().sources) : all_ranks();
+  }
+  std::span<const int> all_ranks() {
+    all_ranks_.resize(peers_.ranks);
+    std::iota(all_ranks_.begin(), all_ranks_.end(), 0);
+    return all_ranks_;
+  }
+
+  [[nodiscard]] EngineRequest exchange(const engine::ExchangeArguments& arguments) {
+    const Collective collective = collective_of(call_.family);
+    return is_neighborhood(call_.family)
+               ? make_neighbor_alltoall(the_engine(), collective, communicator_.neighbors(), arguments)
+               : make_alltoall(the_engine(), collective, arguments);
+  }
+
+  [[nodiscard]] EngineRequest exchange_of_blocks(MPI_Info info) {
+    using Counts = Blocks::Counts;
+    Counts send_counts = Counts::each;
+    Counts recv_counts = Counts::each;
+    switch (call_.family) {
+    case Family::alltoall:
+    case Family::neighbor_alltoall:
+      send_counts = recv_counts = Counts::one;
+      break;
+    case Family::neighbor_allgather:
+      send_counts = Counts::one_block;
+      recv_counts = Counts::one;
+      break;
+    case Family::neighbor_allgatherv:
+      send_counts = Counts::one_block;
+      break;
+    default:
+      break;
+    }
+    const bool neighborhood = is_neighborhood(call_.family);
+    Blocks send;
+    if (sends_) {
+      send = Blocks(call_.sendcounts, call_.sdispls, send_counts, neighborhood ? peers_.targets : peers_.ranks);
+    }
+    Blocks recv(call_.recvcounts, call_.rdispls, recv_counts, neighborhood ? peers_.sources : peers_.ranks);
+    return exchange({.sendbuf = send_->address(),
+                     .sendcounts = send.counts.data(),
+                     .sdispls = send.displs.data(),
+                     .sendtype = send_->type(),
+                     .recvbuf = recv_->address(),
+                     .recvcounts = recv.counts.data(),
+                     .rdispls = recv.displs.data(),
+                     .recvtype = recv_->type(),
+                     .comm = call_.comm,
+                     .info = info});
+  }
+
+  [[nodiscard]] EngineRequest vector_request(MPI_Info info) {
+    const CountsOf counts = counts_of(call_.family, peers_);
+    Widened sendcounts(call_.sendcounts, counts.send);
+    Widened sdispls(call_.sdispls, counts.send);
+    Widened recvcounts(call_.recvcounts, counts.recv);
+    Widened rdispls(call_.rdispls, counts.recv);
+    return make_vector_request(the_engine(), collective_of(call_.family),
+                               {.sendbuf = send_->address(),
+                                .sendcounts = sendcounts.data(),
+                                .sdispls = sdispls.data(),
+                                .sendtype = send_->type(),
+                                .recvbuf = recv_->address(),
+                                .recvcounts = recvcounts.data(),
+                                .rdispls = rdispls.data(),
+                                .recvtype = recv_->type(),
+                                .op = call_.op,
+                                .root = call_.root,
+                                .comm = call_.comm,
+                                .info = info});
+  }
+
+  const CollectiveCall& call_;
+  Communicator& communicator_;
+  Peers peers_;
+  bool sends_;
+  bool receives_;
+  std::vector<int> all_ranks_;
+  std::optional<Bytes> bytes_;   // of the w-forms
+  std::optional<Anchored> send_; // of all others
+  std::optional<Anchored> recv_;
+};
+
+int keep(std::unique_ptr<Request> made, MPI_Comm comm, MPI_Request* request) {
+  const std::optional<Error> failure = engine::attempt([&] { *request = insert(std::move(made)); });
+  return failure ? report_error(comm, *failure) : MPI_SUCCESS;
+}
+
+int by_mpi(const CollectiveCall& call, MPI_Request* request, const MpiInit& mpi) {
+  if (mpi) {
+    return mpi(request);
+  }
+  std::unique_ptr<Request> made;
+  const std::optional<Error> failure = engine::attempt([&] { made = make_emulated(call); });
+  return failure ? report_error(call.comm, *failure) : keep(std::move(made), call.comm, request);
+}
+
+// What the MPI library would not have noticed. Arguments that the engine refuses are left to its judgement: its errors are those
+// that the application expects, and it may well take them.
+bool is_final(const Error& error) {
+  switch (error.code()) {
+  case Code::argument:
+  case Code::unsupported:
+  case Code::resource:
+  case Code::access:
+  case Code::thread_level:
+    return false;
+  default:
+    return true;
+  }
+}
+
+// Collective over comm.
+std::uint64_t highest(MPI_Comm comm, std::uint64_t mine) {
+  std::uint64_t all = 0;
+  engine::check_mpi(MPI_Allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_MAX, comm), "MPI_Allreduce");
+  return all;
+}
+
+// Collective over comm; equal on all ranks.
+std::optional<Reason> why_not(MPI_Comm comm, const Maker& maker, const OwnInfo& info) {
+  constexpr std::uint64_t off = std::uint64_t{1} << 63U; // above any number of bytes
+  const std::uint64_t all = highest(comm, info.off() ? off : std::min(maker.bytes(), off - 1));
+  if (all == off) {
+    return Reason::off_by_info;
+  }
+  return all < settings().least_bytes ? std::optional(Reason::too_small) : std::nullopt;
+}
+
+// Before anything is said to other ranks; equal on all.
+std::optional<Reason> why_not_at_all(const Communicator* communicator) {
+  if (!is_open(Form::persistent)) {
+    return gate(Form::persistent).because.load(std::memory_order_relaxed);
+  }
+  if (communicator == nullptr) {
+    return Reason::no_engine;
+  }
+  if (!communicator->inherits()) {
+    return communicator->reason();
+  }
+  return communicator->size() == 1 ? std::optional(Reason::one_rank) : std::nullopt;
+}
+
+} // namespace
+
+int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* request, const MpiInit& mpi) {
+  const auto left = [&](Reason reason) {
+    count_fallback(Form::persistent, call.family, reason);
+    return by_mpi(call, request, mpi);
+  };
+  Communicator* const communicator = is_open(Form::persistent) ? communicator_of(call.comm) : nullptr;
+  if (const auto reason = why_not_at_all(communicator)) {
+    return left(*reason);
+  }
+  std::unique_ptr<Request> made;
+  std::optional<Reason> reason;
+  const std::optional<Error> failure = engine::attempt([&] {
+    const OwnInfo merged(communicator->info().get(), info);
+    Maker maker(call, *communicator);
+    reason = why_not(call.comm, maker, merged);
+    if (!reason) {
+      engine::agree(call.comm, engine::attempt([&] { maker.prepare(); }));
+      made = maker.make(merged.get());
+    }
+  });
+  if (failure) { // on all ranks
+    bool final = true;
+    const auto unknown = engine::attempt([&] { final = highest(call.comm, is_final(*failure) ? 1 : 0) != 0; });
+    return final || unknown ? report_error(call.comm, *failure) : left(Reason::unsupported);
+  }
+  return reason ? left(*reason) : keep(std::move(made), call.comm, request);
+}
+
+} // namespace stoker::pmpi
