@@ -25,8 +25,8 @@ namespace {
 
 constexpr std::string_view environment_prefix = "STOKER_";
 constexpr const char* file_variable = "STOKER_SETTINGS_FILE";
-// Not settings, but variables of this project's scripts and tests.
-constexpr std::array<std::string_view, 4> tool_prefixes{"STOKER_BUILD", "STOKER_CLUSTER", "STOKER_RIG_",
+// Not settings, but variables of the drop-in library, and of this project's scripts and tests.
+constexpr std::array<std::string_view, 5> tool_prefixes{"STOKER_PMPI_", "STOKER_BUILD", "STOKER_CLUSTER", "STOKER_RIG_",
                                                         "STOKER_TEST_"};
 
 std::string environment_name(std::string_view key) {

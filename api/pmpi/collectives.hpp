@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Nonblocking and blocking collectives of the application. Nothing: the call is the MPI library's, with its arguments as they were;
+// else the code that the application's call is to return.
+#pragma once
+
+#include "api/pmpi/call.hpp"
+
+#include <mpi.h>
+
+#include <optional>
+
+namespace stoker::pmpi {
+
+// Local.
+[[nodiscard]] std::optional<int> nonblocking_call(const CollectiveCall& call, MPI_Request* request);
+[[nodiscard]] std::optional<int> blocking_call(const CollectiveCall& call);
+
+} // namespace stoker::pmpi

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "api/pmpi/communicators.hpp"
+
+#include "api/pmpi/settings.hpp"
+#include "api/pmpi/statistics.hpp"
+#include "engine/agreement.hpp"
+#include "engine/init.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
+
+namespace stoker::pmpi {
+namespace {
+
+constexpr int most_covered = 64; // each keeps communicators of its own, of which MPI libraries have few thousands
+constexpr std::array keys{"stoker_algorithm", "stoker_executor", "stoker_deterministic", "stoker_off"};
+
+struct Registry {
+  std::mutex mutex;
+  std::list<std::shared_ptr<Communicator>> known; // those with calls in the order in which they got them
+  int covered = 0;
+  int keyval = MPI_KEYVAL_INVALID;
+  std::uint64_t next_id = 0;
+};
+// Never destroyed: destructors of the application's global objects may still call MPI.
+Registry& registry = *new Registry;
+
+void complain(const std::string& text) { fmt::print(stderr, "stoker: {}\n", text); }
+
+// Called when a communicator is freed, or all are forgotten.
+int forget(MPI_Comm comm, int /*keyval*/, void* value, void* /*extra*/) {
+  auto* const communicator = static_cast<Communicator*>(value);
+  std::shared_ptr<Communicator> kept;
+  {
+    const std::lock_guard lock(registry.mutex);
+    const auto found = std::ranges::find(registry.known, communicator, &std::shared_ptr<Communicator>::get);
+    if (found == registry.known.end()) {
+      return MPI_SUCCESS;
+    }
+    kept = std::move(*found);
+    registry.known.erase(found);
+    registry.covered -= kept->calls() != nullptr ? 1 : 0;
+  }
+  detail::generation.fetch_add(1, std::memory_order_relaxed);
+  name_communicator(kept->id(), comm);
+  kept->close();
+  return MPI_SUCCESS;
+}
+
+} // namespace
+
+OwnInfo::OwnInfo(MPI_Info weaker, MPI_Info stronger) {
+  for (const char* key : keys) {
+    auto value = engine::info_value(stronger, key);
+    if (!value) {
+      value = engine::info_value(weaker, key);
+    }
+    if (value) {
+      if (info_ == MPI_INFO_NULL) {
+        MPI_Info_create(&info_);
+      }
+      MPI_Info_set(info_, key, value->c_str());
+    }
+  }
+}
+
+OwnInfo::~OwnInfo() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (info_ != MPI_INFO_NULL && finalized == 0) {
+    MPI_Info_free(&info_);
+  }
+}
+
+bool OwnInfo::off() const { return engine::info_value(info_, "stoker_off").value_or("0") == "1"; }
+
+Communicator::Communicator(MPI_Comm comm) : handle_(comm), id_(registry.next_id++) {
+  int inter = 0;
+  MPI_Comm_test_inter(comm, &inter);
+  MPI_Comm_size(comm, &size_);
+  MPI_Comm_rank(comm, &rank_);
+  const auto& engine = the_engine();
+  if (engine == nullptr) {
+    reason_ = Reason::no_engine;
+  } else if (inter != 0) {
+    reason_ = Reason::intercommunicator;
+  } else if (size_ == 1) {
+    reason_ = Reason::one_rank;
+    inherits_ = true;
+  } else if (engine::attempt([&] { (void)engine->ranks_of(comm); })) {
+    reason_ = Reason::foreign_ranks;
+  } else {
+    inherits_ = true;
+  }
+  if (engine != nullptr) {
+    executor_ = engine->has_helpers() ? engine::Executor::engine : engine::Executor::inline_;
+  }
+}
+
+const engine::Neighbors& Communicator::neighbors() {
+  if (!neighbors_) {
+    neighbors_ = engine::neighbors_of(handle_);
+  }
+  return *neighbors_;
+}
+
+void Communicator::use(OwnInfo info) {
+  info_ = std::move(info);
+  off_ = info_.off();
+  if (inherits_) {
+    const auto failure = engine::attempt([&] { executor_ = engine::chosen_executor(*the_engine(), info_.get()); });
+    if (failure && rank_ == 0) {
+      complain(failure->what());
+    }
+  }
+}
+
+void Communicator::cover() {
+  if (!inherits_ || size_ == 1 || calls_ != nullptr) {
+    return;
+  }
+  if (!settings().nonblocking && !settings().blocking) {
+    reason_ = Reason::form_off;
+    return;
+  }
+  std::array<int, 2> able{};
+  {
+    const std::lock_guard lock(registry.mutex);
+    able = {registry.covered < most_covered ? 1 : 0, off_ ? 0 : 1};
+  }
+  MPI_Allreduce(MPI_IN_PLACE, able.data(), static_cast<int>(able.size()), MPI_INT, MPI_MIN, handle_);
+  if (able[0] == 0 || able[1] == 0) {
+    reason_ = able[1] == 0 ? Reason::off_by_info : Reason::too_many;
+    return;
+  }
+  const auto failure =
+      engine::attempt([&] { calls_ = std::make_unique<engine::NonblockingCalls>(the_engine(), handle_); });
+  if (failure) { // on every rank
+    reason_ = Reason::unsupported;
+    if (rank_ == 0) {
+      complain(failure->what());
+    }
+    return;
+  }
+  const std::lock_guard lock(registry.mutex);
+  ++registry.covered;
+  const auto self = std::ranges::find(registry.known, this, &std::shared_ptr<Communicator>::get);
+  registry.known.splice(registry.known.end(), registry.known, self);
+}
+
+void Communicator::close() {
+  if (calls_ == nullptr) {
+    return;
+  }
+  for (;;) {
+    Outstanding* call = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      if (outstanding_.empty()) {
+        break;
+      }
+      call = outstanding_.front();
+    }
+    call->complete_early(); // takes itself out of the list
+  }
+  const auto failure = engine::attempt([&] { calls_->close(); });
+  if (failure) {
+    complain(failure->what());
+  }
+  calls_.reset();
+}
+
+void Communicator::enlist(Outstanding& call) {
+  const std::lock_guard lock(mutex_);
+  outstanding_.push_back(&call);
+}
+
+void Communicator::delist(Outstanding& call) {
+  const std::lock_guard lock(mutex_);
+  outstanding_.remove(&call);
+}
+
+Communicator* detail::look_up(MPI_Comm comm) {
+  if (comm == MPI_COMM_NULL || the_engine() == nullptr) {
+    return nullptr;
+  }
+  const std::uint64_t now = generation.load(std::memory_order_relaxed);
+  const std::lock_guard lock(registry.mutex);
+  if (registry.keyval == MPI_KEYVAL_INVALID) {
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &registry.keyval, nullptr);
+  }
+  Communicator* found = nullptr;
+  int flag = 0;
+  if (MPI_Comm_get_attr(comm, registry.keyval, static_cast<void*>(&found), &flag) != MPI_SUCCESS) {
+    return nullptr; // no communicator: MPI says so when it gets the call
+  }
+  if (flag == 0) {
+    found = registry.known.emplace_back(std::make_shared<Communicator>(comm)).get();
+    MPI_Comm_set_attr(comm, registry.keyval, found);
+  }
+  last_communicator = {.comm = comm, .generation = now, .communicator = found};
+  return found;
+}
+
+void adopt(MPI_Comm comm, MPI_Info info) {
+  Communicator* const communicator = communicator_of(comm);
+  if (communicator == nullptr) {
+    return;
+  }
+  communicator->use(OwnInfo(MPI_INFO_NULL, info));
+  communicator->cover();
+}
+
+void forget_communicators() {
+  for (;;) {
+    MPI_Comm comm = MPI_COMM_NULL;
+    {
+      const std::lock_guard lock(registry.mutex);
+      if (registry.known.empty()) {
+        break;
+      }
+      comm = registry.known.front()->handle();
+    }
+    MPI_Comm_delete_attr(comm, registry.keyval); // calls forget()
+  }
+  if (registry.keyval != MPI_KEYVAL_INVALID) {
+    MPI_Comm_free_keyval(&registry.keyval);
+  }
+}
+
+} // namespace stoker::pmpi

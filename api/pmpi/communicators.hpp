@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What this library keeps of each of the application's communicators, as an attribute of it.
+//
+// Calls of MPI_I* may not wait for other ranks, so what they need is made, collectively, by the functions that make communicators
+// (creation.cpp). A communicator that came from elsewhere is known from its first call on, and its nonblocking calls are MPI's.
+#pragma once
+
+#include "api/pmpi/state.hpp"
+#include "engine/neighbor_alltoall.hpp"
+#include "engine/nonblocking.hpp"
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace stoker::pmpi {
+
+// The keys of `info` that are this library's, or none. Belongs to it.
+class OwnInfo {
+public:
+  OwnInfo() = default;
+  // Keys of `stronger` count before those of `weaker`; either may be MPI_INFO_NULL.
+  OwnInfo(MPI_Info weaker, MPI_Info stronger);
+  OwnInfo(OwnInfo&& other) noexcept : info_(std::exchange(other.info_, MPI_INFO_NULL)) {}
+  OwnInfo& operator=(OwnInfo&& other) noexcept {
+    std::swap(info_, other.info_);
+    return *this;
+  }
+  ~OwnInfo();
+  [[nodiscard]] MPI_Info get() const { return info_; } // MPI_INFO_NULL where there is none of them
+  [[nodiscard]] bool off() const;                      // stoker_off=1
+
+private:
+  MPI_Info info_ = MPI_INFO_NULL;
+};
+
+// A call under way that has to end before its communicator does.
+class Outstanding {
+public:
+  // Its results are in place when this returns.
+  virtual void complete_early() = 0;
+
+protected:
+  ~Outstanding() = default;
+};
+
+class Communicator : public std::enable_shared_from_this<Communicator> {
+public:
+  explicit Communicator(MPI_Comm comm);
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  ~Communicator() = default;
+
+  [[nodiscard]] MPI_Comm handle() const { return handle_; } // not valid any more once the communicator is freed
+  [[nodiscard]] std::uint64_t id() const { return id_; }    // never used again
+  [[nodiscard]] int size() const { return size_; }
+  [[nodiscard]] int rank() const { return rank_; }
+  // All of its ranks are the engine's and it is no intercommunicator.
+  [[nodiscard]] bool inherits() const { return inherits_; }
+  [[nodiscard]] const OwnInfo& info() const { return info_; }
+  [[nodiscard]] engine::Executor executor() const { return executor_; } // of nonblocking calls
+  // Null where `reason` says why.
+  [[nodiscard]] engine::NonblockingCalls* calls() const { return calls_.get(); }
+  [[nodiscard]] Reason reason() const { return reason_; }
+  [[nodiscard]] bool off() const { return off_; }
+  // Worked out by the first call. Throws engine::Error.
+  [[nodiscard]] const engine::Neighbors& neighbors();
+
+  // Local. What is not accepted is complained of, and done without.
+  void use(OwnInfo info);
+  // Collective, where this is inherits() and has no calls yet.
+  void cover();
+  // Collective where there are calls.
+  void close();
+
+  void enlist(Outstanding& call);
+  void delist(Outstanding& call);
+
+private:
+  MPI_Comm handle_;
+  std::uint64_t id_;
+  int size_ = 0;
+  int rank_ = 0;
+  bool inherits_ = false;
+  bool off_ = false;
+  Reason reason_ = Reason::unwatched;
+  OwnInfo info_;
+  engine::Executor executor_ = engine::Executor::inline_;
+  std::unique_ptr<engine::NonblockingCalls> calls_;
+  std::optional<engine::Neighbors> neighbors_;
+  std::mutex mutex_; // guards outstanding_
+  std::list<Outstanding*> outstanding_;
+};
+
+namespace detail {
+// Moves on whenever a communicator goes: its handle may come again and mean another.
+inline constinit std::atomic<std::uint64_t> generation{1};
+struct LastCommunicator {
+  MPI_Comm comm = MPI_COMM_NULL;
+  std::uint64_t generation = 0;
+  Communicator* communicator = nullptr;
+};
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local LastCommunicator last_communicator{};
+[[nodiscard]] Communicator* look_up(MPI_Comm comm);
+} // namespace detail
+
+// Known from now on if it was not. Null for MPI_COMM_NULL and where MPI does not work.
+[[nodiscard]] inline Communicator* communicator_of(MPI_Comm comm) {
+  const detail::LastCommunicator& last = detail::last_communicator;
+  if (last.comm == comm && last.generation == detail::generation.load(std::memory_order_relaxed)) [[likely]] {
+    return last.communicator;
+  }
+  return detail::look_up(comm);
+}
+// Collective over a communicator that has just been made: what its nonblocking calls need. `info`: the application's.
+void adopt(MPI_Comm comm, MPI_Info info);
+// Collective over the engine's ranks: closes all that there are.
+void forget_communicators();
+
+} // namespace stoker::pmpi

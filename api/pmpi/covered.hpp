@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which blocking and nonblocking calls are the engine's, and how those are started.
+//
+// Every decision is made by what MPI requires to be equal on all ranks: the collective, the root, the operation, sizes in bytes where
+// every rank knows them, MPI_IN_PLACE where all or none have to give it; and by what was agreed when the communicator was made.
+#pragma once
+
+#include "api/pmpi/call.hpp"
+#include "api/pmpi/communicators.hpp"
+#include "api/pmpi/mpi_calls.hpp"
+#include "engine/nonblocking.hpp"
+
+#include <mpi.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace stoker::pmpi {
+
+// Null, and counted, where the call is the MPI library's.
+[[nodiscard]] Communicator* covering(Form form, const CollectiveCall& call);
+
+// Arguments as the engine takes them, which live as long as the call does. Stays where it is.
+class CallArguments {
+public:
+  CallArguments(const CollectiveCall& call, Communicator& communicator);
+  CallArguments(const CallArguments&) = delete;
+  CallArguments& operator=(const CallArguments&) = delete;
+
+  // Local. Throws what NonblockingCalls::start() does.
+  [[nodiscard]] std::unique_ptr<engine::NonblockingCall> start(engine::Executor executor);
+  // What CallRecord wants to know. After start().
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+
+private:
+  [[nodiscard]] std::unique_ptr<engine::NonblockingCall> start_vector(engine::Executor executor);
+  [[nodiscard]] std::unique_ptr<engine::NonblockingCall> start_exchange(engine::Executor executor);
+  [[nodiscard]] engine::MpiStart mpi_start();
+
+  CollectiveCall call_; // single counts and types point to what follows, arrays to the application's
+  Communicator& communicator_;
+  std::array<int, 2> narrow_counts_{};
+  std::array<MPI_Count, 2> wide_counts_{};
+  std::array<MPI_Datatype, 2> types_{};
+  std::vector<MPI_Count> wide_sendcounts_;
+  std::vector<MPI_Count> wide_recvcounts_;
+  std::vector<MPI_Aint> wide_sdispls_;
+  std::vector<MPI_Aint> wide_rdispls_;
+  NarrowArrays narrow_arrays_;
+  std::uint64_t bytes_ = 0;
+};
+
+} // namespace stoker::pmpi

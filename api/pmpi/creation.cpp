@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The functions that make communicators, which are collective: what nonblocking calls need is made in them.
+#include "api/pmpi/communicators.hpp"
+#include "api/pmpi/library.hpp"
+#include "api/pmpi/state.hpp"
+#include "engine/agreement.hpp"
+
+#include <memory>
+
+using stoker::pmpi::adopt;
+using stoker::pmpi::Communicator;
+using stoker::pmpi::communicator_of;
+using stoker::pmpi::Inside;
+using stoker::pmpi::OwnInfo;
+using stoker::pmpi::real;
+using stoker::pmpi::the_engine;
+
+namespace {
+
+// `create` is the MPI library's function.
+template <class Create>
+int create(MPI_Comm* made, MPI_Info info, Create&& create) {
+  int code = MPI_SUCCESS;
+  {
+    const Inside inside;
+    code = create();
+  }
+  if (code == MPI_SUCCESS && *made != MPI_COMM_NULL && stoker::pmpi::depth == 0 && the_engine() != nullptr) {
+    adopt(*made, info);
+  }
+  return code;
+}
+
+// Hints are duplicated with their communicator.
+MPI_Info info_of(MPI_Comm comm) {
+  const Communicator* const communicator = the_engine() != nullptr ? communicator_of(comm) : nullptr;
+  return communicator != nullptr ? communicator->info().get() : MPI_INFO_NULL;
+}
+
+} // namespace
+
+extern "C" {
+
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
+  return create(newcomm, info_of(comm), [&] { return real().MPI_Comm_dup(comm, newcomm); });
+}
+int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
+  return create(newcomm, info, [&] { return real().MPI_Comm_dup_with_info(comm, info, newcomm); });
+}
+int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
+  return create(newcomm, MPI_INFO_NULL, [&] { return real().MPI_Comm_create(comm, group, newcomm); });
+}
+int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm) {
+  return create(newcomm, MPI_INFO_NULL, [&] { return real().MPI_Comm_create_group(comm, group, tag, newcomm); });
+}
+int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
+  return create(newcomm, MPI_INFO_NULL, [&] { return real().MPI_Comm_split(comm, color, key, newcomm); });
+}
+int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm) {
+  return create(newcomm, info, [&] { return real().MPI_Comm_split_type(comm, split_type, key, info, newcomm); });
+}
+int MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder,
+                    MPI_Comm* comm_cart) {
+  return create(comm_cart, MPI_INFO_NULL,
+                [&] { return real().MPI_Cart_create(comm_old, ndims, dims, periods, reorder, comm_cart); });
+}
+int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
+  return create(newcomm, MPI_INFO_NULL, [&] { return real().MPI_Cart_sub(comm, remain_dims, newcomm); });
+}
+int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int reorder,
+                     MPI_Comm* comm_graph) {
+  return create(comm_graph, MPI_INFO_NULL,
+                [&] { return real().MPI_Graph_create(comm_old, nnodes, indx, edges, reorder, comm_graph); });
+}
+int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[],
+                          const int weights[], MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
+  return create(comm_dist_graph, info, [&] {
+    return real().MPI_Dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder,
+                                        comm_dist_graph);
+  });
+}
+int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[],
+                                   int outdegree, const int destinations[], const int destweights[], MPI_Info info,
+                                   int reorder, MPI_Comm* comm_dist_graph) {
+  return create(comm_dist_graph, info, [&] {
+    return real().MPI_Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations,
+                                                 destweights, info, reorder, comm_dist_graph);
+  });
+}
+int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
+  return create(newintracomm, MPI_INFO_NULL, [&] { return real().MPI_Intercomm_merge(intercomm, high, newintracomm); });
+}
+
+int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
+  const int code = real().MPI_Comm_set_info(comm, info);
+  Communicator* const communicator = code == MPI_SUCCESS && the_engine() != nullptr ? communicator_of(comm) : nullptr;
+  if (communicator != nullptr) {
+    communicator->use(OwnInfo(communicator->info().get(), info));
+    communicator->cover();
+  }
+  return code;
+}
+}
+
+#define ALIAS(name) extern "C" __typeof__(P##name) P##name __attribute__((alias(#name)));
+ALIAS(MPI_Comm_dup)
+ALIAS(MPI_Comm_dup_with_info)
+ALIAS(MPI_Comm_create)
+ALIAS(MPI_Comm_create_group)
+ALIAS(MPI_Comm_split)
+ALIAS(MPI_Comm_split_type)
+ALIAS(MPI_Cart_create)
+ALIAS(MPI_Cart_sub)
+ALIAS(MPI_Graph_create)
+ALIAS(MPI_Dist_graph_create)
+ALIAS(MPI_Dist_graph_create_adjacent)
+ALIAS(MPI_Intercomm_merge)
+ALIAS(MPI_Comm_set_info)

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "api/pmpi/errors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <mutex>
+#include <string>
+
+namespace stoker::pmpi {
+namespace {
+
+// Codes of MPI, one for each of the engine's, made when first needed. Their texts are those of the latest error.
+struct Codes {
+  std::mutex mutex;
+  std::array<int, 12> codes{}; // MPI_SUCCESS: not made yet
+};
+Codes& codes = *new Codes;
+
+int error_class(engine::Code code) {
+  switch (code) {
+  case engine::Code::argument:
+  case engine::Code::mismatch:
+    return MPI_ERR_ARG;
+  case engine::Code::request:
+    return MPI_ERR_REQUEST;
+  case engine::Code::unsupported:
+    return MPI_ERR_UNSUPPORTED_OPERATION;
+  case engine::Code::resource:
+    return MPI_ERR_NO_MEM;
+  default:
+    return MPI_ERR_OTHER;
+  }
+}
+
+// Where MPI gives no code of a class of its own, one of a class of ours.
+int new_code(int of_class) {
+  int code = MPI_SUCCESS;
+  if (MPI_Add_error_code(of_class, &code) == MPI_SUCCESS) {
+    return code;
+  }
+  int own_class = MPI_ERR_OTHER;
+  MPI_Add_error_class(&own_class);
+  MPI_Add_error_code(own_class, &code);
+  return code;
+}
+
+} // namespace
+
+int code_of(const engine::Error& error) {
+  const std::lock_guard lock(codes.mutex);
+  int& code = codes.codes[static_cast<std::size_t>(error.code())];
+  if (code == MPI_SUCCESS) {
+    code = new_code(error_class(error.code()));
+  }
+  std::string text = "stoker: " + std::string(error.what());
+  text.resize(std::min<std::size_t>(text.size(), MPI_MAX_ERROR_STRING - 1));
+  MPI_Add_error_string(code, text.c_str());
+  return code;
+}
+
+int report_error(MPI_Comm comm, const engine::Error& error) {
+  const int code = code_of(error);
+  MPI_Comm_call_errhandler(comm == MPI_COMM_NULL ? MPI_COMM_SELF : comm, code);
+  return code;
+}
+
+} // namespace stoker::pmpi

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The collectives as the application calls them: MPI_X, and PMPI_X, which Open MPI's Fortran bindings and other tools call.
+//
+// What a call that is left to the MPI library costs here: a look at whether the form is open, and a count.
+#include "api/pmpi/collectives.hpp"
+#include "api/pmpi/library.hpp"
+#include "api/pmpi/mpi_calls.hpp"
+#include "api/pmpi/persistent.hpp"
+#include "api/pmpi/state.hpp"
+
+using stoker::pmpi::blocking_call;
+using stoker::pmpi::call_narrowed;
+using stoker::pmpi::CollectiveCall;
+using stoker::pmpi::count_closed;
+using stoker::pmpi::Family;
+using stoker::pmpi::Form;
+using stoker::pmpi::is_open;
+using stoker::pmpi::MpiInit;
+using stoker::pmpi::nonblocking_call;
+using stoker::pmpi::persistent_init;
+using stoker::pmpi::real;
+using stoker::pmpi::start_narrowed;
+
+#define LIST(...) __VA_ARGS__ // what stands in parentheses as one argument of a macro, without them
+#define ALIAS(other, name) extern "C" __typeof__(other) other __attribute__((alias(#name)));
+#define CALL(name, ...)                                                                                                \
+  CollectiveCall { .family = Family::name, __VA_ARGS__, .comm = comm, .site = __builtin_return_address(0) }
+
+// Where the MPI library has no such function, it is one for large counts.
+#define DEFINE_BLOCKING(family, Name, parameters, arguments, ...)                                                      \
+  extern "C" int MPI_##Name(LIST parameters, MPI_Comm comm) {                                                          \
+    if (is_open(Form::blocking)) {                                                                                     \
+      if (const auto code = blocking_call(CALL(family, __VA_ARGS__))) {                                                \
+        return *code;                                                                                                  \
+      }                                                                                                                \
+    } else {                                                                                                           \
+      count_closed(Form::blocking, Family::family);                                                                    \
+    }                                                                                                                  \
+    if (real().MPI_##Name == nullptr) [[unlikely]] {                                                                   \
+      return call_narrowed(CALL(family, __VA_ARGS__));                                                                 \
+    }                                                                                                                  \
+    return real().MPI_##Name(LIST arguments, comm);                                                                    \
+  }                                                                                                                    \
+  ALIAS(PMPI_##Name, MPI_##Name)
+
+#define DEFINE_NONBLOCKING(family, Name, parameters, arguments, ...)                                                   \
+  extern "C" int MPI_##Name(LIST parameters, MPI_Comm comm, MPI_Request* request) {                                    \
+    if (is_open(Form::nonblocking)) {                                                                                  \
+      if (const auto code = nonblocking_call(CALL(family, __VA_ARGS__), request)) {                                    \
+        return *code;                                                                                                  \
+      }                                                                                                                \
+    } else {                                                                                                           \
+      count_closed(Form::nonblocking, Family::family);                                                                 \
+    }                                                                                                                  \
+    if (real().MPI_##Name == nullptr) [[unlikely]] {                                                                   \
+      return start_narrowed(CALL(family, __VA_ARGS__), request);                                                       \
+    }                                                                                                                  \
+    return real().MPI_##Name(LIST arguments, comm, request);                                                           \
+  }                                                                                                                    \
+  ALIAS(PMPI_##Name, MPI_##Name)
+
+#define DEFINE_PERSISTENT(family, Name, parameters, arguments, ...)                                                    \
+  extern "C" int MPI_##Name(LIST parameters, MPI_Comm comm, MPI_Info info, MPI_Request* request) {                     \
+    MpiInit mpi;                                                                                                       \
+    if (real().MPI_##Name != nullptr) {                                                                                \
+      mpi = [&](MPI_Request* its_request) { return real().MPI_##Name(LIST arguments, comm, info, its_request); };      \
+    }                                                                                                                  \
+    return persistent_init(CALL(family, __VA_ARGS__), info, request, mpi);                                             \
+  }                                                                                                                    \
+  ALIAS(PMPI_##Name, MPI_##Name)
+
+// Open MPI 4.1's persistent collectives, from before MPI-4.
+#ifdef OMPI_HAVE_MPI_EXT_PCOLLREQ
+#define ALIAS_EXTENSION(Name)                                                                                          \
+  ALIAS(MPIX_##Name##_init, MPI_##Name##_init)                                                                         \
+  ALIAS(PMPIX_##Name##_init, MPI_##Name##_init)
+#else
+#define ALIAS_EXTENSION(Name)
+#endif
+
+#define COUNT int
+#define DISPL int
+#define FAMILY(family, Name, parameters, arguments, ...)                                                               \
+  DEFINE_BLOCKING(family, Name, parameters, arguments, __VA_ARGS__)                                                    \
+  DEFINE_NONBLOCKING(family, I##family, parameters, arguments, __VA_ARGS__)                                            \
+  DEFINE_PERSISTENT(family, Name##_init, parameters, arguments, __VA_ARGS__)                                           \
+  ALIAS_EXTENSION(Name)
+#include "api/pmpi/families.def"
+#undef FAMILY
+#undef DISPL
+#undef COUNT
+
+#define COUNT MPI_Count
+#define DISPL MPI_Aint
+#define FAMILY(family, Name, parameters, arguments, ...)                                                               \
+  DEFINE_BLOCKING(family, Name##_c, parameters, arguments, __VA_ARGS__)                                                \
+  DEFINE_NONBLOCKING(family, I##family##_c, parameters, arguments, __VA_ARGS__)                                        \
+  DEFINE_PERSISTENT(family, Name##_init_c, parameters, arguments, __VA_ARGS__)
+#include "api/pmpi/families.def"
+
+extern "C" {
+
+int MPI_Barrier(MPI_Comm comm) {
+  if (is_open(Form::blocking)) {
+    if (const auto code = blocking_call({.comm = comm, .site = __builtin_return_address(0)})) {
+      return *code;
+    }
+  } else {
+    count_closed(Form::blocking, Family::barrier);
+  }
+  return real().MPI_Barrier(comm);
+}
+
+int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
+  if (is_open(Form::nonblocking)) {
+    if (const auto code = nonblocking_call({.comm = comm, .site = __builtin_return_address(0)}, request)) {
+      return *code;
+    }
+  } else {
+    count_closed(Form::nonblocking, Family::barrier);
+  }
+  return real().MPI_Ibarrier(comm, request);
+}
+
+int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  MpiInit mpi;
+  if (real().MPI_Barrier_init != nullptr) {
+    mpi = [&](MPI_Request* its_request) { return real().MPI_Barrier_init(comm, info, its_request); };
+  }
+  return persistent_init({.comm = comm, .site = __builtin_return_address(0)}, info, request, mpi);
+}
+}
+
+ALIAS(PMPI_Barrier, MPI_Barrier)
+ALIAS(PMPI_Ibarrier, MPI_Ibarrier)
+ALIAS(PMPI_Barrier_init, MPI_Barrier_init)
+ALIAS_EXTENSION(Barrier)

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The MPI library's own functions, found behind this library in the order in which the loader searches. What this library calls
+// of the functions that it defines itself goes there (see own_calls.cpp), also where the engine calls it.
+#pragma once
+
+#include "api/mpi4.h"
+
+#include <mpi.h>
+#ifdef OMPI_MAJOR_VERSION
+#include <mpi-ext.h>
+#endif
+
+#include <atomic>
+
+namespace stoker::pmpi {
+
+// One member for each function of functions.def, named like it; null where the MPI library has none.
+// Use: real().MPI_Wait(&request, status)
+struct Library {
+#define STOKER_PMPI_FUNCTION(name, arity) decltype(&::name) name = nullptr;
+#define STOKER_PMPI_VARIADIC(name) decltype(&::name) name = nullptr;
+#include "api/pmpi/functions.def"
+#undef STOKER_PMPI_FUNCTION
+#undef STOKER_PMPI_VARIADIC
+};
+
+namespace detail {
+extern std::atomic<bool> library_found;
+extern Library library;
+void find_library();
+} // namespace detail
+
+// Also from constructors that run before this library's own.
+[[nodiscard]] inline const Library& real() {
+  if (!detail::library_found.load(std::memory_order_acquire)) [[unlikely]] {
+    detail::find_library();
+  }
+  return detail::library;
+}
+
+} // namespace stoker::pmpi

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From MPI_Init to MPI_Finalize: the engine, which forms of calls are open to it, and what the application is told of threads.
+#include "api/pmpi/communicators.hpp"
+#include "api/pmpi/handles.hpp"
+#include "api/pmpi/library.hpp"
+#include "api/pmpi/load_checks.hpp"
+#include "api/pmpi/rma_progress.hpp"
+#include "api/pmpi/settings.hpp"
+#include "api/pmpi/state.hpp"
+#include "api/pmpi/statistics.hpp"
+#include "engine/agreement.hpp"
+#include "engine/engine.hpp"
+
+#include <fmt/format.h>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+
+namespace stoker::pmpi {
+namespace {
+
+struct Life {
+  std::shared_ptr<engine::Engine> engine;
+  int reported_level = -1; // that the application was granted; -1: nothing differs from what MPI says
+  bool shut_down = false;
+};
+// Never destroyed: MPI_Finalize may be called by a destructor.
+Life& life = *new Life;
+
+void close_gates(Reason because) {
+  for (Gate& each : gates) {
+    each.because.store(because, std::memory_order_relaxed);
+    each.open.store(false, std::memory_order_relaxed);
+  }
+}
+
+void open_gates() {
+  const auto set = [](Form form, bool wanted) {
+    gate(form).because.store(Reason::form_off, std::memory_order_relaxed);
+    gate(form).open.store(wanted, std::memory_order_relaxed);
+  };
+  set(Form::blocking, settings().blocking);
+  set(Form::nonblocking, settings().nonblocking);
+  set(Form::persistent, settings().persistent);
+}
+
+// Inside MPI_Finalize at the latest.
+void shut_down() {
+  if (std::exchange(life.shut_down, true)) {
+    return;
+  }
+  close_gates(Reason::outside_mpi);
+  stop_rma_progress();
+  forget_communicators();
+  if (!settings().summary.empty()) {
+    write_summary(MPI_COMM_WORLD, settings().summary.c_str());
+  }
+  if (life.engine != nullptr) {
+    const auto failure = engine::attempt([] { life.engine->destroy(); });
+    if (failure) {
+      fmt::print(stderr, "stoker: {}\n", failure->what());
+    }
+    life.engine.reset();
+  }
+  free_handles();
+}
+
+int shut_down_with_self(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) {
+  shut_down();
+  return MPI_SUCCESS;
+}
+
+// A child has no helpers, and may not call MPI.
+void after_fork() { close_gates(Reason::switched_off); }
+
+// Once the MPI library is initialised, by all ranks.
+void begin() {
+  int size = 0;
+  int rank = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  settings() = settings_of_environment(rank == 0);
+  if (!all_have_it(MPI_COMM_WORLD, settings().timeout_seconds)) {
+    settings().summary.clear(); // it is collective
+    close_gates(Reason::no_engine);
+    return;
+  }
+  settings() = agreed(MPI_COMM_WORLD, settings());
+  start_rma_progress_if_wanted();
+  int keyval = MPI_KEYVAL_INVALID;
+  if (size == 1) {
+    close_gates(Reason::one_process);
+  } else {
+    const auto failure = engine::attempt(
+        [] { life.engine = std::make_shared<engine::Engine>(MPI_COMM_WORLD, std::span<const engine::SettingText>()); });
+    if (failure) { // on all ranks
+      life.engine.reset();
+      close_gates(Reason::no_engine);
+      if (rank == 0) {
+        fmt::print(stderr, "stoker: no engine, the MPI library does everything: {}\n", failure->what());
+      }
+    } else {
+      adopt(MPI_COMM_WORLD, MPI_INFO_NULL);
+      open_gates();
+    }
+  }
+  // After the engine's own, which goes after it.
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, shut_down_with_self, &keyval, nullptr);
+  MPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
+  pthread_atfork(nullptr, nullptr, after_fork);
+}
+
+// Helpers need MPI_THREAD_MULTIPLE; without any the application's own level does.
+int needed_level(int asked) {
+  const char* const executor = std::getenv("STOKER_EXECUTOR");
+  return executor != nullptr && std::string_view(executor) == "inline" ? asked : MPI_THREAD_MULTIPLE;
+}
+
+int initialise(int* argc, char*** argv, int asked, int* provided) {
+  complain_of_mixed_libraries();
+  int granted = MPI_THREAD_SINGLE;
+  {
+    const Inside inside;
+    const int code = real().MPI_Init_thread(argc, argv, needed_level(asked), &granted);
+    if (code != MPI_SUCCESS) {
+      return code;
+    }
+  }
+  life.reported_level = std::min(asked, granted);
+  if (provided != nullptr) {
+    *provided = life.reported_level;
+  }
+  const Inside inside;
+  begin();
+  return MPI_SUCCESS;
+}
+
+} // namespace
+
+const std::shared_ptr<engine::Engine>& the_engine() { return life.engine; }
+
+} // namespace stoker::pmpi
+
+using stoker::pmpi::life;
+using stoker::pmpi::real;
+
+extern "C" {
+
+int MPI_Init(int* argc, char*** argv) { return stoker::pmpi::initialise(argc, argv, MPI_THREAD_SINGLE, nullptr); }
+
+int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  return stoker::pmpi::initialise(argc, argv, required, provided);
+}
+
+int MPI_Query_thread(int* provided) {
+  const int code = real().MPI_Query_thread(provided);
+  if (code == MPI_SUCCESS && life.reported_level != -1) {
+    *provided = life.reported_level;
+  }
+  return code;
+}
+
+int MPI_Finalize(void) {
+  const stoker::pmpi::Inside inside;
+  stoker::pmpi::shut_down();
+  return real().MPI_Finalize();
+}
+
+int MPI_Pcontrol(const int level, ...) {
+  if (life.engine != nullptr) {
+    if (level == 0) {
+      stoker::pmpi::close_gates(stoker::pmpi::Reason::switched_off);
+      life.engine->pause();
+    } else {
+      stoker::pmpi::open_gates();
+      life.engine->resume();
+    }
+    if (level == 2) {
+      stoker::pmpi::reset_statistics();
+    }
+  }
+  return real().MPI_Pcontrol != nullptr ? real().MPI_Pcontrol(level) : MPI_SUCCESS;
+}
+}
+
+#define ALIAS(name) extern "C" __typeof__(P##name) P##name __attribute__((alias(#name)));
+ALIAS(MPI_Init)
+ALIAS(MPI_Init_thread)
+ALIAS(MPI_Query_thread)
+ALIAS(MPI_Finalize)
+ALIAS(MPI_Pcontrol)

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "api/pmpi/collectives.hpp"
+#include "api/pmpi/covered.hpp"
+#include "api/pmpi/errors.hpp"
+#include "api/pmpi/handles.hpp"
+#include "api/pmpi/statistics.hpp"
+#include "engine/agreement.hpp"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace stoker::pmpi {
+namespace {
+
+class NonblockingRequest final : public Request, private Outstanding {
+public:
+  NonblockingRequest(const CollectiveCall& call, Communicator& communicator)
+      : Request(call.comm), communicator_(communicator.shared_from_this()), arguments_(call, communicator),
+        site_(call.site), family_(call.family) {
+    call_ = arguments_.start(communicator.executor());
+    communicator.enlist(*this);
+  }
+  NonblockingRequest(const NonblockingRequest&) = delete;
+  NonblockingRequest& operator=(const NonblockingRequest&) = delete;
+  ~NonblockingRequest() override {
+    if (call_ != nullptr) {
+      (void)engine::attempt([&] { complete_early(); });
+    }
+  }
+
+  [[nodiscard]] bool persistent() const override { return false; }
+  [[nodiscard]] bool active() const override { return active_; }
+  void start() override { throw engine::Error(engine::Code::request, "request is not persistent"); }
+  [[nodiscard]] bool done() override { return call_ == nullptr || call_->done(); }
+  void wait() override {
+    if (call_ != nullptr) {
+      call_->wait();
+    }
+  }
+  void finish() override {
+    active_ = false;
+    end();
+    if (failure_) {
+      throw *std::exchange(failure_, std::nullopt);
+    }
+  }
+
+private:
+  // MPI_Comm_free comes before the call's completion, which MPI allows.
+  void complete_early() override {
+    wait();
+    end();
+  }
+
+  void end() {
+    if (call_ == nullptr) {
+      return;
+    }
+    communicator_->delist(*this);
+    try {
+      call_->finish();
+    } catch (const engine::Error& error) {
+      failure_ = error;
+    }
+    const auto report = call_->report();
+    record({.site = site_,
+            .communicator = communicator_->id(),
+            .family = family_,
+            .form = Form::nonblocking,
+            .bytes = arguments_.bytes(),
+            .by_mpi = report.by_mpi,
+            .exchange_seconds = report.exchange_seconds,
+            .exposed_seconds = report.exposed_seconds,
+            .algorithm = report.algorithm});
+    call_.reset();
+  }
+
+  std::shared_ptr<Communicator> communicator_;
+  CallArguments arguments_;
+  const void* site_;
+  Family family_;
+  bool active_ = true;
+  std::unique_ptr<engine::NonblockingCall> call_; // null once it is complete and finished
+  std::optional<engine::Error> failure_;
+};
+
+} // namespace
+
+std::optional<int> nonblocking_call(const CollectiveCall& call, MPI_Request* request) {
+  try {
+    Communicator* const communicator = covering(Form::nonblocking, call);
+    if (communicator == nullptr) {
+      return std::nullopt;
+    }
+    *request = insert(std::make_unique<NonblockingRequest>(call, *communicator));
+    return MPI_SUCCESS;
+  } catch (const engine::Error& error) {
+    if (error.code() == engine::Code::unsupported) { // on all ranks alike
+      count_fallback(Form::nonblocking, call.family, Reason::unsupported);
+      return std::nullopt;
+    }
+    return report_error(call.comm, error);
+  } catch (const std::bad_alloc&) {
+    return report_error(call.comm, engine::Error(engine::Code::resource, "out of memory"));
+  }
+}
+
+} // namespace stoker::pmpi

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The linker turns every call of a function of functions.def from another file of this library, the engine's included, into one of
+// __wrap_ and its name (--wrap): this library's own communication is never taken for the application's.
+#include "api/pmpi/library.hpp"
+
+#include <boost/preprocessor/repetition/enum.hpp>
+#include <boost/preprocessor/repetition/enum_params.hpp>
+
+#include <cstddef>
+#include <tuple>
+
+namespace {
+
+template <class Function>
+struct Parameters;
+template <class... All>
+struct Parameters<int (*)(All...)> {
+  template <std::size_t I>
+  using Of = std::tuple_element_t<I, std::tuple<All...>>;
+  static constexpr std::size_t count = sizeof...(All);
+};
+
+} // namespace
+
+#define STOKER_PMPI_PARAMETER(repetition, i, name) Parameters<decltype(&name)>::Of<i> a##i
+#define STOKER_PMPI_FUNCTION(name, arity)                                                                              \
+  static_assert(Parameters<decltype(&name)>::count == (arity));                                                        \
+  extern "C" int __wrap_##name(BOOST_PP_ENUM(arity, STOKER_PMPI_PARAMETER, name));                                     \
+  extern "C" int __wrap_##name(BOOST_PP_ENUM(arity, STOKER_PMPI_PARAMETER, name)) {                                    \
+    return stoker::pmpi::real().name(BOOST_PP_ENUM_PARAMS(arity, a));                                                  \
+  }
+#define STOKER_PMPI_VARIADIC(name)
+#include "api/pmpi/functions.def"

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "api/pmpi/state.hpp"
+
+namespace stoker::pmpi {
+
+std::string_view text_of(Reason reason) {
+  static constexpr std::array<std::string_view, reason_count> texts{
+      "MPI is not initialised by MPI_Init, or only sessions are",
+      "there is no engine",
+      "the job has one process",
+      "switched off by MPI_Pcontrol",
+      "calls of this form are not asked for",
+      "made by the MPI library itself",
+      "communicator of one rank",
+      "intercommunicator",
+      "communicator with ranks of other jobs",
+      "communicator from a function that is not watched",
+      "too many communicators",
+      "switched off by stoker_off",
+      "shorter than STOKER_PMPI_LEAST_BYTES",
+      "operation of the application",
+      "in place",
+      "not supported by the engine",
+  };
+  return texts[static_cast<std::size_t>(reason)];
+}
+
+} // namespace stoker::pmpi

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whether calls are the engine's at all, and how many were not, and why. Looked at by every call of the application.
+#pragma once
+
+#include "api/pmpi/call.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace stoker::engine {
+class Engine;
+}
+
+namespace stoker::pmpi {
+
+// Why a call is left to the MPI library.
+enum class Reason : std::uint8_t {
+  outside_mpi,
+  no_engine,
+  one_process,
+  switched_off,
+  form_off,
+  nested,
+  one_rank,
+  intercommunicator,
+  foreign_ranks,
+  unwatched,
+  too_many,
+  off_by_info,
+  too_small,
+  operation,
+  in_place,
+  unsupported,
+};
+inline constexpr int reason_count = 16;
+[[nodiscard]] std::string_view text_of(Reason reason);
+
+// One of them for each form, and why it is not open. Written while the process has one thread in MPI, or by MPI_Pcontrol.
+struct Gate {
+  std::atomic<bool> open{false};
+  std::atomic<Reason> because{Reason::outside_mpi};
+};
+inline constinit std::array<Gate, form_count> gates{};
+[[nodiscard]] inline Gate& gate(Form form) { return gates[static_cast<std::size_t>(form)]; }
+[[nodiscard]] inline bool is_open(Form form) { return gate(form).open.load(std::memory_order_relaxed); }
+
+// Of calls from several threads at once some may not be counted: it must cost next to nothing.
+using Counter = std::atomic<std::uint64_t>;
+inline constinit std::array<std::array<std::array<Counter, reason_count>, family_count>, form_count> fallbacks{};
+inline void count_fallback(Form form, Family family, Reason reason) {
+  Counter& counter =
+      fallbacks[static_cast<std::size_t>(form)][static_cast<std::size_t>(family)][static_cast<std::size_t>(reason)];
+  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+inline void count_closed(Form form, Family family) {
+  count_fallback(form, family, gate(form).because.load(std::memory_order_relaxed));
+}
+
+// While this thread is inside the MPI library by a function that may call others: those are not the application's calls.
+#if defined(__GNUC__)
+[[gnu::tls_model("initial-exec")]]
+#endif
+inline constinit thread_local int depth = 0;
+class Inside {
+public:
+  Inside() { ++depth; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  ~Inside() { --depth; }
+};
+
+// Null where there is none.
+[[nodiscard]] const std::shared_ptr<engine::Engine>& the_engine();
+
+} // namespace stoker::pmpi

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the summary tells: the calls of each place in the program on each communicator. Kept only where there will be a summary.
+#pragma once
+
+#include "api/pmpi/call.hpp"
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <string_view>
+
+namespace stoker::pmpi {
+
+struct CallRecord {
+  const void* site = nullptr;
+  std::uint64_t communicator = 0; // its id
+  Family family = Family::barrier;
+  Form form = Form::nonblocking;
+  std::uint64_t bytes = 0; // that this rank had to send, or to receive where it sent none
+  bool by_mpi = false;
+  double exchange_seconds = 0;
+  double exposed_seconds = 0;
+  std::string_view algorithm;
+};
+
+// Any thread.
+void record(const CallRecord& call);
+// Its name in the summary: what MPI_Comm_get_name says.
+void name_communicator(std::uint64_t id, MPI_Comm comm);
+// Of calls and of what was left to the MPI library.
+void reset_statistics();
+// Collective. `file`: "1" for standard error. Rank 0 writes.
+void write_summary(MPI_Comm comm, const char* file);
+
+} // namespace stoker::pmpi
