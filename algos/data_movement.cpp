@@ -2,6 +2,7 @@
 // bcast, allgather, gather, scatter and barrier.
 #include "algos/vector_algorithms.hpp"
 
+#include "algos/chain.hpp"
 #include "algos/lanes.hpp"
 #include "algos/multi_radix.hpp"
 
@@ -177,6 +178,20 @@ Program bcast_scatter(const VectorCall& call, const Tuning& tuning) {
   steps.receive(call.root, Blocks{root_of(call)}, broadcast.home);
   const auto part_of = [&](std::size_t member) { return Blocks{static_cast<std::size_t>(others.members[member])}; };
   cyclic_allgather(steps, others, gathering(cyclic_factors(others.size(), Signs::gathering)), part_of, broadcast.home);
+  return std::move(broadcast).finish();
+}
+
+Program bcast_chain(const VectorCall& call, const Tuning& tuning) {
+  const Chain chain = chain_of(call);
+  Broadcast broadcast(call, tuning, segments_of(call, tuning));
+  for (const std::size_t segment : broadcast.steps.all()) {
+    if (chain.before >= 0) {
+      broadcast.steps.receive(chain.before, Blocks{segment}, broadcast.home);
+    }
+    if (chain.behind >= 0) {
+      broadcast.steps.send(chain.behind, Blocks{segment});
+    }
+  }
   return std::move(broadcast).finish();
 }
 

@@ -2,6 +2,7 @@
 // allreduce, reduce and reduce_scatter.
 #include "algos/vector_algorithms.hpp"
 
+#include "algos/chain.hpp"
 #include "algos/lanes.hpp"
 #include "algos/multi_radix.hpp"
 
@@ -235,6 +236,23 @@ Program reduce_tree(const VectorCall& call, const Tuning& tuning) {
   Reduction reduction = reduction_to_root(call, tuning, 1);
   tree_reduce(reduction.steps, group, static_cast<std::size_t>(call.root), dividing(tuning.factors),
               reduction.steps.all(), reduction.result);
+  if (call.rank == call.root) {
+    reduction.steps.settle(reduction.steps.all(), reduction.result);
+  }
+  return std::move(reduction).finish();
+}
+
+Program reduce_chain(const VectorCall& call, const Tuning& tuning) {
+  const Chain chain = chain_of(call);
+  Reduction reduction = reduction_to_root(call, tuning, segments_of(call, tuning));
+  for (const std::size_t segment : reduction.steps.all()) {
+    if (chain.behind >= 0) {
+      reduction.steps.accumulate(chain.behind, Blocks{segment}, reduction.result);
+    }
+    if (chain.before >= 0) {
+      reduction.steps.send(chain.before, Blocks{segment});
+    }
+  }
   if (call.rank == call.root) {
     reduction.steps.settle(reduction.steps.all(), reduction.result);
   }

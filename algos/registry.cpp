@@ -38,6 +38,7 @@ constexpr std::string_view rabenseifner =
     "Thakur, Rabenseifner and Gropp, Optimization of collective communication operations in MPICH, 2005";
 constexpr std::string_view traff =
     "Traff and Hunold, Decomposing MPI collectives for exploiting multi-lane communication, 2020";
+constexpr std::string_view worringen = "Worringen, Pipelining and overlapping for MPI collective operations, 2003";
 constexpr std::string_view hensgen = "Hensgen, Finkel and Manber, Two algorithms for barrier synchronization, 1988";
 constexpr std::string_view hillis = "Hillis and Steele, Data parallel algorithms, 1986";
 
@@ -349,6 +350,8 @@ constexpr VectorRow reduces[] = {
      list_of<exchange_list<divide>, part, fixed>, reduce_exchange},
     {"cyclic-shift", "the same among neighbours in a ring; for any number of ranks", bruck_ho,
      list_of<cyclic_list<divide>, part, fixed>, reduce_cyclic, true},
+    {"chain", "segments go from rank to rank, which add their operands, to the root", worringen, list_of<part, fixed>,
+     reduce_chain, true, false},
     {"node-aware", "lanes divide the vector within each node; trees between nodes", traff,
      list_of<lanes, tree_list_between<divide>, part>, reduce_node_aware, false, false},
 };
@@ -364,6 +367,7 @@ constexpr VectorRow bcasts[] = {
     {"tree", "a tree of any factors", jocksch, list_of<tree_list<gather>>, bcast_tree},
     {"scatter-allgather", "the root scatters parts, which the others gather", rabenseifner, list_of<part, fixed>,
      bcast_scatter},
+    {"chain", "segments go from rank to rank, from the root on", worringen, list_of<part, fixed>, bcast_chain},
     {"node-aware", "lanes bring a part of the vector to each node", traff,
      list_of<lanes, tree_list_between<gather>, part>, bcast_node_aware},
 };

@@ -2,6 +2,7 @@
 // The default choice of an algorithm.
 #include "algos/selection.hpp"
 
+#include "algos/chain.hpp"
 #include "algos/lanes.hpp"
 
 #include <algorithm>
@@ -33,7 +34,8 @@ std::vector<Choice> candidates(Collective collective, const topology::Layout& la
   return result;
 }
 
-std::vector<Choice> vector_candidates(Collective collective, const topology::Layout& layout, bool commutative) {
+std::vector<Choice> vector_candidates(Collective collective, const topology::Layout& layout, bool commutative,
+                                      std::uint64_t bytes) {
   std::vector<Choice> result;
   const auto add = [&](const std::string& text) {
     const Choice choice = resolve(parse_choice(collective, text), layout);
@@ -64,8 +66,9 @@ std::vector<Choice> vector_candidates(Collective collective, const topology::Lay
   if (collective == Collective::allreduce && layout.ranks() <= few && layout.ranks() > 1) {
     add("recursive-exchange:factors=" + std::to_string(layout.ranks()));
   }
+  const bool long_enough = bytes >= static_cast<std::uint64_t>(layout.ranks()) * least_chain_bytes_per_rank;
   for (const Algorithm& algorithm : algorithms_of(collective)) {
-    if (algorithm.name != "node-aware") {
+    if (algorithm.name != "node-aware" && (algorithm.name != "chain" || (layout.nodes() > 1 && long_enough))) {
       add(std::string(algorithm.name));
     }
   }

@@ -20,6 +20,8 @@ namespace stoker::algos {
 [[nodiscard]] Program reduce_exchange(const VectorCall& call, const Tuning& tuning);
 [[nodiscard]] Program reduce_cyclic(const VectorCall& call, const Tuning& tuning);
 [[nodiscard]] Program reduce_tree(const VectorCall& call, const Tuning& tuning);
+// Segments go from rank to rank, each of which adds its own operand; to the root from the rank behind it.
+[[nodiscard]] Program reduce_chain(const VectorCall& call, const Tuning& tuning);
 [[nodiscard]] Program reduce_node_aware(const VectorCall& call, const Tuning& tuning);
 
 [[nodiscard]] Program reduce_scatter_exchange(const VectorCall& call, const Tuning& tuning);
@@ -28,6 +30,8 @@ namespace stoker::algos {
 
 [[nodiscard]] Program bcast_tree(const VectorCall& call, const Tuning& tuning);
 [[nodiscard]] Program bcast_scatter(const VectorCall& call, const Tuning& tuning); // and allgather
+// Segments go from rank to rank, from the root on.
+[[nodiscard]] Program bcast_chain(const VectorCall& call, const Tuning& tuning);
 [[nodiscard]] Program bcast_node_aware(const VectorCall& call, const Tuning& tuning);
 
 [[nodiscard]] Program allgather_exchange(const VectorCall& call, const Tuning& tuning);

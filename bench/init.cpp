@@ -137,7 +137,7 @@ public:
 
   void run(Session& session) override {
     for (const std::string& collective : points_.collectives) { // what is wrong is said before there is an engine
-      (void)cases_of(schedule_of(collective_of(collective)));
+      (void)cases_of(schedule_of(collective_of(collective)), 0);
     }
     session.report().note("compile: what each rank works out by itself, mean over the ranks; wisdom: the same from "
                           "files; the others: the whole init");
@@ -147,7 +147,8 @@ public:
                    [&](Point& point) {
                      point.helpers().set(false);
                      if (!here_ && session.rank() == 0) { // alone: nobody else takes its memory's bandwidth
-                       for (const Case& what : cases_of(schedule_of(point.exchange().collective()))) {
+                       for (const Case& what :
+                            cases_of(schedule_of(point.exchange().collective()), *point.exchange().bytes())) {
                          compile(session, point, what);
                        }
                      }
@@ -169,11 +170,11 @@ private:
   }
 
   // Throws std::invalid_argument for algorithms that there are not.
-  [[nodiscard]] std::vector<Case> cases_of(algos::Collective collective) const {
+  [[nodiscard]] std::vector<Case> cases_of(algos::Collective collective, std::uint64_t bytes) const {
     std::vector<Case> cases;
     for (const int ranks : ranks_) {
       const topology::Layout layout = layout_of(ranks);
-      const std::vector<algos::Choice> all = algos::vector_candidates(collective, layout, true);
+      const std::vector<algos::Choice> all = algos::vector_candidates(collective, layout, true, bytes);
       if (algorithms_.empty()) {
         cases.push_back({ranks, "auto", all});
         for (const algos::Choice& choice : all) {

@@ -171,10 +171,11 @@ std::vector<Choice> vector_choices() {
                               "node-aware:lanes=domains",
                               "node-aware:lanes=2,between=-2 2 2",
                               "node-aware:between=-2 -2 2 2,part=1"});
-  add(Collective::reduce, {"tree:factors=-2 -2 -2", "recursive-exchange:factors=-2 -3,part=1",
-                           "cyclic-shift:factors=-2 -2 -2,part=1", "node-aware:lanes=1", "node-aware:lanes=2,part=1"});
-  add(Collective::bcast,
-      {"tree:factors=2 2 2", "scatter-allgather:part=1", "node-aware:lanes=1", "node-aware:lanes=2,part=1"});
+  add(Collective::reduce,
+      {"tree:factors=-2 -2 -2", "recursive-exchange:factors=-2 -3,part=1", "cyclic-shift:factors=-2 -2 -2,part=1",
+       "chain:part=1", "chain:fixed=3", "node-aware:lanes=1", "node-aware:lanes=2,part=1"});
+  add(Collective::bcast, {"tree:factors=2 2 2", "scatter-allgather:part=1", "chain:part=1", "chain:fixed=3",
+                          "node-aware:lanes=1", "node-aware:lanes=2,part=1"});
   add(Collective::reduce_scatter,
       {"recursive-exchange:factors=-2 -4", "cyclic-shift:factors=-3 -3", "node-aware:lanes=1", "node-aware:lanes=2"});
   add(Collective::allgatherv,
