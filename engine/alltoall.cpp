@@ -172,4 +172,62 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, al
       begin);
 }
 
+std::unique_ptr<Request> make_rebindable_alltoall(const std::shared_ptr<Engine>& engine, RequestPlan plan,
+                                                  std::uint64_t bytes) {
+  const std::uint64_t begin = now_ns();
+  engine->sweep();
+  plan.rebindable = true;
+  const CommContext& context = *plan.context;
+  agree_on_choice(context, algos::Collective::alltoall, plan);
+  std::uint64_t first = bytes;
+  check_mpi(MPI_Bcast(&first, 1, MPI_UINT64_T, 0, context.comm()), "MPI_Bcast");
+  agree(context.comm(), attempt([&] {
+          if (bytes != first) {
+            throw Error(Code::mismatch, "rank " + std::to_string(context.rank()) + ": each block has " +
+                                            std::to_string(bytes) + " bytes here and " + std::to_string(first) +
+                                            " on rank 0; expected equal sizes on all ranks");
+          }
+        }));
+  const auto sizes = algos::BlockSizes::uniform(context.ranks(), bytes);
+  const Sizes offsets = algos::equal_offsets(context.ranks(), bytes);
+  const algos::Exchange exchange{.layout = context.layout(),
+                                 .rank = context.rank(),
+                                 .sizes = sizes,
+                                 .send_offsets = plan.in_place ? Sizes{} : offsets,
+                                 .recv_offsets = offsets,
+                                 .in_place = plan.in_place,
+                                 .put_offsets =
+                                     Sizes(offsets.size(), offsets[static_cast<std::size_t>(context.rank())])};
+  if (plan.choice.algorithm == nullptr) {
+    plan.choice = select(*engine, context, algos::candidates(algos::Collective::alltoall, context.layout()),
+                         plan.executor, [&](const algos::Choice& choice) { return algos::compile(choice, exchange); });
+  }
+  const algos::Choice choice = plan.choice;
+  return make_request(
+      engine, std::move(plan), Path::own, Path::own, [&] { return CompiledProgram{algos::compile(choice, exchange)}; },
+      begin);
+}
+
+std::unique_ptr<Request> make_any_exchange(const std::shared_ptr<Engine>& engine, RequestPlan plan) {
+  const std::uint64_t begin = now_ns();
+  engine->sweep();
+  plan.rebindable = true;
+  plan.any_sizes = true;
+  const CommContext& context = *plan.context;
+  plan.choice = {algos::find(algos::Collective::alltoallv, "nonblocking"), {}};
+  agree_on_choice(context, algos::Collective::alltoallv, plan);
+  // One byte from and to everybody stands for what they will be.
+  const auto sizes = algos::BlockSizes::uniform(context.ranks(), 1);
+  const Sizes offsets = algos::equal_offsets(context.ranks(), 1);
+  const algos::Exchange exchange{.layout = context.layout(),
+                                 .rank = context.rank(),
+                                 .sizes = sizes,
+                                 .send_offsets = offsets,
+                                 .recv_offsets = offsets};
+  const algos::Choice choice = plan.choice;
+  return make_request(
+      engine, std::move(plan), Path::own, Path::own, [&] { return CompiledProgram{algos::compile(choice, exchange)}; },
+      begin);
+}
+
 } // namespace stoker::engine

@@ -14,6 +14,10 @@
 //              acquired by the receiver's executor.
 //   taken      of a channel, in the sender's block: the receiver's executor, once it has the message (release);
 //              acquired by the sender's executor, and by the sender before it gives the block back.
+//   buffers    of a rebindable block, and what an exchange of any sizes changes of its steps and slices: the rank, before
+//              Start, while no epoch runs. An executor reads them once it has the epoch: from the ring, or from the rank itself. A
+//              peer reads them once it has acquired `ready` of a message of that epoch, which the executor released after
+//              that; and has read them when it releases `taken`, which the executor acquires before the epoch ends.
 #pragma once
 
 #include "algos/schedule.hpp"
@@ -121,10 +125,12 @@ struct Block {
   std::uint32_t steps = 0;
   std::uint32_t has_wire = 0;
   std::uint32_t has_dependencies = 0;
-  std::uint32_t timed = 0;     // whether the times below are wanted
-  std::uint64_t window = 0;    // number, in the carrier's process, of the window for its puts between nodes; 0: none
-  std::uint32_t exclusive = 0; // inline: only the rank executes it, so ownership and wake-ups are left out
-  OperationCode operation;     // of steps that combine operands
+  std::uint32_t timed = 0;      // whether the times below are wanted
+  std::uint64_t window = 0;     // number, in the carrier's process, of the window for its puts between nodes; 0: none
+  std::uint32_t exclusive = 0;  // inline: only the rank executes it, so ownership and wake-ups are left out
+  std::uint32_t rebindable = 0; // every epoch has buffers of its own
+  std::uint32_t left_out = 0;   // steps that the epoch does without; of exchanges of any sizes
+  OperationCode operation;      // of steps that combine operands
   std::uint64_t element_bytes = 1;
   BufferDescriptor buffers[3]; // indexed by algos::Buffer
   // Offsets from the block's begin.

@@ -33,20 +33,6 @@ std::uint64_t rounded_up(std::uint64_t units, bool generously) {
   return (units + step - 1) / step * step;
 }
 
-// In bytes: of the vector, of each rank's block where all are equal, or of every block. Throws Error(mismatch).
-Sizes sizes_of(const VectorBuffers& buffers) {
-  if (buffers.sizes && buffers.own && buffers.sizes->size() == 1 && buffers.sizes->front() != *buffers.own) {
-    throw Error(Code::mismatch, "this rank's block has " + std::to_string(*buffers.own) + " bytes, and each of all " +
-                                    std::to_string(buffers.sizes->front()) + "; expected equal sizes at both ends");
-  }
-  return buffers.sizes ? *buffers.sizes : Sizes{*buffers.own};
-}
-
-bool one_vector(Collective collective) {
-  return collective == Collective::bcast ||
-         (algos::combines(collective) && collective != Collective::reduce_scatter_block);
-}
-
 // How a call sees the memory that its request is bound to.
 struct Spacing {
   std::uint64_t block = 0;  // of each block where all are equal: its data

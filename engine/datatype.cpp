@@ -175,38 +175,43 @@ void UserBuffer::lay_out_packed() {
   }
 }
 
+void pack(const Datatype& type, const std::byte* elements, std::int64_t count, std::byte* packed, MPI_Comm comm) {
+  if (type.contiguous()) {
+    std::memcpy(packed, elements, static_cast<std::uint64_t>(count) * type.size());
+    return;
+  }
+  in_parts(type, {0, count}, [&](std::int64_t displacement, int part, int bytes) {
+    int position = 0;
+    check_mpi(MPI_Pack(elements + displacement, part, type.handle(), packed, bytes, &position, comm), "MPI_Pack");
+    check_position(position, bytes, "MPI_Pack");
+    packed += bytes;
+  });
+}
+
+void unpack(const Datatype& type, const std::byte* packed, std::int64_t count, std::byte* elements, MPI_Comm comm) {
+  if (type.contiguous()) {
+    std::memcpy(elements, packed, static_cast<std::uint64_t>(count) * type.size());
+    return;
+  }
+  in_parts(type, {0, count}, [&](std::int64_t displacement, int part, int bytes) {
+    int position = 0;
+    check_mpi(MPI_Unpack(packed, bytes, &position, elements + displacement, part, type.handle(), comm), "MPI_Unpack");
+    check_position(position, bytes, "MPI_Unpack");
+    packed += bytes;
+  });
+}
+
 void UserBuffer::pack(std::byte* staging, MPI_Comm comm) const {
   for (const UserBlock& run : runs_) {
-    if (type_.contiguous()) {
-      const std::uint64_t bytes = static_cast<std::uint64_t>(run.count) * type_.size();
-      std::memcpy(staging, address_ + run.displacement, bytes);
-      staging += bytes;
-      continue;
-    }
-    in_parts(type_, run, [&](std::int64_t displacement, int count, int bytes) {
-      int position = 0;
-      check_mpi(MPI_Pack(address_ + displacement, count, type_.handle(), staging, bytes, &position, comm), "MPI_Pack");
-      check_position(position, bytes, "MPI_Pack");
-      staging += bytes;
-    });
+    engine::pack(type_, address_ + run.displacement, run.count, staging, comm);
+    staging += static_cast<std::uint64_t>(run.count) * type_.size();
   }
 }
 
 void UserBuffer::unpack(const std::byte* staging, MPI_Comm comm) const {
   for (const UserBlock& run : runs_) {
-    if (type_.contiguous()) {
-      const std::uint64_t bytes = static_cast<std::uint64_t>(run.count) * type_.size();
-      std::memcpy(address_ + run.displacement, staging, bytes);
-      staging += bytes;
-      continue;
-    }
-    in_parts(type_, run, [&](std::int64_t displacement, int count, int bytes) {
-      int position = 0;
-      check_mpi(MPI_Unpack(staging, bytes, &position, address_ + displacement, count, type_.handle(), comm),
-                "MPI_Unpack");
-      check_position(position, bytes, "MPI_Unpack");
-      staging += bytes;
-    });
+    engine::unpack(type_, staging, run.count, address_ + run.displacement, comm);
+    staging += static_cast<std::uint64_t>(run.count) * type_.size();
   }
 }
 

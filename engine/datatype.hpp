@@ -41,6 +41,10 @@ private:
   bool contiguous_ = false;
 };
 
+// `count` elements to the bytes at `packed`, one behind the other, and back. Throw Error(mpi).
+void pack(const Datatype& type, const std::byte* elements, std::int64_t count, std::byte* packed, MPI_Comm comm);
+void unpack(const Datatype& type, const std::byte* packed, std::int64_t count, std::byte* elements, MPI_Comm comm);
+
 // One block per peer in a buffer of the application.
 struct UserBlock {
   std::int64_t displacement = 0; // bytes from the buffer's address
@@ -53,7 +57,8 @@ public:
   UserBuffer(void* address, Datatype type, std::vector<UserBlock> blocks);
 
   [[nodiscard]] std::byte* address() const { return address_; }
-  [[nodiscard]] const Datatype& type() const { return type_; }
+  [[nodiscard]] const Datatype& type() const& { return type_; }
+  [[nodiscard]] Datatype&& type() && { return std::move(type_); }
   [[nodiscard]] const std::vector<UserBlock>& blocks() const { return blocks_; }
   [[nodiscard]] std::uint64_t block_bytes(std::size_t block) const {
     return static_cast<std::uint64_t>(blocks_[block].count) * type_.size();
@@ -68,6 +73,8 @@ public:
   // the blocks of a neighborhood exchange may, are packed once.
   [[nodiscard]] const std::vector<std::uint64_t>& packed_offsets() const { return packed_offsets_; }
   [[nodiscard]] std::uint64_t packed_bytes() const { return packed_bytes_; }
+  // Elements to pack, in the order of the packed form: the blocks, or what they cover together.
+  [[nodiscard]] const std::vector<UserBlock>& runs() const { return runs_; }
   // To and from the packed form. Throws Error(mpi).
   void pack(std::byte* staging, MPI_Comm comm) const;
   void unpack(const std::byte* staging, MPI_Comm comm) const;
@@ -78,8 +85,7 @@ private:
   std::byte* address_ = nullptr;
   Datatype type_;
   std::vector<UserBlock> blocks_;
-  std::vector<UserBlock>
-      runs_; // elements to pack, in the order of the packed form: the blocks, or what they cover together
+  std::vector<UserBlock> runs_;
   std::vector<std::uint64_t> packed_offsets_; // by block
   std::uint64_t packed_bytes_ = 0;
   std::uint64_t bytes_ = 0;

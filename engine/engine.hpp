@@ -82,6 +82,10 @@ public:
 
   // Cached as an attribute of comm. Collective over comm when it is new.
   [[nodiscard]] std::shared_ptr<CommContext> context(MPI_Comm comm);
+  // One of the caller's own, which is neither kept nor freed by the engine. Collective over comm.
+  [[nodiscard]] std::shared_ptr<CommContext> private_context(MPI_Comm comm) const {
+    return std::make_shared<CommContext>(comm, group_, layout());
+  }
 
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] const std::vector<EffectiveSetting>& effective_settings() const { return effective_settings_; }

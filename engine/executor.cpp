@@ -127,7 +127,7 @@ bool try_step(const Program& program, std::uint32_t index, std::uint64_t epoch) 
 
 void begin_epoch(Block& block, std::uint64_t epoch) {
   EpochState& state = block.state;
-  state.steps_left = block.steps;
+  state.steps_left = block.steps - block.left_out;
   state.ready_count = block.local_roots;
   state.wire_count = block.wire_roots;
   state.waiting_count = 0;

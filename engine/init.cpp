@@ -168,6 +168,24 @@ Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& 
   return small || !memory.attach_works() ? Path::staged : Path::cma;
 }
 
+Path chosen_path(const Engine& engine, const std::byte* lowest, std::uint64_t span, std::uint64_t bytes,
+                 const Readers& readers) {
+  const NodeMemory& memory = *engine.memory();
+  const AccessChoice choice = engine.settings().access;
+  const bool shared = readers.helper || readers.peers;
+  if (choice == AccessChoice::staged) {
+    return Path::staged;
+  }
+  if (choice != AccessChoice::cma && engine.memory()->arena().contains(lowest, span)) {
+    return Path::mapped;
+  }
+  if (!shared) {
+    return Path::own;
+  }
+  const bool small = readers.helper && bytes <= engine.settings().staged_bytes && choice != AccessChoice::cma;
+  return small || choice == AccessChoice::mapped || !memory.attach_works() ? Path::staged : Path::cma;
+}
+
 std::vector<std::uint64_t> program_offsets(const UserBuffer& buffer, Path path) {
   if (path == Path::staged) {
     return buffer.packed_offsets();
@@ -363,8 +381,10 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
       }
       options.eager_bytes = engine->settings().eager_bytes;
       options.timed = plan.executor == Executor::engine || engine->settings().inline_times ||
-                      engine->settings().baseline_calls > 0 || engine->trace() != nullptr;
+                      engine->settings().baseline_calls > 0 || engine->trace() != nullptr || plan.rebindable;
       options.exclusive = plan.executor == Executor::inline_;
+      options.rebindable = plan.rebindable;
+      options.resizable = plan.any_sizes;
       options.operation = plan.operation.code();
       if (plan.window != nullptr && plan.window->by_carriers) {
         options.exposed = plan.window->exposed;
@@ -386,7 +406,8 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
 
   plan.choice_text = algos::to_text(plan.choice);
   plan.init_seconds = 1e-9 * static_cast<double>(now_ns() - begin_ns);
-  if (engine->settings().baseline_calls > 0 && !algos::is_vector_call(plan.choice.algorithm->collective)) {
+  if (engine->settings().baseline_calls > 0 && !plan.rebindable &&
+      !algos::is_vector_call(plan.choice.algorithm->collective)) {
     plan.mpi_seconds = mpi_seconds(context, plan.choice.algorithm->collective, plan.send, plan.recv, plan.in_place,
                                    engine->settings().baseline_calls);
   }

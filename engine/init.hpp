@@ -44,6 +44,11 @@ struct Readers {
 [[nodiscard]] Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& readers,
                                const char* name);
 
+// The same for the buffer of one epoch of a rebindable request: `bytes` of data within [lowest, lowest + span), which lie there
+// as the program has them or have to be staged. Settings that ask for another way than there is give way.
+[[nodiscard]] Path chosen_path(const Engine& engine, const std::byte* lowest, std::uint64_t span, std::uint64_t bytes,
+                               const Readers& readers);
+
 // Where the blocks begin in the buffer as the program sees it: by displacement in place, or where they are staged.
 [[nodiscard]] std::vector<std::uint64_t> program_offsets(const UserBuffer& buffer, Path path);
 

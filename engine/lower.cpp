@@ -155,11 +155,16 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Ran
     if (map.arena_of[peer] >= 0) {
       low.op = sending ? Op::send_node : Op::recv_node;
       low.eager = step.bytes <= options.eager_bytes;
-      low.slot_bytes = low.eager ? align_up(sizeof(std::uint64_t) + step.bytes) : 0;
+      if (options
+              .resizable) { // also where nothing is eager: empty messages are, and must not meet the word of an epoch before
+        low.slot_bytes = align_up(sizeof(std::uint64_t) + options.eager_bytes);
+      } else {
+        low.slot_bytes = low.eager ? align_up(sizeof(std::uint64_t) + step.bytes) : 0;
+      }
       if (sending) {
         low.taken = {memory.self(), 0, taken_count++};
       } else {
-        low.ready = {memory.self(), 0, room.take(low.eager ? 2 * low.slot_bytes : cache_line)};
+        low.ready = {memory.self(), 0, room.take(low.slot_bytes != 0 ? 2 * low.slot_bytes : cache_line)};
       }
     } else {
       low.op = sending ? Op::send_wire : Op::recv_wire;
@@ -222,6 +227,7 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Ran
   block->has_dependencies = program.successors.empty() ? 0 : 1;
   block->timed = options.timed ? 1 : 0;
   block->exclusive = options.exclusive ? 1 : 0;
+  block->rebindable = options.rebindable ? 1 : 0;
   block->window = options.window_number;
   block->operation = options.operation;
   block->element_bytes = program.element_bytes;

@@ -32,6 +32,8 @@ struct PlacementOptions {
   std::uint64_t eager_bytes = 0; // messages within the node up to this go through the channel's slot
   bool timed = false;
   bool exclusive = false;               // executed inline; has to be for ReduceOp::user
+  bool rebindable = false;              // `send` and `recv` are yet to come: no buffer is known
+  bool resizable = false;               // so are the sizes of messages: room in the node for any that may be eager
   OperationCode operation;              // of steps that combine operands
   std::optional<std::uint64_t> exposed; // where the receive buffer begins in a window of the carriers
   std::uint64_t window_number = 0;      // of that window in the carrier's process

@@ -6,14 +6,6 @@
 namespace stoker::engine {
 namespace {
 
-BufferViews views_of(const Block& block, const NodeMemory& memory) {
-  BufferViews views;
-  for (std::size_t i = 0; i < views.size(); ++i) {
-    views[i] = view_of(block.buffers[i], block.arena == memory.self(), memory.base(block.arena));
-  }
-  return views;
-}
-
 std::span<const algos::Slice> slices_of(const Block& block, algos::Range range) {
   return {in_block<algos::Slice>(&block, block.slices_at) + range.begin, range.count};
 }
@@ -21,9 +13,8 @@ std::span<const algos::Slice> slices_of(const Block& block, algos::Range range) 
 } // namespace
 
 Program::Program(Block* block, const NodeMemory& memory, const Operation* operation)
-    : block_(block), arena_(memory.base(block->arena)), root_(&memory.root(block->arena)),
-      buffers_(views_of(*block, memory)), combiner_{block->operation, block->element_bytes, operation},
-      steps_(block->steps) {
+    : block_(block), memory_(&memory), arena_(memory.base(block->arena)), root_(&memory.root(block->arena)),
+      buffers_(views_of(*block)), combiner_{block->operation, block->element_bytes, operation}, steps_(block->steps) {
   const auto* steps = in_block<LoweredStep>(block, block->steps_at);
   std::map<std::uint64_t, std::uint32_t> known_peers; // block id by address in this process
   for (std::uint32_t i = 0; i < block->steps; ++i) {
@@ -44,11 +35,19 @@ Program::Program(Block* block, const NodeMemory& memory, const Operation* operat
       const auto [entry, fresh] =
           known_peers.try_emplace(reinterpret_cast<std::uint64_t>(peer), static_cast<std::uint32_t>(peers_.size()));
       if (fresh) {
-        peers_.push_back(views_of(*peer, memory));
+        peers_.push_back(views_of(*peer));
       }
       view.peer_views = entry->second;
     }
   }
+}
+
+BufferViews Program::views_of(const Block& block) const {
+  BufferViews views;
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    views[i] = view_of(block.buffers[i], block.arena == memory_->self(), memory_->base(block.arena));
+  }
+  return views;
 }
 
 } // namespace stoker::engine

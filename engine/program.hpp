@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A request's block as one process sees it: offsets turned into pointers, buffers into views. Built once per process and
-// request, after init.
+// request, after init; of a rebindable block the rank's own buffers are looked up anew in every epoch, a peer's for every
+// message that is fetched.
 #pragma once
 
 #include "engine/access.hpp"
@@ -29,9 +30,14 @@ public:
   // `operation`: of a request of this process; null: the block's code says all.
   Program(Block* block, const NodeMemory& memory, const Operation* operation = nullptr);
 
+  // Of a rebindable block: as they are in the epoch that begins, or in the one that runs and that the caller executes.
+  void look_up_buffers() { buffers_ = views_of(*block_); }
+
   [[nodiscard]] Block& block() const { return *block_; }
   [[nodiscard]] const BufferViews& buffers() const { return buffers_; }
-  [[nodiscard]] const BufferViews& peer_buffers(const StepView& step) const { return peers_[step.peer_views]; }
+  [[nodiscard]] BufferViews peer_buffers(const StepView& step) const {
+    return block_->rebindable != 0 ? views_of(peer_block(step)) : peers_[step.peer_views];
+  }
   [[nodiscard]] const Combiner& combiner() const { return combiner_; }
   [[nodiscard]] const StepView& step(std::uint32_t index) const { return steps_[index]; }
   [[nodiscard]] std::byte* bounce(const LoweredStep& step) const { return arena_ + step.bounce; }
@@ -48,7 +54,13 @@ public:
   }
 
 private:
+  [[nodiscard]] BufferViews views_of(const Block& block) const;
+  [[nodiscard]] const Block& peer_block(const StepView& step) const {
+    return *memory_->at<Block>(step.step->peer_block);
+  }
+
   Block* block_;
+  const NodeMemory* memory_;
   std::byte* arena_;
   RankRoot* root_;
   BufferViews buffers_;

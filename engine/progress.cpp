@@ -55,6 +55,10 @@ Progress::Outcome Progress::run(Task& task) {
   Outcome outcome;
   outcome.done = block.completed.reached(task.latest);
   if (!outcome.done) {
+    if (block.rebindable != 0 && task.bound != task.latest) { // not before: the rank writes them when no epoch runs
+      task.bound = task.latest;
+      task.program.look_up_buffers();
+    }
     outcome.moved = !task.events.empty();
     for (const WireEvent& event : task.events) {
       finish_wire_step(task.program, event.step, event.error, event.text.c_str());

@@ -32,7 +32,7 @@ Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
       carrier_(plan_.executor == Executor::engine ? &memory_->root(engine_->arena_of(engine_->carrier())) : nullptr),
       timed_(block_->timed != 0),
       // Only what this thread can do by itself may be left to its Wait, and only what does not take the wire for long.
-      wake_policy_((helper_ == nullptr && block_->has_wire != 0) ||
+      wake_policy_(((helper_ == nullptr || plan_.any_sizes) && block_->has_wire != 0) ||
                    std::max(plan_.bytes_wire, plan_.bytes_from_wire) > most_wire_bytes_left ||
                    engine_->settings().wake == WakeChoice::always) {
   if (plan_.window != nullptr) {
@@ -145,6 +145,13 @@ bool Request::peek() {
 }
 
 void Request::wait() {
+  await();
+  if (state_ == State::active) {
+    finish();
+  }
+}
+
+void Request::await() {
   check_engine();
   if (state_ == State::inactive) {
     return;
@@ -167,7 +174,6 @@ void Request::wait() {
     // The helper has come across it before this Wait.
     now_ns() - started_ns_ > late_wait_ns ? wake_policy_.missed() : wake_policy_.slept();
   }
-  finish();
 }
 
 int Request::wait_any(std::span<Request* const> requests) {

@@ -40,6 +40,8 @@ struct RequestPlan {
   double mpi_seconds = 0;      // of the MPI library's own blocking call; 0 where it was not measured
   bool from_wisdom = false;    // the program; else it was compiled
   bool through_window = false; // its puts; else they are messages
+  bool rebindable = false;     // send and recv stay empty: every epoch brings its own
+  bool any_sizes = false;      // likewise: one message to and from every rank, whose sizes every epoch brings
   std::shared_ptr<const PutWindow> window;
 };
 
@@ -65,11 +67,22 @@ public:
   bool test();  // true: complete, now inactive. Throws the epoch's error, once.
   bool peek();  // like test, but leaves the request complete rather than inactive: for testall
   void wait();
+  // The two halves of wait(): returns once the request is complete, or inactive, and leaves it so; and makes it inactive and throws
+  // the epoch's error.
+  void await();
+  void finish();
+  [[nodiscard]] bool complete() const { return state_ == State::active && reached(); } // only looks
   // Waits until one of the active requests is complete and returns its index; -1 when none is active. Null entries count as
   // inactive.
   [[nodiscard]] static int wait_any(std::span<Request* const> requests);
   // Of an inactive request whose operation is the application's: another one from now on, on elements of the same size.
   void use(Operation operation) { plan_.operation = std::move(operation); }
+  // Of an inactive request that is rebindable: changes its block.
+  template <class Change>
+  void bind(Change&& change) {
+    change(*block_);
+    task_.program.look_up_buffers();
+  }
   [[nodiscard]] bool active() const { return state_ == State::active; }
   [[nodiscard]] bool engine_destroyed() const { return engine_->destroyed(); }
   [[nodiscard]] const char* access_name(algos::Buffer buffer) const; // static storage
@@ -97,7 +110,6 @@ private:
   static void wait_for_one(std::span<Request* const> active);
   void look_around(std::uint64_t waited_ns); // in a long wait: peers that are gone, ranks that have not started
   [[nodiscard]] std::string describe_stall() const;
-  void finish();
   [[nodiscard]] std::uint64_t clock() const;
   void check_engine() const;
 

@@ -204,4 +204,17 @@ VectorBuffers checked_buffers(Collective collective, const VectorArguments& argu
   return Checker(collective, arguments, rank, ranks).check();
 }
 
+std::vector<std::uint64_t> sizes_of(const VectorBuffers& buffers) {
+  if (buffers.sizes && buffers.own && buffers.sizes->size() == 1 && buffers.sizes->front() != *buffers.own) {
+    throw Error(Code::mismatch, "this rank's block has " + std::to_string(*buffers.own) + " bytes, and each of all " +
+                                    std::to_string(buffers.sizes->front()) + "; expected equal sizes at both ends");
+  }
+  return buffers.sizes ? *buffers.sizes : std::vector{*buffers.own};
+}
+
+bool one_vector(Collective collective) {
+  return collective == Collective::bcast ||
+         (algos::combines(collective) && collective != Collective::reduce_scatter_block);
+}
+
 } // namespace stoker::engine

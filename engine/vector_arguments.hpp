@@ -47,4 +47,10 @@ struct VectorBuffers {
 [[nodiscard]] VectorBuffers checked_buffers(algos::Collective collective, const VectorArguments& arguments, int rank,
                                             int ranks);
 
+// In bytes: of the vector, of each rank's block where all are equal, or of every block. At all ranks the same; not of gatherv and
+// scatterv. Throws Error(mismatch).
+[[nodiscard]] std::vector<std::uint64_t> sizes_of(const VectorBuffers& buffers);
+// Whether there is one vector rather than a block for each rank.
+[[nodiscard]] bool one_vector(algos::Collective collective);
+
 } // namespace stoker::engine

@@ -103,9 +103,7 @@ Sizes agreed_sizes(const CommContext& context, Collective collective, const Term
     }
   });
   agree(context.comm(), with_rank(context, failure));
-  const bool one_vector = collective == Collective::bcast ||
-                          (algos::combines(collective) && collective != Collective::reduce_scatter_block);
-  if (sizes.size() == 1 && !one_vector) {
+  if (sizes.size() == 1 && !one_vector(collective)) {
     sizes.resize(ranks, sizes.front());
   }
   return sizes;
@@ -127,6 +125,59 @@ Sizes block_offsets(Collective collective, const RequestPlan& plan, Path send_pa
   }
 }
 
+// Nothing is cut within one.
+std::uint64_t unit_of(Collective collective, const Operation& operation, const Sizes& sizes) {
+  return algos::combines(collective)
+             ? operation.element_bytes()
+             : std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{8}, std::gcd<std::uint64_t, std::uint64_t>);
+}
+
+// Whether a rank has the blocks of all ranks in one buffer, where the collective does not combine them.
+bool holds_all_blocks(Collective collective, bool at_root) {
+  return collective == Collective::allgather || collective == Collective::allgatherv ||
+         (at_root && (collective == Collective::gather || collective == Collective::scatter));
+}
+
+// Collective: the plan's algorithm, if it has none yet.
+void choose_algorithm(Engine& engine, RequestPlan& plan, const Terms& terms, const algos::VectorCall& call,
+                      Collective collective) {
+  const CommContext& context = *plan.context;
+  if (plan.choice.algorithm == nullptr) {
+    auto candidates = algos::vector_candidates(collective, call.layout, plan.operation.commutative(),
+                                               std::accumulate(call.sizes.begin(), call.sizes.end(), std::uint64_t{0}));
+    if (terms.deterministic) { // which is fastest may depend on more than the operands
+      std::erase_if(candidates, [](const algos::Choice& choice) { return !choice.algorithm->fixed_order; });
+      candidates.resize(std::min<std::size_t>(candidates.size(), 1));
+    }
+    if (candidates.empty()) { // on all ranks
+      throw Error(Code::unsupported, std::string(algos::name_of(collective)) +
+                                         " has no algorithm with a fixed order of combining operands; expected "
+                                         "deterministic=0");
+    }
+    const auto driver = plan.executor == Executor::engine ? algos::Driver::helper : algos::Driver::rank;
+    plan.choice = choose_or_recall(
+        engine.wisdom(), context.comm(),
+        [&] { return choice_key(collective, call, driver, engine.cost_model(), candidates); }, candidates,
+        [&] {
+          return select(engine, context, candidates, plan.executor,
+                        [&](const algos::Choice& choice) { return algos::compile(choice, call); });
+        });
+  }
+}
+
+// Collective. `bytes`: of the buffers as the program sees them.
+std::unique_ptr<Request> place_vector_request(const std::shared_ptr<Engine>& engine, RequestPlan plan, Path send_path,
+                                              Path recv_path, const algos::VectorCall& call, const BufferSizes& bytes,
+                                              std::uint64_t begin) {
+  const algos::Choice choice = plan.choice;
+  const auto program = [&] {
+    return compile_or_recall(
+        engine->wisdom(), [&] { return program_key(choice, call); }, bytes,
+        [&] { return algos::compile(choice, call); });
+  };
+  return make_request(engine, std::move(plan), send_path, recv_path, program, begin);
+}
+
 } // namespace
 
 std::unique_ptr<Request> make_vector_request(const std::shared_ptr<Engine>& engine, Collective collective,
@@ -143,14 +194,9 @@ std::unique_ptr<Request> make_vector_request(const std::shared_ptr<Engine>& engi
   VectorBuffers buffers;
   const auto wrong = attempt([&] {
     buffers = checked_buffers(collective, arguments, context.rank(), context.ranks());
-    terms.root = algos::has_root(collective) ? arguments.root : 0;
-    terms.deterministic = is_deterministic(*engine, collective, arguments.info);
     plan.in_place = buffers.in_place;
     plan.operation = std::move(buffers.operation);
-    plan.choice = requested_choice(*engine, collective, layout, arguments.info);
-    if (plan.choice.algorithm != nullptr) {
-      check_fit(*plan.choice.algorithm, plan.operation, terms.deterministic);
-    }
+    terms = read_terms(*engine, collective, arguments, plan);
     plan.executor = executor_for(*engine, plan.operation, arguments.info);
   });
   agree(context.comm(), with_rank(context, wrong));
@@ -177,46 +223,82 @@ std::unique_ptr<Request> make_vector_request(const std::shared_ptr<Engine>& engi
   agree(context.comm(), with_rank(context, unreachable));
 
   // 3. The program.
-  const std::uint64_t element_bytes =
-      algos::combines(collective)
-          ? plan.operation.element_bytes()
-          : std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{8}, std::gcd<std::uint64_t, std::uint64_t>);
   const algos::VectorCall call{.layout = layout,
                                .rank = context.rank(),
                                .root = terms.root,
-                               .element_bytes = element_bytes,
+                               .element_bytes = unit_of(collective, plan.operation, sizes),
                                .sizes = sizes,
                                .offsets = block_offsets(collective, plan, send_path, recv_path),
                                .in_place = plan.in_place,
                                .commutative = plan.operation.commutative()};
-  if (plan.choice.algorithm == nullptr) {
-    auto candidates = algos::vector_candidates(collective, layout, plan.operation.commutative());
-    if (terms.deterministic) { // which is fastest may depend on more than the operands
-      std::erase_if(candidates, [](const algos::Choice& choice) { return !choice.algorithm->fixed_order; });
-      candidates.resize(std::min<std::size_t>(candidates.size(), 1));
-    }
-    if (candidates.empty()) { // on all ranks
-      throw Error(Code::unsupported, std::string(algos::name_of(collective)) +
-                                         " has no algorithm with a fixed order of combining operands; expected "
-                                         "deterministic=0");
-    }
-    const auto driver = plan.executor == Executor::engine ? algos::Driver::helper : algos::Driver::rank;
-    plan.choice = choose_or_recall(
-        engine->wisdom(), context.comm(),
-        [&] { return choice_key(collective, call, driver, engine->cost_model(), candidates); }, candidates,
-        [&] {
-          return select(*engine, context, candidates, plan.executor,
-                        [&](const algos::Choice& choice) { return algos::compile(choice, call); });
-        });
-  }
-  const algos::Choice choice = plan.choice;
+  choose_algorithm(*engine, plan, terms, call, collective);
   const BufferSizes bytes{program_bytes(plan.send, send_path), program_bytes(plan.recv, recv_path)};
-  const auto program = [&] {
-    return compile_or_recall(
-        engine->wisdom(), [&] { return program_key(choice, call); }, bytes,
-        [&] { return algos::compile(choice, call); });
-  };
-  return make_request(engine, std::move(plan), send_path, recv_path, program, begin);
+  return place_vector_request(engine, std::move(plan), send_path, recv_path, call, bytes, begin);
+}
+
+Terms read_terms(const Engine& engine, Collective collective, const VectorArguments& arguments, RequestPlan& plan) {
+  const Terms terms{.root = algos::has_root(collective) ? arguments.root : 0,
+                    .deterministic = is_deterministic(engine, collective, arguments.info)};
+  plan.choice = requested_choice(engine, collective, plan.context->layout(), arguments.info);
+  if (plan.choice.algorithm != nullptr) {
+    check_fit(*plan.choice.algorithm, plan.operation, terms.deterministic);
+  }
+  return terms;
+}
+
+std::unique_ptr<Request> make_rebindable_vector_request(const std::shared_ptr<Engine>& engine, Collective collective,
+                                                        RequestPlan plan, const Terms& terms, const Sizes& sizes) {
+  const std::uint64_t begin = now_ns();
+  engine->sweep();
+  plan.rebindable = true;
+  const CommContext& context = *plan.context;
+  agree_on_choice(context, collective, plan, terms);
+  VectorBuffers known;
+  known.sizes = sizes;
+  const Sizes blocks = agreed_sizes(context, collective, terms, known);
+  algos::VectorCall call{.layout = context.layout(),
+                         .rank = context.rank(),
+                         .root = terms.root,
+                         .element_bytes = unit_of(collective, plan.operation, blocks),
+                         .sizes = blocks,
+                         .in_place = plan.in_place,
+                         .commutative = plan.operation.commutative()};
+  if (holds_all_blocks(collective, context.rank() == terms.root)) { // one behind the other
+    call.offsets.resize(blocks.size());
+    std::exclusive_scan(blocks.begin(), blocks.end(), call.offsets.begin(), std::uint64_t{0});
+  }
+  choose_algorithm(*engine, plan, terms, call, collective);
+  const BufferSizes bytes = packed_sizes(collective, call);
+  return place_vector_request(engine, std::move(plan), Path::own, Path::own, call, bytes, begin);
+}
+
+BufferSizes packed_sizes(Collective collective, const algos::VectorCall& call) {
+  const bool at_root = call.rank == call.root;
+  const std::uint64_t total = std::accumulate(call.sizes.begin(), call.sizes.end(), std::uint64_t{0});
+  const std::uint64_t own = call.sizes.size() > 1 ? call.sizes[static_cast<std::size_t>(call.rank)] : total;
+  switch (collective) {
+  case Collective::bcast:
+    return at_root ? BufferSizes{total, 0} : BufferSizes{0, total};
+  case Collective::reduce:
+    return {total, at_root ? total : 0};
+  case Collective::gather:
+    return {own, at_root ? total : 0};
+  case Collective::scatter:
+    return {at_root ? total : 0, own};
+  case Collective::allgather:
+  case Collective::allgatherv:
+    return {call.in_place ? 0 : own, total};
+  case Collective::reduce_scatter:
+  case Collective::reduce_scatter_block:
+    return call.in_place ? BufferSizes{0, total} : BufferSizes{total, own};
+  case Collective::exscan:
+    if (call.rank == 0 && !call.in_place) {
+      return {total, 0};
+    }
+    [[fallthrough]];
+  default: // a barrier's are empty
+    return {call.in_place ? 0 : total, total};
+  }
 }
 
 } // namespace stoker::engine

@@ -4,10 +4,13 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "engine/init.hpp"
 #include "engine/request.hpp"
 #include "engine/vector_arguments.hpp"
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace stoker::engine {
 
@@ -15,5 +18,20 @@ namespace stoker::engine {
 [[nodiscard]] std::unique_ptr<Request> make_vector_request(const std::shared_ptr<Engine>& engine,
                                                            algos::Collective collective,
                                                            const VectorArguments& arguments);
+
+// Of the root, the settings, and info if that is not MPI_INFO_NULL. The plan has context and operation; it gets the algorithm if they
+// name one. Throws Error(setting).
+[[nodiscard]] Terms read_terms(const Engine& engine, algos::Collective collective, const VectorArguments& arguments,
+                               RequestPlan& plan);
+
+// Of a rank's buffers where all blocks lie one behind the other.
+[[nodiscard]] BufferSizes packed_sizes(algos::Collective collective, const algos::VectorCall& call);
+
+// Like make_vector_request(), for the buffers that each epoch will bring, where all blocks lie one behind the other. The plan has context, operation,
+// executor, whether it is in place, which ranks with a root never are, and perhaps an algorithm. `sizes`: see sizes_of().
+[[nodiscard]] std::unique_ptr<Request> make_rebindable_vector_request(const std::shared_ptr<Engine>& engine,
+                                                                      algos::Collective collective, RequestPlan plan,
+                                                                      const Terms& terms,
+                                                                      const std::vector<std::uint64_t>& sizes);
 
 } // namespace stoker::engine
