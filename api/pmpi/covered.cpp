@@ -224,15 +224,18 @@ std::unique_ptr<engine::NonblockingCall> CallArguments::start_vector(engine::Exe
                                                    .sources = 0,
                                                    .at_root = communicator_.rank() == call_.root});
   bytes_ = *known_bytes(call_, communicator_);
+  const bool at_root = communicator_.rank() == call_.root;
+  send_.emplace(call_.sendbuf, call_.sendtypes, call_.family != Family::scatter || at_root);
+  recv_.emplace(call_.recvbuf, call_.recvtypes, call_.family != Family::gather || at_root);
   return communicator_.calls()->start(*collective_of(call_.family),
-                                      {.sendbuf = call_.sendbuf,
+                                      {.sendbuf = send_->address(),
                                        .sendcounts = widened(call_.sendcounts, counts.send, wide_sendcounts_),
                                        .sdispls = widened(call_.sdispls, counts.send, wide_sdispls_),
-                                       .sendtype = call_.sendtypes != nullptr ? *call_.sendtypes : MPI_DATATYPE_NULL,
-                                       .recvbuf = call_.recvbuf,
+                                       .sendtype = send_->type(),
+                                       .recvbuf = recv_->address(),
                                        .recvcounts = widened(call_.recvcounts, counts.recv, wide_recvcounts_),
                                        .rdispls = widened(call_.rdispls, counts.recv, wide_rdispls_),
-                                       .recvtype = call_.recvtypes != nullptr ? *call_.recvtypes : MPI_DATATYPE_NULL,
+                                       .recvtype = recv_->type(),
                                        .op = call_.op,
                                        .root = call_.root,
                                        .comm = communicator_.handle(),

@@ -5,6 +5,7 @@
 // every rank knows them, MPI_IN_PLACE where all or none have to give it; and by what was agreed when the communicator was made.
 #pragma once
 
+#include "api/pmpi/anchored.hpp"
 #include "api/pmpi/call.hpp"
 #include "api/pmpi/communicators.hpp"
 #include "api/pmpi/mpi_calls.hpp"
@@ -15,6 +16,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace stoker::pmpi {
@@ -49,6 +51,8 @@ private:
   std::vector<MPI_Aint> wide_sdispls_;
   std::vector<MPI_Aint> wide_rdispls_;
   NarrowArrays narrow_arrays_;
+  std::optional<Anchored> send_;
+  std::optional<Anchored> recv_;
   std::uint64_t bytes_ = 0;
 };
 

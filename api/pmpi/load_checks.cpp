@@ -155,7 +155,7 @@ std::string wrong_order() {
 
 // Polls gently: whoever is late has a core to do that on.
 template <class Done>
-bool wait_for(Done&& done, std::chrono::seconds limit) {
+[[nodiscard]] bool wait_for(Done&& done, std::chrono::seconds limit) {
   const auto begin = std::chrono::steady_clock::now();
   for (;;) {
     if (done()) {
@@ -244,12 +244,14 @@ bool all_have_it(MPI_Comm comm, std::uint64_t timeout_seconds) {
     const auto i = static_cast<std::size_t>(r);
     MPI_Irecv(&words[i], 1, MPI_INT, r, tag, comm, &requests[i]);
   }
-  wait_for(
-      [&] {
-        return std::ranges::all_of(
-            requests, [](MPI_Request& request) { return request == MPI_REQUEST_NULL || complete(request); });
-      },
-      timeout);
+  const auto all_here = [&requests] {
+    bool all = true;
+    for (MPI_Request& request : requests) { // each has to be looked at, or it never completes
+      all = (request == MPI_REQUEST_NULL || complete(request)) && all;
+    }
+    return all;
+  };
+  (void)wait_for(all_here, timeout);
   std::vector<int> missing;
   for (int r = 1; r < size; ++r) {
     if (requests[static_cast<std::size_t>(r)] != MPI_REQUEST_NULL) {

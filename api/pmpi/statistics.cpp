@@ -28,14 +28,16 @@ struct Sums {
   std::uint64_t bytes = 0;
   std::uint64_t by_mpi = 0; // calls
   double exchange_seconds = 0;
+  double hidden_seconds = 0;
   double exposed_seconds = 0;
-  std::string algorithm; // of the latest call
+  std::string algorithm; // of the engine's latest call
 
   void add(const Sums& other) {
     calls += other.calls;
     bytes += other.bytes;
     by_mpi += other.by_mpi;
     exchange_seconds += other.exchange_seconds;
+    hidden_seconds += other.hidden_seconds;
     exposed_seconds += other.exposed_seconds;
     if (!other.algorithm.empty()) {
       algorithm = other.algorithm;
@@ -76,9 +78,9 @@ std::string rows_of_calls() {
   for (const auto& [key, sums] : statistics.calls) {
     const auto& [site, communicator, family, form] = key;
     const auto name = statistics.names.find(communicator);
-    rows += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", place_of(site), name_of(family), name_of(form),
+    rows += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", place_of(site), name_of(family), name_of(form),
                         name != statistics.names.end() ? name->second : "?", sums.calls, sums.bytes, sums.by_mpi,
-                        sums.exchange_seconds, sums.exposed_seconds, sums.algorithm);
+                        sums.exchange_seconds, sums.hidden_seconds, sums.exposed_seconds, sums.algorithm);
   }
   return rows;
 }
@@ -139,21 +141,21 @@ const char* verdict(const Sums& sums, bool blocking) {
     return "left to MPI";
   }
   // Nothing can be hidden behind a blocking call: it is kept because it is not slower.
-  const double hidden = sums.exchange_seconds - sums.exposed_seconds;
-  return blocking || hidden > sums.exchange_seconds / 4 ? "worth it" : "not worth it";
+  return blocking || sums.hidden_seconds > sums.exchange_seconds / 4 ? "worth it" : "not worth it";
 }
 
 void print_calls(std::FILE* out, const std::string& rows) {
   std::map<std::vector<std::string>, Sums> table;
   for (const std::string& row : split(rows, row_end)) {
     std::vector<std::string> columns = split(row, column_end);
-    columns.resize(10);
+    columns.resize(11);
     const Sums sums{.calls = number<std::uint64_t>(columns[4]),
                     .bytes = number<std::uint64_t>(columns[5]),
                     .by_mpi = number<std::uint64_t>(columns[6]),
                     .exchange_seconds = number<double>(columns[7]),
-                    .exposed_seconds = number<double>(columns[8]),
-                    .algorithm = columns[9]};
+                    .hidden_seconds = number<double>(columns[8]),
+                    .exposed_seconds = number<double>(columns[9]),
+                    .algorithm = columns[10]};
     columns.resize(4);
     table[columns].add(sums);
   }
@@ -167,12 +169,11 @@ void print_calls(std::FILE* out, const std::string& rows) {
   for (const auto& [key, sums] : table) {
     const auto calls = static_cast<double>(sums.calls);
     const double microseconds = 1e6 / calls;
-    const double hidden = std::max(0.0, sums.exchange_seconds - sums.exposed_seconds);
     fmt::print(out, "{:<20} {:<12} {:<18} {:>9} {:>11.0f} {:>10.1f} {:>10.1f} {:>10.1f} {:>5.0f}%  {:<12} {:<24} {}\n",
                key[1], key[2], key[3], sums.calls, static_cast<double>(sums.bytes) / calls,
-               sums.exchange_seconds * microseconds, hidden * microseconds, sums.exposed_seconds * microseconds,
-               100 * static_cast<double>(sums.by_mpi) / calls, verdict(sums, key[2] == name_of(Form::blocking)),
-               sums.algorithm, key[0]);
+               sums.exchange_seconds * microseconds, sums.hidden_seconds * microseconds,
+               sums.exposed_seconds * microseconds, 100 * static_cast<double>(sums.by_mpi) / calls,
+               verdict(sums, key[2] == name_of(Form::blocking)), sums.algorithm, key[0]);
   }
 }
 
@@ -205,8 +206,9 @@ void record(const CallRecord& call) {
   sums.bytes += call.bytes;
   sums.by_mpi += call.by_mpi ? 1 : 0;
   sums.exchange_seconds += call.exchange_seconds;
+  sums.hidden_seconds += std::max(0.0, call.exchange_seconds - call.exposed_seconds);
   sums.exposed_seconds += call.exposed_seconds;
-  if (sums.algorithm != call.algorithm && !call.algorithm.empty()) {
+  if (!call.by_mpi && sums.algorithm != call.algorithm) {
     sums.algorithm = call.algorithm;
   }
 }
