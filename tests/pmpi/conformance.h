@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A program written from chapters 3 and 6 of MPI-4.1, for whatever implements them: it names nothing but MPI. What its files
+// share: failures, and collective calls of every family and form together with what each rank must find in its buffers.
+#pragma once
+
+#include <mpi.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// ---- sections, selected by name on the command line
+
+typedef struct Section {
+  const char* name;
+  void (*run)(void);
+} Section;
+extern const Section family_sections[], request_sections[], environment_sections[]; // each ends with a null name
+
+// What the standard leaves to the quality of an implementation is demanded, too, and what the two MPI libraries are known to do
+// wrong is only avoided where the call is small enough to be left to them.
+extern bool strict;
+
+// What is being tried, for the lines that fail() prints. printf-like.
+__attribute__((format(printf, 1, 2))) void set_context(const char* format, ...);
+__attribute__((format(printf, 1, 2))) void fail(const char* format, ...);
+void expect(bool condition, const char* what);
+void expect_success(int code, const char* what);
+// Said once by rank 0; the section goes on.
+void leave_out(const char* what, const char* reason);
+int world_rank(void);
+int world_size(void);
+
+// ---- collective calls
+
+typedef enum Family {
+  allgather,
+  allgatherv,
+  allreduce,
+  alltoall,
+  alltoallv,
+  alltoallw,
+  barrier,
+  bcast,
+  exscan,
+  gather,
+  gatherv,
+  neighbor_allgather,
+  neighbor_allgatherv,
+  neighbor_alltoall,
+  neighbor_alltoallv,
+  neighbor_alltoallw,
+  reduce,
+  reduce_scatter,
+  reduce_scatter_block,
+  scan,
+  scatter,
+  scatterv,
+  family_count
+} Family;
+
+typedef enum Form {
+  form_blocking,
+  form_nonblocking,
+  form_persistent,
+  form_blocking_c,
+  form_nonblocking_c,
+  form_persistent_c,
+  form_mpix // Open MPI 4's persistent collectives under their own names
+} Form;
+
+// What an element is, and how a reduction combines two.
+typedef enum Kind {
+  kind_int,    // MPI_INT; MPI_SUM
+  kind_gap,    // a vector of two ints with a gap between; a commutative operator of the user's
+  kind_affine, // two ints, the map x -> a x + b; their composition, which is not commutative
+  kind_minloc, // MPI_2INT; MPI_MINLOC
+  kind_count
+} Kind;
+
+typedef struct Shape {
+  Family family;
+  Form form;
+  Kind kind;
+  int count; // elements of a block; of the v-forms about so many, differently for each pair, and sometimes none
+  bool in_place;
+  int root;
+  MPI_Comm comm;
+} Shape;
+
+enum { most_blocks = 16, small_count = 3, large_count = 20000, everyone = 4096 };
+
+typedef struct Block {
+  int source, target; // ranks that name the data; target everyone: the same for all
+  long first;         // of its elements in the source's sequence
+  int fold;           // not 0: what so many ranks' elements combine to
+  int count;
+  Kind kind;
+  size_t at; // ints from the buffer's beginning
+} Block;
+
+typedef struct Side {
+  int blocks;
+  Block block[most_blocks];
+  size_t ints;
+  int* data;
+  int* expected;
+  int counts[most_blocks], displs[most_blocks], bytes[most_blocks];
+  MPI_Count wide_counts[most_blocks];
+  MPI_Aint wide_displs[most_blocks], wide_bytes[most_blocks];
+  MPI_Datatype types[most_blocks];
+} Side;
+
+typedef struct Call {
+  Shape shape;
+  int rank, ranks;
+  bool send_in_place, recv_in_place; // here
+  Side send, recv;
+  MPI_Request request;
+  int epoch;
+  MPI_Datatype type, recv_type;
+  MPI_Op op;
+  bool holds_handles; // of datatypes and the operator
+} Call;
+
+const char* family_name(Family family);
+const char* form_name(Form form);
+const char* kind_name(Kind kind);
+bool is_neighbor(Family family);
+bool is_reduction(Family family);
+bool has_in_place(Family family);
+bool has_root(Family family);
+bool is_blocking(Form form);
+bool is_persistent(Form form);
+bool is_available(Form form);
+// A form of persistent calls that there is, or form_nonblocking.
+Form some_persistent_form(void);
+
+// ---- what the MPI libraries are known to do wrong
+
+#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40100000
+enum { mpich_4_0 = 1, open_mpi_4 = 0 };
+#elif defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
+enum { mpich_4_0 = 0, open_mpi_4 = 1 };
+#else
+enum { mpich_4_0 = 0, open_mpi_4 = 0 };
+#endif
+// Whether the MPI library may be the one that carries it out.
+bool library_serves(Form form, int count);
+// Not null: why this call is not made.
+const char* known_defect(const Shape* shape);
+// Whether inactive persistent collectives can be completed, and be started in an order of each rank's own.
+bool persistent_states_work(int count);
+
+// Buffers and arguments. Neighborhood calls take a communicator with a topology without multiple edges.
+Call* new_call(Shape shape);
+void free_call(Call* call);
+// New input, poison in the output.
+void fill(Call* call, int epoch);
+// Calls MPI, with datatypes and operator that are freed right after; returns its code. Fills request, but for blocking calls.
+int issue(Call* call);
+// That the output is right, gaps and surroundings are as they were, and the input is untouched.
+void check(const Call* call);
+
+// fill, issue, MPI_Wait, check
+void run_once(Shape shape, int epoch);

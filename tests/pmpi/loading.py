@@ -1,0 +1,185 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The drop-in library loaded as it should be, and in every wrong way: each is named in one line, and the program works or ends.
+
+usage: loading.py MPIRUN MPI MPICC LIBRARY CONFORMANCE
+  MPIRUN: tests/rig/mpirun; MPI: mpich | openmpi; LIBRARY: libstoker-pmpi.so; CONFORMANCE: the conformance suite's program
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+MPIRUN, MPI, MPICC, LIBRARY, CONFORMANCE = sys.argv[1:6]
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+MPI_LIBRARY = {"mpich": "-lmpich", "openmpi": "-lmpi"}[MPI]
+RANK = {"mpich": "PMI_RANK", "openmpi": "OMPI_COMM_WORLD_RANK"}[MPI]
+OTHER_BUILD = {"mpich": "build-openmpi", "openmpi": "build"}[MPI]
+
+
+def clean_environment(**extra):
+    environment = {key: value for key, value in os.environ.items()
+                   if not key.startswith("STOKER_") and key != "LD_PRELOAD"}
+    environment.update(extra)
+    return environment
+
+
+def lines_of_library(text):
+    return [line for line in text.splitlines() if line.startswith("stoker: ")]
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stoker-loading."))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def run_job(self, *command, ranks=2, preload=LIBRARY, succeeds=True, **settings):
+        before = ["env", *(f"{key}={value}" for key, value in settings.items())]
+        if preload:
+            before.append(f"LD_PRELOAD={preload}")
+        result = subprocess.run([MPIRUN, MPI, str(ranks), *before, *map(str, command)], capture_output=True, text=True,
+                                env=clean_environment(RIG_TIMEOUT="60"))
+        if succeeds:
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        return result
+
+    def compile(self, source, *flags):
+        program = self.folder / source.removesuffix(".c")
+        include = self.folder / "include"
+        include.mkdir(exist_ok=True)
+        if not (include / "stoker").exists():
+            (include / "stoker").symlink_to(ROOT / "api")
+        subprocess.run([MPICC, "-I", include, "-o", program, HERE / source, *flags], check=True)
+        return program
+
+    def expect_line(self, result, *parts, processes=1):
+        """The same line from so many processes at most, which names these things."""
+        lines = lines_of_library(result.stderr)
+        self.assertTrue(lines, result.stderr)
+        self.assertEqual(len(set(lines)), 1, result.stderr)
+        self.assertLessEqual(len(lines), processes, result.stderr)
+        for part in parts:
+            self.assertIn(part, lines[0])
+
+
+class Loaded(Case):
+    def test_says_nothing(self):
+        result = self.run_job(CONFORMANCE, "opposite-order")
+        self.assertEqual(lines_of_library(result.stderr), [])
+
+    def test_preloaded_into_the_launcher_too(self):
+        result = subprocess.run([MPIRUN, MPI, "2", CONFORMANCE, "opposite-order"], capture_output=True, text=True,
+                                env=clean_environment(LD_PRELOAD=LIBRARY, RIG_TIMEOUT="60"))
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertEqual(lines_of_library(result.stderr), [])
+
+    def test_into_a_program_without_mpi(self):
+        result = subprocess.run(["/bin/echo", "hello"], capture_output=True, text=True,
+                                env=clean_environment(LD_PRELOAD=LIBRARY))
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "hello\n", ""))
+
+    def test_linked_before_mpi(self):
+        folder = pathlib.Path(LIBRARY).parent
+        program = self.compile("linked.c", f"-L{folder}", "-lstoker-pmpi", f"-Wl,-rpath,{folder}")
+        result = self.run_job(program, preload=None, STOKER_PMPI_SUMMARY="1")
+        self.assertIn("alltoall", result.stderr)
+
+    def test_one_rank(self):
+        result = self.run_job(CONFORMANCE, "one-rank", ranks=1)
+        self.assertEqual(lines_of_library(result.stderr), [])
+
+
+class LoadedWrongly(Case):
+    def test_behind_the_mpi_library(self):
+        folder = pathlib.Path(LIBRARY).parent
+        program = self.compile("osu_style.c", MPI_LIBRARY, f"-L{folder}", "-Wl,--no-as-needed", "-lstoker-pmpi",
+                               f"-Wl,-rpath,{folder}")
+        result = self.run_job(program, preload=None)
+        self.expect_line(result, "libstoker-pmpi.so", "before", processes=2)
+
+    def test_missing_on_one_rank(self):
+        command = f'test "${RANK}" = 1 || export LD_PRELOAD={LIBRARY}; exec {CONFORMANCE} opposite-order'
+        result = self.run_job("sh", "-c", command, ranks=3, preload=None, STOKER_PMPI_TIMEOUT="2")
+        self.expect_line(result, "libstoker-pmpi.so", "rank 1 of 3")
+
+    def test_missing_on_rank_0(self):
+        command = f'test "${RANK}" = 0 || export LD_PRELOAD={LIBRARY}; exec {CONFORMANCE} opposite-order'
+        result = self.run_job("sh", "-c", command, preload=None, succeeds=False, STOKER_PMPI_TIMEOUT="2")
+        self.assertNotIn("stopped after", result.stderr)
+        self.expect_line(result, "libstoker-pmpi.so", "rank 0")
+
+    def test_built_for_the_other_mpi(self):
+        other = ROOT / OTHER_BUILD / pathlib.Path(LIBRARY).relative_to(pathlib.Path(LIBRARY).parents[2])
+        if not other.exists():
+            self.skipTest(f"{other} is not built")
+        result = self.run_job(CONFORMANCE, "opposite-order", preload=other, succeeds=False)
+        self.assertNotIn("stopped after", result.stderr)
+        self.assertNotIn("FAILED", result.stderr)
+        self.assertNotIn("egmentation", result.stderr)
+        self.expect_line(result, "two MPI libraries", "MPICH", "Open MPI", processes=2)
+
+    def test_mpi_linked_into_the_program(self):
+        for flags in ([], ["-rdynamic"]):
+            program = self.folder / "own_mpi"
+            subprocess.run(["cc", *flags, "-o", program, HERE / "own_mpi.c"], check=True)
+            result = self.run_job(program)
+            self.assertEqual(result.stdout.count("it works"), 2)
+            self.expect_line(result, "static", processes=2)
+
+    def test_static_mpi_library(self):
+        program = self.folder / "static"
+        command = [MPICC, "-I", ROOT, "-o", program, HERE / "osu_style.c", "-Wl,-Bstatic", MPI_LIBRARY, "-Wl,-Bdynamic"]
+        needed = subprocess.run(["pkg-config", "--static", "--libs", {"mpich": "mpich", "openmpi": "ompi"}[MPI]],
+                                capture_output=True, text=True).stdout.split()
+        needed = [flag for flag in needed if flag != MPI_LIBRARY]
+        linked = subprocess.run([*command, *needed], capture_output=True, text=True)
+        if linked.returncode != 0:
+            self.skipTest("the MPI library cannot be linked statically here")
+        self.expect_line(self.run_job(program), "static", processes=2)
+
+
+class Settings(Case):
+    def test_bad_value(self):
+        result = self.run_job(CONFORMANCE, "opposite-order", STOKER_PMPI_LEAST_BYTES="abc")
+        self.expect_line(result, "STOKER_PMPI_LEAST_BYTES=abc", "expected")
+
+    def test_unknown_name(self):
+        result = self.run_job(CONFORMANCE, "opposite-order", STOKER_PMPI_BLOCKNG="1")
+        self.expect_line(result, "STOKER_PMPI_BLOCKNG")
+
+    def test_bad_setting_of_the_engine(self):
+        result = self.run_job(CONFORMANCE, "opposite-order", STOKER_EXECUTOR="sideways")
+        self.expect_line(result, "executor", "sideways")
+
+    def check_summary(self, text):
+        for part in ("alltoall", "allreduce", "bcast", "nonblocking", "pmpi_conformance"):
+            self.assertIn(part, text)
+
+    def test_summary(self):
+        result = self.run_job(CONFORMANCE, "opposite-order", "intercommunicators", STOKER_PMPI_SUMMARY="1")
+        self.check_summary(result.stderr)
+        self.assertIn("intercommunicator", result.stderr)
+
+    def test_summary_in_a_file(self):
+        file = self.folder / "summary.txt"
+        result = self.run_job(CONFORMANCE, "opposite-order", STOKER_PMPI_SUMMARY=file)
+        self.check_summary(file.read_text())
+        self.assertEqual(lines_of_library(result.stderr), [])
+
+    def test_no_summary_unasked(self):
+        for settings in ({}, {"STOKER_PMPI_SUMMARY": "0"}):
+            self.assertEqual(lines_of_library(self.run_job(CONFORMANCE, "opposite-order", **settings).stderr), [])
+
+    def test_switched_off(self):
+        result = self.run_job(CONFORMANCE, "opposite-order", STOKER_PMPI_SUMMARY="1", STOKER_PMPI_NONBLOCKING="0",
+                              STOKER_PMPI_PERSISTENT="0")
+        self.check_summary(result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
