@@ -237,7 +237,8 @@ static void blocking_step(double* values, long units) {
   MPI_Request requests[2];
   MPI_Irecv(halo, 16, MPI_DOUBLE, next, 2, MPI_COMM_WORLD, &requests[0]);
   MPI_Isend(values, 16, MPI_DOUBLE, previous, 2, MPI_COMM_WORLD, &requests[1]);
-  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  MPI_Status statuses[2];
+  MPI_Waitall(2, requests, statuses);
   compute(units);
   MPI_Allreduce(sums, all, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   MPI_Bcast(all, 2, MPI_DOUBLE, 0, MPI_COMM_WORLD);
@@ -297,7 +298,8 @@ static void call_wait(void) {
 static void call_testall(void) {
   MPI_Request requests[4] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   int flag = 0;
-  MPI_Testall(4, requests, &flag, MPI_STATUSES_IGNORE);
+  MPI_Status statuses[4];
+  MPI_Testall(4, requests, &flag, statuses);
 }
 
 static void call_costs(double seconds) {
@@ -374,7 +376,8 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const char* names = "alltoall,allreduce,bcast,allgather,reduce";
-  char* sizes = strdup("256K,1M,4M");
+  char preset[] = "256K,1M,4M";
+  char* sizes = preset;
   const char* json = NULL;
   double seconds = 2;
   static const struct option options[] = {{"collective", required_argument, NULL, 'c'},
@@ -388,8 +391,7 @@ int main(int argc, char** argv) {
       names = optarg;
       break;
     case 'b':
-      free(sizes);
-      sizes = strdup(optarg);
+      sizes = optarg;
       break;
     case 'j':
       json = optarg;
@@ -401,7 +403,7 @@ int main(int argc, char** argv) {
       usage();
     }
   }
-  if (optind + 1 != argc || sizes == NULL) {
+  if (optind + 1 != argc) {
     usage();
   }
   out = rank == 0 && json != NULL ? fopen(json, "a") : stdout;
@@ -423,7 +425,6 @@ int main(int argc, char** argv) {
   } else {
     usage();
   }
-  free(sizes);
   MPI_Finalize();
   return 0;
 }
