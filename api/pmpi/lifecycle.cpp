@@ -28,6 +28,7 @@ namespace {
 struct Life {
   std::shared_ptr<engine::Engine> engine;
   int reported_level = -1; // that the application was granted; -1: nothing differs from what MPI says
+  bool raised_level = false;
   bool shut_down = false;
 };
 // Never destroyed: MPI_Finalize may be called by a destructor.
@@ -133,6 +134,7 @@ int initialise(int* argc, char*** argv, int asked, int* provided) {
     }
   }
   life.reported_level = std::min(asked, granted);
+  life.raised_level = granted > asked && needed_level(asked) > asked;
   if (provided != nullptr) {
     *provided = life.reported_level;
   }
@@ -143,6 +145,7 @@ int initialise(int* argc, char*** argv, int asked, int* provided) {
 
 } // namespace
 
+bool raised_thread_level() { return life.raised_level; }
 const std::shared_ptr<engine::Engine>& the_engine() { return life.engine; }
 
 } // namespace stoker::pmpi

@@ -3,6 +3,7 @@
 
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/settings.hpp"
+#include "api/pmpi/state.hpp"
 
 #include <fmt/format.h>
 
@@ -19,8 +20,8 @@ class Poller {
 public:
   void start() {
     wanted_ = true;
-    // Of its own: a probe of it finds nothing, and goes through the MPI library's progress all the same.
-    MPI_Comm_dup(MPI_COMM_SELF, &comm_);
+    // Of its own: a probe of it finds nothing. MPICH's progress takes no notice of a probe of a communicator of one rank.
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
   }
 
   void stop() {
@@ -79,10 +80,29 @@ private:
 // Never destroyed: the application may free its windows late.
 Poller& poller = *new Poller;
 
-int counted(int code, int change) {
-  if (code == MPI_SUCCESS) {
-    poller.count(change);
+// `create` is the MPI library's function. Open MPI 4.1 has no windows for ethernet where threads were asked for, as this library
+// does: without a word of that nobody would look for the cause here.
+template <class Create>
+int create(MPI_Comm comm, Create&& create) {
+  if (!raised_thread_level()) {
+    const int code = create();
+    poller.count(code == MPI_SUCCESS ? 1 : 0);
+    return code;
   }
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  MPI_Comm_get_errhandler(comm, &handler);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  const int code = create();
+  MPI_Comm_set_errhandler(comm, handler);
+  MPI_Errhandler_free(&handler);
+  if (code == MPI_SUCCESS) {
+    poller.count(1);
+    return code;
+  }
+  fmt::print(stderr,
+             "stoker: the MPI library refuses a window, perhaps because MPI_Init was raised to MPI_THREAD_MULTIPLE; "
+             "STOKER_EXECUTOR=inline leaves it as it was\n");
+  MPI_Comm_call_errhandler(comm, code);
   return code;
 }
 
@@ -105,24 +125,29 @@ void stop_rma_progress() { poller.stop(); }
 
 } // namespace stoker::pmpi
 
-using stoker::pmpi::counted;
+using stoker::pmpi::create;
+using stoker::pmpi::poller;
 using stoker::pmpi::real;
 
 extern "C" {
 
 int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  return counted(real().MPI_Win_allocate(size, disp_unit, info, comm, baseptr, win), 1);
+  return create(comm, [&] { return real().MPI_Win_allocate(size, disp_unit, info, comm, baseptr, win); });
 }
 int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  return counted(real().MPI_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win), 1);
+  return create(comm, [&] { return real().MPI_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win); });
 }
 int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  return counted(real().MPI_Win_create(base, size, disp_unit, info, comm, win), 1);
+  return create(comm, [&] { return real().MPI_Win_create(base, size, disp_unit, info, comm, win); });
 }
 int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  return counted(real().MPI_Win_create_dynamic(info, comm, win), 1);
+  return create(comm, [&] { return real().MPI_Win_create_dynamic(info, comm, win); });
 }
-int MPI_Win_free(MPI_Win* win) { return counted(real().MPI_Win_free(win), -1); }
+int MPI_Win_free(MPI_Win* win) {
+  const int code = real().MPI_Win_free(win);
+  poller.count(code == MPI_SUCCESS ? -1 : 0);
+  return code;
+}
 }
 
 #define ALIAS(name) extern "C" __typeof__(P##name) P##name __attribute__((alias(#name)));

@@ -73,6 +73,9 @@ public:
   ~Inside() { --depth; }
 };
 
+// MPI runs with more threads than the application asked for.
+[[nodiscard]] bool raised_thread_level();
+
 // Null where there is none.
 [[nodiscard]] const std::shared_ptr<engine::Engine>& the_engine();
 
