@@ -22,6 +22,7 @@ using stoker::pmpi::real;
 using stoker::pmpi::start_narrowed;
 
 #define LIST(...) __VA_ARGS__ // what stands in parentheses as one argument of a macro, without them
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a name
 #define ALIAS(other, name) extern "C" __typeof__(other) other __attribute__((alias(#name)));
 #define CALL(name, ...)                                                                                                \
   CollectiveCall { .family = Family::name, __VA_ARGS__, .comm = comm, .site = __builtin_return_address(0) }

@@ -17,11 +17,13 @@ namespace stoker::pmpi {
 // One member for each function of functions.def, named like it; null where the MPI library has none.
 // Use: real().MPI_Wait(&request, status)
 struct Library {
+  // NOLINTBEGIN(bugprone-macro-parentheses): names
 #define STOKER_PMPI_FUNCTION(name, arity) decltype(&::name) name = nullptr;
 #define STOKER_PMPI_VARIADIC(name) decltype(&::name) name = nullptr;
 #include "api/pmpi/functions.def"
 #undef STOKER_PMPI_FUNCTION
 #undef STOKER_PMPI_VARIADIC
+  // NOLINTEND(bugprone-macro-parentheses)
 };
 
 namespace detail {

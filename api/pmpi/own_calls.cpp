@@ -22,6 +22,7 @@ struct Parameters<int (*)(All...)> {
 
 } // namespace
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names
 #define STOKER_PMPI_PARAMETER(repetition, i, name) Parameters<decltype(&name)>::Of<i> a##i
 #define STOKER_PMPI_FUNCTION(name, arity)                                                                              \
   static_assert(Parameters<decltype(&name)>::count == (arity));                                                        \
@@ -31,3 +32,4 @@ struct Parameters<int (*)(All...)> {
   }
 #define STOKER_PMPI_VARIADIC(name)
 #include "api/pmpi/functions.def"
+// NOLINTEND(bugprone-macro-parentheses)

@@ -165,7 +165,7 @@ void print_calls(std::FILE* out, const std::string& rows) {
   }
   fmt::print(out, "{:<20} {:<12} {:<18} {:>9} {:>11} {:>10} {:>10} {:>10} {:>6}  {:<12} {:<24} {}\n", "collective",
              "form", "communicator", "calls", "bytes", "time (us)", "hidden", "exposed", "MPI's", "verdict",
-             "algorithm", "called from");
+             "called from", "algorithm");
   for (const auto& [key, sums] : table) {
     const auto calls = static_cast<double>(sums.calls);
     const double microseconds = 1e6 / calls;
@@ -173,7 +173,7 @@ void print_calls(std::FILE* out, const std::string& rows) {
                key[1], key[2], key[3], sums.calls, static_cast<double>(sums.bytes) / calls,
                sums.exchange_seconds * microseconds, sums.hidden_seconds * microseconds,
                sums.exposed_seconds * microseconds, 100 * static_cast<double>(sums.by_mpi) / calls,
-               verdict(sums, key[2] == name_of(Form::blocking)), sums.algorithm, key[0]);
+               verdict(sums, key[2] == name_of(Form::blocking)), key[0], sums.algorithm);
   }
 }
 
