@@ -69,8 +69,9 @@ struct Shape {
   MPI_Comm comm = MPI_COMM_NULL; // for MPI's own calls, from the time of the first request on
   RouteTrials trials;
   // The decision that is being made.
+  bool asked = false;
   MPI_Request deciding = MPI_REQUEST_NULL;
-  RouteTrials::Medians medians{};
+  RouteTrials::Findings findings{};
 };
 
 // A request to be made.
@@ -117,7 +118,8 @@ private:
   void retire_complete(Shape& shape);
   void retire(Lane& lane);
   void start_waiting(Shape& shape);
-  [[nodiscard]] bool decided(Shape& shape);
+  static void ask(Shape& shape);
+  [[nodiscard]] static bool decided(Shape& shape);
   void start_by_mpi(Call& call, MPI_Comm comm);
   void start_on(Lane& lane, Call& call);
   void wake_thread();
@@ -210,6 +212,7 @@ public:
   // Guarded by the mutex of what it is a call of, until it is complete.
   Shape* shape = nullptr; // null: there is nothing to do
   std::uint64_t number = 0;
+  std::optional<Route> route;         // once all that is decided before it is
   RebindableRequest::Buffers buffers; // until it is on a lane
   Operation operation;                // likewise
   MpiStart mpi;
@@ -295,6 +298,7 @@ void NonblockingCalls::Impl::close() {
       lane.request.reset();
     }
     if (shape->comm != MPI_COMM_NULL && finalized == 0) {
+      MPI_Wait(&shape->deciding, MPI_STATUS_IGNORE); // all ranks have asked
       MPI_Comm_free(&shape->comm);
     }
   }
@@ -400,7 +404,6 @@ std::unique_ptr<NonblockingCall> NonblockingCalls::Impl::exchange(std::string_vi
 void NonblockingCalls::Impl::enqueue(Shape& shape, Call& call, Operation operation) {
   call.shape = &shape;
   call.number = shape.calls++;
-  call.on_trial = shape.trials.on_trial(call.number);
   shape.waiting.push_back(&call);
   Lane& lane = shape.lane_of(call.number);
   if (lane.state == Lane::State::fresh) {
@@ -442,12 +445,22 @@ void NonblockingCalls::Impl::start_waiting(Shape& shape) {
   std::bitset<lane_count> taken;
   for (auto next = shape.waiting.begin(); next != shape.waiting.end();) {
     Call& call = **next;
-    if (shape.trials.decides(call.number) && !(mpi_in_turn && decided(shape))) {
-      return;
+    if (!call.route) {
+      if (shape.trials.asks(call.number) && !shape.asked) {
+        if (!mpi_in_turn) {
+          return;
+        }
+        ask(shape);
+      }
+      if (shape.trials.decides(call.number) && !decided(shape)) {
+        return;
+      }
+      call.route = shape.trials.route();
+      call.on_trial = shape.trials.on_trial();
     }
     Lane& lane = shape.lane_of(call.number);
     const std::size_t index = call.number % lane_count;
-    const Route route = shape.trials.route(call.number);
+    const Route route = *call.route;
     if (route == Route::engine && (lane.state == Lane::State::fresh || lane.state == Lane::State::asked_for)) {
       mpi_in_turn = false; // it may become one of MPI's
       taken.set(index);
@@ -471,24 +484,27 @@ void NonblockingCalls::Impl::start_waiting(Shape& shape) {
   }
 }
 
-bool NonblockingCalls::Impl::decided(Shape& shape) {
-  int code = MPI_SUCCESS;
-  if (shape.deciding == MPI_REQUEST_NULL) {
-    shape.medians = shape.trials.medians();
-    code = MPI_Iallreduce(MPI_IN_PLACE, shape.medians.data(), static_cast<int>(shape.medians.size()), MPI_DOUBLE,
-                          MPI_MAX, shape.comm, &shape.deciding);
-  }
-  int done = 0;
-  if (code == MPI_SUCCESS) {
-    code = MPI_Test(&shape.deciding, &done, MPI_STATUS_IGNORE);
-  }
+void NonblockingCalls::Impl::ask(Shape& shape) {
+  shape.asked = true;
+  shape.findings = shape.trials.findings();
+  const int code = MPI_Iallreduce(MPI_IN_PLACE, shape.findings.data(), static_cast<int>(shape.findings.size()),
+                                  MPI_DOUBLE, MPI_MAX, shape.comm, &shape.deciding);
   if (code != MPI_SUCCESS) { // then MPI's own calls fail, too
-    shape.medians.fill(RouteTrials::unknown);
+    shape.findings = {0, RouteTrials::unknown, RouteTrials::unknown};
+    shape.deciding = MPI_REQUEST_NULL;
+  }
+}
+
+bool NonblockingCalls::Impl::decided(Shape& shape) {
+  int done = 0;
+  if (MPI_Test(&shape.deciding, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+    shape.findings = {0, RouteTrials::unknown, RouteTrials::unknown};
     shape.deciding = MPI_REQUEST_NULL;
   } else if (done == 0) {
     return false;
   }
-  shape.trials.decide(shape.medians);
+  shape.asked = false;
+  shape.trials.decide(shape.findings);
   return true;
 }
 
@@ -606,7 +622,8 @@ void NonblockingCalls::Impl::wait_until_moved(Call& call) {
 void NonblockingCalls::Impl::note_time(const Call& call, double seconds) {
   const std::lock_guard lock(mutex_);
   if (call.prompt && !call.error) {
-    call.shape->trials.add(call.number, call.by_mpi ? Route::mpi : Route::engine, seconds);
+    call.shape->trials.add(call.number, call.by_mpi ? Route::mpi : Route::engine, seconds,
+                           seconds - call.exposed_seconds);
   }
 }
 

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Who carries out the calls of a shape, the engine or the MPI library: whichever has been faster. Both are tried, at the same
-// calls on all ranks, and what follows from their times the ranks decide together.
+// calls on all ranks, and what follows from their times the ranks decide together, some calls later, so that no call has to wait
+// for it.
+//
+// A call that the application waits for at once and one that it computes beside are different things, and a program may do
+// first the one and then the other with calls of the same shape, as benchmarks do. So there is a decision for either, and the
+// ranks also agree on which of them the latest calls have been.
 #pragma once
 
 #include <array>
@@ -17,49 +22,65 @@ public:
   // Of calls without trials: all the engine's.
   explicit RouteTrials(bool on) : on_(on) {}
 
-  // Of the call of that number; calls from a decision on are asked for once that is made.
-  [[nodiscard]] Route route(std::uint64_t call) const { return tries(call) ? other(usual_) : usual_; }
+  // Whether every rank gives its findings before it starts this call, and whether a decision has to be made before it.
+  [[nodiscard]] bool asks(std::uint64_t call) const { return on_ && call == next_question_; }
+  [[nodiscard]] bool decides(std::uint64_t call) const { return on_ && call == next_question_ + lag; }
+  // Of the call that is started next.
+  [[nodiscard]] Route route() const { return now().trying ? other(now().usual) : now().usual; }
   // Whether it is one of those that are compared.
-  [[nodiscard]] bool on_trial(std::uint64_t call) const { return on_ && (tries(call) || call < first_trial); }
-  // Whether the ranks have to decide before this call.
-  [[nodiscard]] bool decides(std::uint64_t call) const { return on_ && call == trial_begin_ + trial; }
+  [[nodiscard]] bool on_trial() const { return on_ && (now().trying || !now().decided); }
 
-  // A call that was started without delay took so long, from its start to the end of its completion.
-  void add(std::uint64_t call, Route route, double seconds);
-  // Of the engine and of MPI; unknown where there is no time.
-  using Medians = std::array<double, 2>;
-  [[nodiscard]] Medians medians() const { return {times_[0].median(), times_[1].median()}; }
-  // The largest medians of all ranks.
-  void decide(const Medians& largest);
+  // A call that was started without delay took so long, from its start to the end of its completion. `beside`: of that the
+  // application did something else.
+  void add(std::uint64_t call, Route route, double seconds, double beside);
+  // How many of the latest calls were overlapped, and the medians of the engine's and of MPI's; `unknown` where there is no time.
+  using Findings = std::array<double, 3>;
+  [[nodiscard]] Findings findings() const;
+  // The largest of all ranks.
+  void decide(const Findings& largest);
 
-  static constexpr std::uint64_t trial = 8;   // calls of the one that is not usual
-  static constexpr std::uint64_t warm_up = 4; // the first calls initialise requests
-  static constexpr std::uint64_t first_trial = warm_up + trial;
-  static constexpr std::uint64_t growth = 16; // of the numbers at which trials begin
+  static constexpr std::size_t trial = 8;          // calls of each
+  static constexpr std::uint64_t warm_up = 4;      // the first calls initialise requests
+  static constexpr std::uint64_t lag = 2;          // calls from a question to the decision
+  static constexpr std::uint64_t most_apart = 128; // calls between questions
+  static constexpr std::uint64_t first_retrial = 256;
+  static constexpr std::uint64_t growth = 16; // of the number of calls after which both are tried again
   static constexpr double gain = 0.03;        // of its time that another has to save
+  static constexpr double overlapped = 0.25;  // of the time of a call, that the application did something else
   static constexpr double unknown = 1e30;
 
 private:
-  // The latest `trial` calls.
-  class Times {
+  // The latest `trial` values.
+  class Latest {
   public:
-    void add(double seconds) { times_[count_++ % trial] = seconds; }
+    void add(double value) { values_[count_++ % trial] = value; }
+    void clear() { count_ = 0; }
     [[nodiscard]] double median() const;
+    [[nodiscard]] double sum() const;
 
   private:
-    std::array<double, trial> times_{};
+    std::array<double, trial> values_{};
     std::size_t count_ = 0;
   };
+  // Of one kind of calls.
+  struct Kind {
+    Route usual = Route::engine;
+    bool trying = false;  // the other one
+    bool decided = false; // whether both have been tried
+    std::array<Latest, 2> times;
+    std::uint64_t next_retrial = first_retrial; // counted in calls of both kinds
+  };
 
-  [[nodiscard]] bool tries(std::uint64_t call) const {
-    return on_ && call >= trial_begin_ && call < trial_begin_ + trial;
-  }
+  [[nodiscard]] const Kind& now() const { return kinds_[kind_]; }
+
   static Route other(Route route) { return route == Route::engine ? Route::mpi : Route::engine; }
 
   bool on_;
-  Route usual_ = Route::engine;
-  std::uint64_t trial_begin_ = first_trial;
-  std::array<Times, 2> times_;
+  bool known_ = false;   // which kind it is
+  std::size_t kind_ = 1; // 1: overlapped
+  std::array<Kind, 2> kinds_;
+  Latest overlaps_; // 1 or 0
+  std::uint64_t next_question_ = warm_up + trial;
 };
 
 } // namespace stoker::engine

@@ -4,67 +4,135 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
 namespace stoker::engine {
 namespace {
 
-// How many of the calls [begin, end) were MPI's, where the two take so long.
-int run(RouteTrials& trials, std::uint64_t begin, std::uint64_t end, double engine_seconds, double mpi_seconds) {
-  int by_mpi = 0;
-  for (std::uint64_t call = begin; call < end; ++call) {
-    if (trials.decides(call)) {
-      trials.decide(trials.medians());
-    }
-    const Route route = trials.route(call);
-    by_mpi += route == Route::mpi ? 1 : 0;
-    trials.add(call, route, route == Route::mpi ? mpi_seconds : engine_seconds);
-  }
-  return by_mpi;
-}
+// Times of a call, and how much of it the application did something else.
+struct Times {
+  double engine;
+  double mpi;
+  double beside = 0;
+};
 
-constexpr auto trial = RouteTrials::trial;
-constexpr auto first = RouteTrials::first_trial;
-constexpr auto second = first * RouteTrials::growth;
+// Several ranks, whose calls take so long each.
+template <std::size_t ranks>
+class Ranks {
+public:
+  // How many of the next calls were MPI's.
+  int go(int calls, const std::array<Times, ranks>& times) {
+    int by_mpi = 0;
+    for (int i = 0; i < calls; ++i, ++call_) {
+      if (trials_.front().asks(call_)) {
+        findings_.fill(0);
+        for (const RouteTrials& trials : trials_) {
+          for (std::size_t f = 0; f < findings_.size(); ++f) {
+            findings_[f] = std::max(findings_[f], trials.findings()[f]);
+          }
+        }
+      }
+      const bool decides = trials_.front().decides(call_);
+      const bool mpi_everywhere = (decide(decides), trials_.front().route() == Route::mpi);
+      by_mpi += mpi_everywhere ? 1 : 0;
+      for (std::size_t r = 0; r < ranks; ++r) {
+        EXPECT_EQ(trials_[r].decides(call_), trials_[0].decides(call_));
+        EXPECT_EQ(trials_[r].route() == Route::mpi, mpi_everywhere) << "call " << call_;
+        trials_[r].add(call_, trials_[r].route(), mpi_everywhere ? times[r].mpi : times[r].engine, times[r].beside);
+      }
+    }
+    return by_mpi;
+  }
+
+private:
+  void decide(bool wanted) {
+    for (RouteTrials& trials : trials_) {
+      if (wanted) {
+        trials.decide(findings_);
+      }
+    }
+  }
+
+  std::array<RouteTrials, ranks> trials_ = [] {
+    return []<std::size_t... r>(std::index_sequence<r...>) { return std::array{((void)r, RouteTrials(true))...}; }
+    (std::make_index_sequence<ranks>());
+  }();
+  RouteTrials::Findings findings_{};
+  std::uint64_t call_ = 0;
+};
+
+constexpr int trial = RouteTrials::trial + RouteTrials::lag;
+constexpr int settled = RouteTrials::warm_up + 2 * (RouteTrials::trial + RouteTrials::lag);
 
 TEST(RouteTrials, TheFasterOneIsTaken) {
-  RouteTrials engine_wins(true);
-  EXPECT_EQ(run(engine_wins, 0, second, 1.0, 2.0), trial);
-  RouteTrials mpi_wins(true);
-  EXPECT_EQ(run(mpi_wins, 0, second, 2.0, 1.0), static_cast<int>(second - first));
+  Ranks<1> engine_wins;
+  EXPECT_EQ(engine_wins.go(200, {{{1.0, 2.0}}}), trial);
+  Ranks<1> mpi_wins;
+  EXPECT_EQ(mpi_wins.go(settled, {{{2.0, 1.0}}}), trial);
+  EXPECT_EQ(mpi_wins.go(100, {{{2.0, 1.0}}}), 100);
 }
 
 TEST(RouteTrials, ATieChangesNothing) {
-  RouteTrials trials(true);
-  EXPECT_EQ(run(trials, 0, second, 1.0, 0.98), trial);
+  Ranks<1> run;
+  EXPECT_EQ(run.go(200, {{{1.0, 0.98}}}), trial);
+}
+
+TEST(RouteTrials, TheSlowestRankCounts) {
+  Ranks<2> run;
+  run.go(settled, {{{1.0, 2.0}, {4.0, 2.0}}});
+  EXPECT_EQ(run.go(100, {{{1.0, 2.0}, {4.0, 2.0}}}), 100);
 }
 
 TEST(RouteTrials, IsTriedAgain) {
-  RouteTrials trials(true);
-  run(trials, 0, second, 2.0, 1.0);
-  EXPECT_EQ(run(trials, second, second + trial, 0.5, 1.0), 0);
-  EXPECT_EQ(run(trials, second + trial, second + 100, 0.5, 1.0), 0);
+  Ranks<1> run;
+  run.go(settled, {{{2.0, 1.0}}});
+  const int by_mpi = run.go(10'000, {{{0.5, 1.0}}});
+  EXPECT_GT(by_mpi, 0);
+  EXPECT_LT(by_mpi, 2000);
+  EXPECT_EQ(run.go(100, {{{0.5, 1.0}}}), 0);
+}
+
+// What was decided for calls that are waited for at once does not hold for those that the application computes beside.
+TEST(RouteTrials, OverlappedCallsAreDecidedForThemselves) {
+  Ranks<2> run;
+  constexpr std::array<Times, 2> prompt{{{2.0, 1.0}, {2.0, 1.0}}};
+  constexpr std::array<Times, 2> overlapped{{{2.2, 3.0, 2.0}, {2.2, 3.0, 0.1}}}; // one rank's are enough
+  run.go(settled, prompt);
+  EXPECT_EQ(run.go(40, prompt), 40);
+  run.go(60, overlapped);
+  EXPECT_EQ(run.go(100, overlapped), 0);
+  run.go(40, prompt);
+  EXPECT_EQ(run.go(20, prompt), 20);
+  run.go(40, overlapped);
+  EXPECT_EQ(run.go(20, overlapped), 0);
 }
 
 TEST(RouteTrials, WithoutTrialsAllIsTheEngines) {
-  RouteTrials trials(false);
-  EXPECT_EQ(run(trials, 0, 1000, 2.0, 1.0), 0);
-  EXPECT_FALSE(trials.on_trial(first));
+  const RouteTrials trials(false);
+  EXPECT_EQ(trials.route(), Route::engine);
+  EXPECT_FALSE(trials.on_trial());
+  for (std::uint64_t call = 0; call < 1000; ++call) {
+    EXPECT_FALSE(trials.asks(call) || trials.decides(call));
+  }
 }
 
-TEST(RouteTrials, NothingIsDecidedWithoutTimes) {
+TEST(RouteTrials, NothingIsTriedWithoutTimes) {
   RouteTrials trials(true);
-  EXPECT_EQ(trials.medians()[0], RouteTrials::unknown);
-  trials.decide({RouteTrials::unknown, 1.0});
-  EXPECT_EQ(trials.route(first + trial), Route::engine);
-  RouteTrials others(true);
-  others.decide({1.0, RouteTrials::unknown});
-  EXPECT_EQ(others.route(first + trial), Route::engine);
+  EXPECT_EQ(trials.findings()[1], RouteTrials::unknown);
+  trials.decide({0, RouteTrials::unknown, RouteTrials::unknown});
+  EXPECT_EQ(trials.route(), Route::engine);
 }
 
 // Whose numbers are small initialise requests.
 TEST(RouteTrials, TheFirstCallsAreNotCompared) {
   RouteTrials trials(true);
-  run(trials, 0, RouteTrials::warm_up, 1.0, 1.0);
-  EXPECT_EQ(trials.medians()[0], RouteTrials::unknown);
+  for (std::uint64_t call = 0; call < RouteTrials::warm_up; ++call) {
+    trials.add(call, Route::engine, 1.0, 0);
+  }
+  EXPECT_EQ(trials.findings()[1], RouteTrials::unknown);
 }
 
 } // namespace
