@@ -199,19 +199,22 @@ public:
       : count_(count), handles_(handles), statuses_(statuses), split_(split),
         other_statuses_(statuses == MPI_STATUSES_IGNORE ? 0 : static_cast<std::size_t>(split.other_count)) {}
 
+  // Asks the MPI library for some at a time: MPICH 4.0's testall aborts where there is a file's request.
   int wait() {
-    bool others_done = split_.other_count == 0;
+    for (int k = 0; statuses_ != MPI_STATUSES_IGNORE && k < split_.other_count; ++k) {
+      set_empty(&other_statuses_[static_cast<std::size_t>(k)]); // null and inactive ones will not be heard of
+    }
     int code = MPI_SUCCESS;
+    bool others_active = split_.other_count > 0;
     Pause pause;
-    while (!others_done && !ours_done()) {
-      code = real().MPI_Testall(split_.other_count, split_.others.data(), &flag_, others());
-      others_done = flag_ != 0 || code != MPI_SUCCESS;
-      if (!others_done) {
+    while (others_active && code == MPI_SUCCESS) {
+      const bool wait_for_others = ours_done();
+      int found = 0;
+      code = take_some(wait_for_others, found);
+      others_active = found != MPI_UNDEFINED;
+      if (found == 0 && !wait_for_others) {
         pause();
       }
-    }
-    if (!others_done) {
-      code = real().MPI_Waitall(split_.other_count, split_.others.data(), others());
     }
     if (code == MPI_SUCCESS) { // else the others' end may depend on what has failed
       for (std::size_t i = 0; i < static_cast<std::size_t>(count_); ++i) {
@@ -219,6 +222,8 @@ public:
           split_.ours[i]->wait();
         }
       }
+    } else if (is_in_status(code)) {
+      mark_pending();
     }
     return finish(code);
   }
@@ -242,6 +247,32 @@ public:
 
 private:
   MPI_Status* others() { return statuses_ == MPI_STATUSES_IGNORE ? MPI_STATUSES_IGNORE : other_statuses_.data(); }
+
+  int take_some(bool wait, int& found) {
+    const bool ignore = statuses_ == MPI_STATUSES_IGNORE;
+    Scratch<int> indices(static_cast<std::size_t>(split_.other_count));
+    Scratch<MPI_Status> some(ignore ? 0 : static_cast<std::size_t>(split_.other_count));
+    const auto call = wait ? real().MPI_Waitsome : real().MPI_Testsome;
+    const int code = call(split_.other_count, split_.others.data(), &found, indices.data(),
+                          ignore ? MPI_STATUSES_IGNORE : some.data());
+    const bool in_status = is_in_status(code);
+    for (int k = 0; !ignore && (code == MPI_SUCCESS || in_status) && k < found; ++k) {
+      MPI_Status& status = other_statuses_[static_cast<std::size_t>(indices[static_cast<std::size_t>(k)])];
+      status = some[static_cast<std::size_t>(k)];
+      status.MPI_ERROR = in_status ? status.MPI_ERROR : MPI_SUCCESS;
+    }
+    return code;
+  }
+
+  // Of the MPI library's, those that are not heard of any more because of another's error.
+  void mark_pending() {
+    for (std::size_t k = 0; statuses_ != MPI_STATUSES_IGNORE && k < static_cast<std::size_t>(split_.other_count); ++k) {
+      const bool still_empty = other_statuses_[k].MPI_SOURCE == MPI_ANY_SOURCE;
+      if (still_empty && split_.others[k] != MPI_REQUEST_NULL && other_statuses_[k].MPI_ERROR == MPI_SUCCESS) {
+        other_statuses_[k].MPI_ERROR = MPI_ERR_PENDING;
+      }
+    }
+  }
 
   // Those before next_ are done.
   bool ours_done() {

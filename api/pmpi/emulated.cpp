@@ -6,6 +6,7 @@
 #include "api/pmpi/operators.hpp"
 #include "engine/agreement.hpp"
 
+#include <atomic>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace stoker::pmpi {
 namespace {
 
 using engine::check_mpi;
+
+std::atomic<int> made{0};
 
 // What MPI reads at this rank.
 struct Significant {
@@ -165,5 +168,10 @@ private:
 } // namespace
 
 std::unique_ptr<Request> make_emulated(const CollectiveCall& call) { return std::make_unique<Emulated>(call); }
+
+bool can_emulate_more() {
+  constexpr int most = 512; // MPI libraries have a few thousands
+  return made.load(std::memory_order_relaxed) < most;
+}
 
 } // namespace stoker::pmpi

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/pmpi/errors.hpp"
 
+#include "engine/agreement.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdio>
 #include <mutex>
 #include <string>
 
@@ -45,6 +50,12 @@ int new_code(int of_class) {
   return code;
 }
 
+std::string text_of(const engine::Error& error) {
+  std::string text = "stoker: " + std::string(error.what());
+  text.resize(std::min<std::size_t>(text.size(), MPI_MAX_ERROR_STRING - 1));
+  return text;
+}
+
 } // namespace
 
 int code_of(const engine::Error& error) {
@@ -53,14 +64,15 @@ int code_of(const engine::Error& error) {
   if (code == MPI_SUCCESS) {
     code = new_code(error_class(error.code()));
   }
-  std::string text = "stoker: " + std::string(error.what());
-  text.resize(std::min<std::size_t>(text.size(), MPI_MAX_ERROR_STRING - 1));
-  MPI_Add_error_string(code, text.c_str());
+  MPI_Add_error_string(code, text_of(error).c_str());
   return code;
 }
 
 int report_error(MPI_Comm comm, const engine::Error& error) {
   const int code = code_of(error);
+  if (const std::string text = text_of(error); engine::mpi_text(code) != text) {
+    fmt::print(stderr, "{}\n", text); // MPICH 4.0 has no text for new codes of its own classes
+  }
   MPI_Comm_call_errhandler(comm == MPI_COMM_NULL ? MPI_COMM_SELF : comm, code);
   return code;
 }

@@ -68,28 +68,27 @@ public:
   }
 
   [[nodiscard]] bool done() override {
-    if (!active_ || ended_) {
-      return true;
+    bool complete = true;
+    if (active_ && !failure_) {
+      attempt([&] { complete = request_->peek(); });
     }
-    attempt([&] { return request_->peek(); });
-    return ended_;
+    return complete || failure_;
   }
 
   void wait() override {
-    if (active_ && !ended_) {
-      attempt([&] { return request_->wait(), true; });
+    if (active_ && !failure_) {
+      attempt([&] { request_->await(); });
+      waited_ = true;
     }
   }
 
   void finish() override {
     active_ = false;
-    const bool complete = std::exchange(ended_, false);
+    const bool waited = std::exchange(waited_, false);
     if (const std::optional<Error> failure = std::exchange(failure_, std::nullopt)) {
       throw *failure;
     }
-    if (complete) {
-      request_->wait(); // of the engine's request, for which being complete is not the end
-    }
+    waited ? request_->finish() : request_->wait(); // which learns from where the request was found complete
     if (bytes_) {
       bytes_->recv.unpack();
     }
@@ -97,14 +96,13 @@ public:
   }
 
 private:
-  // An error ends it, too.
+  // An error ends the epoch, too: finish() tells it.
   template <class Attempt>
   void attempt(Attempt&& once) {
     try {
-      ended_ = once();
+      once();
     } catch (const Error& error) {
       failure_ = error;
-      ended_ = true;
     }
   }
 
@@ -122,7 +120,7 @@ private:
   CallRecord record_;
   engine::RequestStatistics before_;
   bool active_ = false;
-  bool ended_ = false; // and finish() not called yet
+  bool waited_ = false;
   std::optional<Error> failure_;
 };
 
@@ -376,15 +374,6 @@ int keep(std::unique_ptr<Request> made, MPI_Comm comm, MPI_Request* request) {
   return failure ? report_error(comm, *failure) : MPI_SUCCESS;
 }
 
-int by_mpi(const CollectiveCall& call, MPI_Request* request, const MpiInit& mpi) {
-  if (mpi) {
-    return mpi(request);
-  }
-  std::unique_ptr<Request> made;
-  const std::optional<Error> failure = engine::attempt([&] { made = make_emulated(call); });
-  return failure ? report_error(call.comm, *failure) : keep(std::move(made), call.comm, request);
-}
-
 // What the MPI library would not have noticed. Arguments that the engine refuses are left to its judgement: its errors are those
 // that the application expects, and it may well take them.
 bool is_final(const Error& error) {
@@ -405,6 +394,35 @@ std::uint64_t highest(MPI_Comm comm, std::uint64_t mine) {
   std::uint64_t all = 0;
   engine::check_mpi(MPI_Allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_MAX, comm), "MPI_Allreduce");
   return all;
+}
+
+// MPICH 4.0: waiting for an inactive one hangs (pmodels/mpich#6334), testall and the calls for any and some do not complete an
+// active one, and all ranks must start theirs in the same order.
+#ifdef MPICH_NUMVERSION
+constexpr bool own_requests_fail = MPICH_NUMVERSION < 40100000;
+#else
+constexpr bool own_requests_fail = false;
+#endif
+
+// Collective.
+bool to_be_emulated(const CollectiveCall& call, Reason reason) {
+  if (!own_requests_fail || !is_open(Form::persistent) || reason == Reason::intercommunicator) {
+    return false;
+  }
+  return highest(call.comm, can_emulate_more() ? 0 : 1) == 0;
+}
+
+int by_mpi(const CollectiveCall& call, MPI_Request* request, const MpiInit& mpi, Reason reason) {
+  std::unique_ptr<Request> made;
+  const std::optional<Error> failure = engine::attempt([&] {
+    if (!mpi || to_be_emulated(call, reason)) {
+      made = make_emulated(call);
+    }
+  });
+  if (failure) {
+    return report_error(call.comm, *failure);
+  }
+  return made == nullptr ? mpi(request) : keep(std::move(made), call.comm, request);
 }
 
 // Collective over comm; equal on all ranks.
@@ -436,7 +454,7 @@ std::optional<Reason> why_not_at_all(const Communicator* communicator) {
 int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* request, const MpiInit& mpi) {
   const auto left = [&](Reason reason) {
     count_fallback(Form::persistent, call.family, reason);
-    return by_mpi(call, request, mpi);
+    return by_mpi(call, request, mpi, reason);
   };
   Communicator* const communicator = is_open(Form::persistent) ? communicator_of(call.comm) : nullptr;
   if (const auto reason = why_not_at_all(communicator)) {
