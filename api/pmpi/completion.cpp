@@ -4,8 +4,10 @@
 #include "api/pmpi/errors.hpp"
 #include "api/pmpi/handles.hpp"
 #include "api/pmpi/library.hpp"
+#include "api/pmpi/state.hpp"
 #include "engine/agreement.hpp"
 #include "engine/core_share.hpp"
+#include "engine/engine.hpp"
 #include "engine/error.hpp"
 #include "engine/idle.hpp"
 #include "engine/waiting.hpp"
@@ -108,12 +110,20 @@ int complete_one(Request& request, MPI_Request& handle, MPI_Status* status) {
   return failure ? report_error(failure->comm, failure->error) : MPI_SUCCESS;
 }
 
+// The application's own messages must get on, too. MPICH's probe of MPI_COMM_SELF would not see to that; a request that is not the
+// engine's asks MPI itself.
+void drive_mpi() {
+  if (the_engine() != nullptr) {
+    engine::poke_mpi(the_engine()->network());
+  }
+}
+
 // One attempt; MPI's own progress included where it is needed.
 bool done(Request& request) {
   if (request.done()) {
     return true;
   }
-  engine::poke_mpi(MPI_COMM_SELF);
+  drive_mpi();
   return request.done();
 }
 
@@ -230,7 +240,7 @@ public:
 
   int test(int* flag) {
     if (!ours_done()) {
-      engine::poke_mpi(MPI_COMM_SELF);
+      drive_mpi();
     }
     if (!ours_done()) {
       *flag = 0;
@@ -350,7 +360,7 @@ int some_of(Until until, int count, MPI_Request* handles, int* done_count, int* 
                                  statuses == MPI_STATUSES_IGNORE ? MPI_STATUSES_IGNORE : other_statuses.data());
       split.put_back();
     } else {
-      engine::poke_mpi(MPI_COMM_SELF);
+      drive_mpi();
     }
     const bool in_status = is_in_status(code);
     if (code != MPI_SUCCESS && !in_status) {
@@ -436,7 +446,7 @@ int any_of(Until until, int count, MPI_Request* handles, int* index, int* flag, 
       return MPI_SUCCESS;
     }
     if (split.other_count == 0) {
-      engine::poke_mpi(MPI_COMM_SELF);
+      drive_mpi();
     }
     if (until == Until::one_attempt) {
       *index = MPI_UNDEFINED;

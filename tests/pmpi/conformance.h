@@ -16,8 +16,8 @@ typedef struct Section {
 } Section;
 extern const Section family_sections[], request_sections[], environment_sections[]; // each ends with a null name
 
-// What the standard leaves to the quality of an implementation is demanded, too, and what the two MPI libraries are known to do
-// wrong is only avoided where the call is small enough to be left to them.
+// What the standard leaves to the quality of an implementation is demanded, too, and no persistent collective is left out for what
+// the MPI libraries are known to do wrong.
 extern bool strict;
 
 // What is being tried, for the lines that fail() prints. printf-like.
@@ -144,12 +144,12 @@ enum { mpich_4_0 = 0, open_mpi_4 = 1 };
 #else
 enum { mpich_4_0 = 0, open_mpi_4 = 0 };
 #endif
-// Whether the MPI library may be the one that carries it out.
-bool library_serves(Form form, int count);
+// Whether such a call may be the MPI library's own, with its defects.
+bool library_serves(Form form);
 // Not null: why this call is not made.
 const char* known_defect(const Shape* shape);
 // Whether inactive persistent collectives can be completed, and be started in an order of each rank's own.
-bool persistent_states_work(int count);
+bool persistent_states_work(void);
 
 // Buffers and arguments. Neighborhood calls take a communicator with a topology without multiple edges.
 Call* new_call(Shape shape);

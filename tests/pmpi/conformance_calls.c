@@ -119,13 +119,13 @@ Form some_persistent_form(void) {
 
 // ---- defects
 
-bool library_serves(Form form, int count) { return !strict || count != large_count || is_blocking(form); }
+bool library_serves(Form form) { return !strict || !is_persistent(form); }
 
-bool persistent_states_work(int count) { return !mpich_4_0 || !library_serves(form_persistent, count); }
+bool persistent_states_work(void) { return !mpich_4_0 || !library_serves(form_persistent); }
 
 const char* known_defect(const Shape* shape) {
   const Family family = shape->family;
-  if (!library_serves(shape->form, shape->count) || !mpich_4_0) {
+  if (!library_serves(shape->form) || !mpich_4_0) {
     return NULL;
   }
   if (family == reduce && shape->in_place && shape->root != 0) {
@@ -302,8 +302,8 @@ static void lay_exchange(Call* call, int sources, const int* source, int targets
       block.kind = shape->kind;
       if (w) { // pairs of ints as one element or two
         // MPICH 4.0's nonblocking one in place writes garbage with any but predefined datatypes, and that of neighbors nothing.
-        const bool of_ints = mpich_4_0 && (shape->in_place || shape->family == neighbor_alltoallw) &&
-                             library_serves(shape->form, shape->count);
+        const bool of_ints =
+            mpich_4_0 && (shape->in_place || shape->family == neighbor_alltoallw) && library_serves(shape->form);
         const int of_kind = of_ints ? 0 : shape->in_place ? low + high : block.target + (side * (block.source + 1));
         block.kind = of_kind % 2 != 0 ? kind_gap : kind_int;
         block.count *= block.kind == kind_int ? 2 : 1;
@@ -739,7 +739,7 @@ int issue(Call* call) {
   make_handles(call);
   const int code = issue_with(call, call->type, call->recv_type, call->op);
   // Legal as soon as the call has returned, whether it is complete or not. Open MPI 4's own persistent collectives crash.
-  if (!(open_mpi_4 && call->shape.form == form_mpix && library_serves(form_mpix, call->shape.count))) {
+  if (!(open_mpi_4 && call->shape.form == form_mpix && library_serves(form_mpix))) {
     free_handles(call);
   }
   return code;

@@ -156,7 +156,7 @@ static void outstanding_on(Form form, int epochs) {
   MPI_Comm graph = new_graph(MPI_COMM_WORLD);
   Call* calls[most_outstanding];
   const int ranks = world_size();
-  const bool any_order = form == form_nonblocking || persistent_states_work(small_count);
+  const bool any_order = form == form_nonblocking || persistent_states_work();
   for (int i = 0; i < most_outstanding; ++i) {
     Family family = (Family)(i * 5 % family_count);
     const Shape tried = {.family = family, .form = form, .comm = is_neighbor(family) ? graph : MPI_COMM_WORLD};
@@ -268,7 +268,7 @@ static void start_order(void) {
     leave_out("start order", "no persistent collectives");
     return;
   }
-  if (!persistent_states_work(large_count)) {
+  if (!persistent_states_work()) {
     leave_out("start order", "MPICH 4.0 matches persistent collectives by the order of their starts");
     return;
   }
@@ -279,7 +279,7 @@ static void start_order(void) {
   for (int i = 0; i < requests; ++i) {
     calls[i] = new_call((Shape){.family = families[i],
                                 .form = form,
-                                .count = i < 6 || !persistent_states_work(small_count) ? large_count : small_count,
+                                .count = i < 6 ? large_count : small_count,
                                 .root = i % world_size(),
                                 .comm = MPI_COMM_WORLD});
     fill(calls[i], 0);
@@ -334,7 +334,7 @@ static void never_started(void) {
       if (round % 3 == world_rank()) {
         expect_success(MPI_Request_free(&call->request), "MPI_Request_free");
       } else {
-        if (persistent_states_work(call->shape.count)) {
+        if (persistent_states_work()) {
           expect_success(MPI_Wait(&call->request, MPI_STATUS_IGNORE), "MPI_Wait for an inactive request");
         }
         expect_success(MPI_Request_free(&call->request), "MPI_Request_free");
