@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/rebindable.hpp"
 
+#include "engine/agreement.hpp"
 #include "engine/alltoall.hpp"
 #include "engine/error.hpp"
 #include "engine/vector_request.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include <unistd.h>
@@ -28,6 +29,11 @@ algos::Slice* slices_of(Block& block) { return in_block<algos::Slice>(&block, bl
 const algos::Range& message_of(const LoweredStep& step) { return step.op == Op::send_wire ? step.source : step.target; }
 
 std::uint64_t in_lines(std::uint64_t bytes) { return (bytes + cache_line - 1) & ~(cache_line - 1); }
+
+Error exhausted(std::uint64_t bytes) {
+  return {Code::resource, "no " + std::to_string(bytes) +
+                              " bytes of shared memory are left for the data of a call; expected a larger arena_bytes"};
+}
 
 } // namespace
 
@@ -110,14 +116,38 @@ BufferDescriptor RebindableRequest::reach(const BoundData& data, std::uint64_t b
   descriptor.offset = memory.offset();
   if (memory.offset() == 0) {
     if (shared && !engine_->memory()->attach_works()) {
-      throw Error(Code::resource, "rank " + std::to_string(request_->plan().context->rank()) + ": no " +
-                                      std::to_string(bytes) +
-                                      " bytes of shared memory are left for a message; expected a larger arena_bytes");
+      throw exhausted(bytes);
     }
     descriptor.path = shared ? Path::cma : Path::own;
     descriptor.address = reinterpret_cast<std::uint64_t>(staged);
   }
   return descriptor;
+}
+
+void RebindableRequest::reserve() {
+  if (engine_->memory()->attach_works()) { // then anything can be reached, but not sent from there
+    std::uint64_t bytes = 0;
+    request_->bind([&](Block& block) {
+      for (const Bounced& message : bounced_) {
+        bytes += in_lines(steps_of(block)[message.step].bytes);
+      }
+    });
+    take_bounce_memory(bytes);
+    return;
+  }
+  const auto take = [](EpochMemory& memory, std::uint64_t bytes, const Readers& readers) {
+    if (bytes > 0 && (readers.helper || readers.peers) && (memory.at_least(bytes), memory.offset() == 0)) {
+      throw exhausted(bytes);
+    }
+  };
+  take(send_memory_, sizes_.send, send_readers_);
+  take(recv_memory_, sizes_.recv, recv_readers_);
+}
+
+void RebindableRequest::take_bounce_memory(std::uint64_t bytes) {
+  if (bytes > 0 && (bounce_memory_.at_least(bytes), bounce_memory_.offset() == 0)) {
+    throw exhausted(bytes);
+  }
 }
 
 void RebindableRequest::start(Buffers buffers) {
@@ -204,11 +234,7 @@ void RebindableRequest::set_bounces(Block& block) {
   if (bytes == 0) {
     return;
   }
-  (void)bounce_memory_.at_least(bytes);
-  if (bounce_memory_.offset() == 0) {
-    throw Error(Code::resource, "rank " + std::to_string(block.rank) + ": no " + std::to_string(bytes) +
-                                    " bytes of shared memory are left for messages; expected a larger arena_bytes");
-  }
+  take_bounce_memory(bytes);
   std::uint64_t place = bounce_memory_.offset();
   for (const Bounced& message : bounced_) {
     if (bounces(message)) {
@@ -217,6 +243,16 @@ void RebindableRequest::set_bounces(Block& block) {
     }
   }
 }
+
+namespace {
+
+// Collective.
+std::unique_ptr<RebindableRequest> ready(const CommContext& context, std::unique_ptr<RebindableRequest> request) {
+  agree(context.comm(), with_rank(context, attempt([&] { request->reserve(); })));
+  return request;
+}
+
+} // namespace
 
 std::unique_ptr<RebindableRequest> make_rebindable(const std::shared_ptr<Engine>& engine, Collective collective,
                                                    RequestPlan plan, const Terms& terms,
@@ -231,9 +267,9 @@ std::unique_ptr<RebindableRequest> make_rebindable(const std::shared_ptr<Engine>
     const bool bundles =
         context->layout().nodes() > 1 || algos::knowledge_of(request->plan().choice) != algos::Knowledge::own;
     const Readers readers = readers_of(*engine, *context, executor, block, bundles);
-    return std::make_unique<RebindableRequest>(engine, std::move(request),
-                                               BufferSizes{in_place ? 0 : ranks * block, ranks * block}, readers,
-                                               Readers{.helper = readers.helper});
+    return ready(*context, std::make_unique<RebindableRequest>(engine, std::move(request),
+                                                               BufferSizes{in_place ? 0 : ranks * block, ranks * block},
+                                                               readers, Readers{.helper = readers.helper}));
   }
   algos::VectorCall call{
       .layout = context->layout(), .rank = context->rank(), .root = terms.root, .sizes = sizes, .in_place = in_place};
@@ -243,8 +279,8 @@ std::unique_ptr<RebindableRequest> make_rebindable(const std::shared_ptr<Engine>
   std::unique_ptr<Request> request = make_rebindable_vector_request(engine, collective, std::move(plan), terms, sizes);
   const std::uint64_t longest = std::accumulate(call.sizes.begin(), call.sizes.end(), std::uint64_t{0});
   const Readers readers = readers_of(*engine, *context, executor, longest, false);
-  return std::make_unique<RebindableRequest>(engine, std::move(request), packed_sizes(collective, call), readers,
-                                             readers);
+  return ready(*context, std::make_unique<RebindableRequest>(engine, std::move(request), packed_sizes(collective, call),
+                                                             readers, readers));
 }
 
 std::unique_ptr<RebindableRequest> make_rebindable_exchange(const std::shared_ptr<Engine>& engine, RequestPlan plan) {

@@ -27,7 +27,7 @@ public:
   ~EpochMemory() { release(); }
 
   // What was there may be gone.
-  [[nodiscard]] std::byte* at_least(std::uint64_t bytes);
+  std::byte* at_least(std::uint64_t bytes);
   [[nodiscard]] std::uint64_t offset() const { return offset_; } // in the arena; 0: it is not there
 
 private:
@@ -53,7 +53,10 @@ public:
   RebindableRequest(std::shared_ptr<Engine> engine, std::unique_ptr<Request> request, const BufferSizes& sizes,
                     const Readers& send_readers, const Readers& recv_readers);
 
-  // Start. Local. Throws Error(resource) where memory that others can reach is exhausted: this rank's part is missing then.
+  // Takes the memory without which an epoch could fail, depending on its buffers. Throws Error(resource).
+  void reserve();
+  // Start. Local. Throws Error(resource) where memory that others can reach is exhausted, and was not reserved: this rank's part is
+  // missing then.
   void start(Buffers buffers);
   // Of a complete one: results are where the caller wants them. Throws the epoch's error.
   void finish();
@@ -75,6 +78,7 @@ private:
                                        EpochMemory& memory, bool as_it_lies, std::byte*& staged) const;
   void note_steps(Block& block);
   void resize(Block& block) const;
+  void take_bounce_memory(std::uint64_t bytes);
   void set_bounces(Block& block);
 
   std::shared_ptr<Engine> engine_;

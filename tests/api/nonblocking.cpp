@@ -3,6 +3,7 @@
 // than there are requests for, completed in another order on every rank, by the engine and by the MPI library.
 // STOKER_RANKS_PER_NODE pretends nodes.
 #include "engine/nonblocking.hpp"
+#include "engine/route_trials.hpp"
 
 #include "api/engine_of.hpp"
 #include "tests/api/mpi_main.hpp"
@@ -507,7 +508,9 @@ TEST_P(Nonblocking, Routes) {
   const std::vector<Case> list = cases();
   int by_mpi = 0;
   int on_trial = 0;
-  for (int i = 0; i < 20; ++i) {
+  constexpr int of_each = stoker::engine::RouteTrials::trial + stoker::engine::RouteTrials::lag;
+  constexpr int tries = stoker::engine::RouteTrials::warm_up + (2 * of_each);
+  for (int i = 0; i < tries; ++i) {
     Trip trip(list.front(), {.count = 11}, false, 1);
     trip.ask_mpi(reference());
     trip.start(*tried, executor());
@@ -525,8 +528,8 @@ TEST_P(Nonblocking, Routes) {
     EXPECT_FALSE(other.call().report().by_mpi);
     EXPECT_FALSE(other.call().report().on_trial);
   }
-  EXPECT_EQ(by_mpi, 8);
-  EXPECT_EQ(on_trial, 20);
+  EXPECT_EQ(by_mpi, of_each);
+  EXPECT_EQ(on_trial, tries);
 }
 
 // Blocks of every size, none among them, each in two parts.
@@ -658,6 +661,32 @@ TEST_P(Nonblocking, Errors) {
   call->finish();
   calls_here->close();
   EXPECT_TRUE(refuses([&] { (void)allreduce(a.data(), &count, MPI_INT); }, Code::request));
+}
+
+// Requests for which there is no room are the MPI library's, on all ranks; memory to copy to is had elsewhere.
+TEST_P(Nonblocking, WithoutMemory) {
+  EngineOwner small(MPI_COMM_WORLD, {{"executor", GetParam()}, {"arena_bytes", "64M"}, {"log", "error"}});
+  NonblockingCalls calls_here(stoker::api::engine_of(small.get()), MPI_COMM_WORLD, false);
+  const std::vector<Case> list = cases();
+  one_by_one(calls_here, list.front(), {.count = 5'000'000}, false, 5);
+  const Gapped gapped;
+  const Case& alltoall = *std::ranges::find(list, Collective::alltoall, &Case::collective);
+  one_by_one(calls_here, alltoall, {.count = 1'500'000 / world_size(), .type = gapped.get(), .extent = 3}, false, 5);
+  one_by_one(calls_here, list.front(), {.count = 10}, false, 5);
+  calls_here.close();
+}
+
+// Counts that differ, which MPI forbids, are noticed on all ranks; other calls are not affected.
+TEST_P(Nonblocking, AMismatchIsAnError) {
+  const auto calls_here = calls(false);
+  const std::vector<Case> list = cases();
+  if (world_size() > 1) {
+    Trip trip(list.front(), {.count = world_rank() == 0 ? 5 : 6}, false, 1);
+    trip.start(*calls_here, executor());
+    complete(trip.call(), true);
+    EXPECT_TRUE(refuses([&] { trip.call().finish(); }, stoker::engine::Code::mismatch));
+  }
+  one_by_one(*calls_here, list.front(), {.count = 7}, false, 5);
 }
 
 // More shapes than are kept.
