@@ -397,9 +397,11 @@ std::uint64_t highest(MPI_Comm comm, std::uint64_t mine) {
 }
 
 // MPICH 4.0: waiting for an inactive one hangs (pmodels/mpich#6334), testall and the calls for any and some do not complete an
-// active one, and all ranks must start theirs in the same order.
-#ifdef MPICH_NUMVERSION
+// active one, and all ranks must start theirs in the same order. Open MPI 4: datatypes may not be freed before the request is.
+#if defined(MPICH_NUMVERSION)
 constexpr bool own_requests_fail = MPICH_NUMVERSION < 40100000;
+#elif defined(OMPI_MAJOR_VERSION)
+constexpr bool own_requests_fail = OMPI_MAJOR_VERSION < 5;
 #else
 constexpr bool own_requests_fail = false;
 #endif
