@@ -68,9 +68,39 @@ std::optional<std::uint64_t> known_bytes(const CollectiveCall& call, const Commu
   }
 }
 
+// What MPI refuses without a word to other ranks. Its errors are those that the application expects.
+bool is_mistake(const CollectiveCall& call, const Communicator& communicator) {
+  const bool gathers = call.family == Family::gather || call.family == Family::gatherv;
+  const bool scatters = call.family == Family::scatter || call.family == Family::scatterv;
+  const bool has_root = gathers || scatters || call.family == Family::bcast || call.family == Family::reduce;
+  if ((has_root && (call.root < 0 || call.root >= communicator.size())) ||
+      (combines(call.family) && call.op == MPI_OP_NULL)) {
+    return true;
+  }
+  const bool at_root = communicator.rank() == call.root;
+  const CountsOf counts =
+      counts_of(call.family, {.ranks = static_cast<std::size_t>(communicator.size()), .at_root = at_root});
+  const auto is_wrong = [](const Numbers<MPI_Count>& numbers, std::size_t count, const MPI_Datatype* type) {
+    for (std::size_t i = 0; numbers.given() && i < count; ++i) {
+      if (numbers[i] < 0) {
+        return true;
+      }
+    }
+    return type != nullptr && *type == MPI_DATATYPE_NULL;
+  };
+  const bool sends = call.sendbuf != MPI_IN_PLACE && (!scatters || at_root);
+  const bool receives = call.recvbuf != MPI_IN_PLACE && (!gathers || at_root);
+  const bool each_its_type = call.family == Family::alltoallw || call.family == Family::neighbor_alltoallw;
+  return !each_its_type && ((sends && is_wrong(call.sendcounts, counts.send, call.sendtypes)) ||
+                            (receives && is_wrong(call.recvcounts, counts.recv, call.recvtypes)));
+}
+
 std::optional<Reason> reason_against(const CollectiveCall& call, const Communicator& communicator) {
   if (communicator.calls() == nullptr) {
     return communicator.reason();
+  }
+  if (is_mistake(call, communicator)) {
+    return Reason::unsupported;
   }
   if (communicator.off()) {
     return Reason::off_by_info;
