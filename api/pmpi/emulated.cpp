@@ -41,7 +41,10 @@ class KeptNumbers {
 public:
   KeptNumbers(const Numbers<Wide>& given, std::size_t count)
       : narrow_(given.narrow, given.narrow == nullptr ? nullptr : given.narrow + count),
-        wide_(given.wide, given.wide == nullptr ? nullptr : given.wide + count) {}
+        wide_(given.wide, given.wide == nullptr ? nullptr : given.wide + count) {
+    narrow_.reserve(1); // where there is no neighbor Open MPI still refuses null
+    wide_.reserve(1);
+  }
   void put_into(Numbers<Wide>& numbers) const {
     numbers = {numbers.narrow == nullptr ? nullptr : narrow_.data(), numbers.wide == nullptr ? nullptr : wide_.data()};
   }
@@ -65,7 +68,8 @@ bool is_named(MPI_Datatype type) {
 class KeptTypes {
 public:
   // `significant`: MPI reads them; else they may be anything.
-  KeptTypes(const MPI_Datatype* types, std::size_t count, bool significant) {
+  KeptTypes(const MPI_Datatype* types, std::size_t count, bool significant) : given_(types != nullptr) {
+    types_.reserve(1); // as above
     for (std::size_t i = 0; types != nullptr && i < count; ++i) {
       types_.push_back(types[i]);
       if (significant && !is_named(types[i])) {
@@ -85,9 +89,10 @@ public:
       }
     }
   }
-  [[nodiscard]] const MPI_Datatype* data() const { return types_.empty() ? nullptr : types_.data(); }
+  [[nodiscard]] const MPI_Datatype* data() const { return given_ ? types_.data() : nullptr; }
 
 private:
+  bool given_;
   std::vector<MPI_Datatype> types_;
   std::vector<MPI_Datatype> duplicates_;
 };
