@@ -19,7 +19,7 @@ namespace {
 
 // `create` is the MPI library's function.
 template <class Create>
-int create(MPI_Comm* made, MPI_Info info, Create&& create) {
+int create(const MPI_Comm* made, MPI_Info info, Create&& create) {
   int code = MPI_SUCCESS;
   {
     const Inside inside;

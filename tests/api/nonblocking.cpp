@@ -398,6 +398,7 @@ TEST_P(Nonblocking, OperationsOfTheApplication) {
   const auto calls_here = calls();
   MPI_Op op = MPI_OP_NULL;
   MPI_Op_create(
+      // NOLINTNEXTLINE(readability-non-const-parameter): MPI_User_function
       [](void* in, void* inout, int* length, MPI_Datatype*) {
         for (int i = 0; i < *length; ++i) { // first the left operand, then the right one
           static_cast<int*>(inout)[i] = (2 * static_cast<int*>(in)[i]) + static_cast<int*>(inout)[i];
@@ -539,7 +540,9 @@ TEST_P(Nonblocking, Exchanges) {
   const int rank = world_rank();
   const Gapped gapped;
   const auto length = [&](int from, int to, int i) { // in elements
-    const std::uint64_t random = mix(static_cast<std::uint64_t>((from * 100) + to + (i * 10000)));
+    const auto seed =
+        static_cast<std::uint64_t>(from * 100) + static_cast<std::uint64_t>(to) + static_cast<std::uint64_t>(i) * 10000;
+    const std::uint64_t random = mix(seed);
     const int sizes[] = {0, 1, 7, 0, 700, 2500, 20000};
     return sizes[random % 7];
   };

@@ -77,7 +77,7 @@ typedef void (*Run)(void);
 
 static Run find_section(const char* name) {
   const Section* const all[] = {family_sections, request_sections, environment_sections};
-  for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) {
     for (const Section* section = all[i]; section->name != NULL; ++section) {
       if (strcmp(section->name, name) == 0) {
         return section->run;
@@ -89,7 +89,7 @@ static Run find_section(const char* name) {
 
 static void list(void) {
   const Section* const all[] = {family_sections, request_sections, environment_sections};
-  for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; ++i) {
     for (const Section* section = all[i]; section->name != NULL; ++section) {
       puts(section->name);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Communicators of every origin, and what surrounds the calls: start and end of MPI, threads, fork, profiling control.
-#define _GNU_SOURCE
+#define _GNU_SOURCE // NOLINT(bugprone-reserved-identifier): the C library asks for it
 #include "tests/pmpi/conformance.h"
 
 #include <pthread.h>
