@@ -124,8 +124,15 @@ int needed_level(int asked) {
 }
 
 int initialise(int* argc, char*** argv, int asked, int* provided) {
-  complain_of_mixed_libraries();
   int granted = MPI_THREAD_SINGLE;
+  if (complain_of_mixed_libraries()) { // the program's handles mean nothing here: all its calls go to its own MPI library
+    life.shut_down = true;
+    const int code = real().MPI_Init_thread(argc, argv, asked, &granted);
+    if (provided != nullptr) {
+      *provided = granted;
+    }
+    return code;
+  }
   {
     const Inside inside;
     const int code = real().MPI_Init_thread(argc, argv, needed_level(asked), &granted);

@@ -188,7 +188,7 @@ std::string list_of(const std::vector<int>& ranks) {
 
 } // namespace
 
-void complain_of_mixed_libraries() {
+bool complain_of_mixed_libraries() {
   std::string other;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t /*size*/, void* result) {
@@ -207,6 +207,7 @@ void complain_of_mixed_libraries() {
         "libstoker-pmpi.so that was built for the program's MPI library",
         file_of(object_of(reinterpret_cast<const void*>(&complain_of_mixed_libraries))), built_for, other, other_mpi));
   }
+  return !other.empty();
 }
 
 bool all_have_it(MPI_Comm comm, std::uint64_t timeout_seconds) {

@@ -408,7 +408,8 @@ constexpr bool own_requests_fail = false;
 
 // Collective.
 bool to_be_emulated(const CollectiveCall& call, Reason reason) {
-  if (!own_requests_fail || !is_open(Form::persistent) || reason == Reason::intercommunicator) {
+  const bool wanted = is_open(Form::persistent) || reason == Reason::one_process;
+  if (!own_requests_fail || !wanted || reason == Reason::intercommunicator) {
     return false;
   }
   return highest(call.comm, can_emulate_more() ? 0 : 1) == 0;

@@ -51,8 +51,8 @@ def alltoallv(count, epoch):
 
 
 def allreduce(count, epoch):
-    into = poisoned(count)
-    world.Iallreduce(data(rank, 0, count, epoch), into, MPI.SUM).Wait()
+    out, into = data(rank, 0, count, epoch), poisoned(count)
+    world.Iallreduce(out, into, MPI.SUM).Wait()
     total = sum(data(source, 0, count, epoch) for source in range(ranks))
     expect("Iallreduce", into, total)
     into = data(rank, 0, count, epoch)
@@ -66,9 +66,8 @@ def own_operator(count, epoch):
         operands[1][:] = operands[0] + operands[1]
 
     operator = MPI.Op.Create(add, commute=True)
-    into = poisoned(count)
-    request = world.Iallreduce(data(rank, 0, count, epoch), into, operator)
-    request.Wait()
+    out, into = data(rank, 0, count, epoch), poisoned(count)
+    world.Iallreduce(out, into, operator).Wait()
     operator.Free()
     expect("Iallreduce with an operator in Python", into, sum(data(source, 0, count, epoch) for source in range(ranks)))
 
@@ -81,22 +80,22 @@ def bcast(count, epoch):
 
 
 def allgather(count, epoch):
-    into = poisoned(count * ranks)
-    world.Iallgather(data(rank, 2, count, epoch), into).Wait()
+    out, into = data(rank, 2, count, epoch), poisoned(count * ranks)
+    world.Iallgather(out, into).Wait()
     expect("Iallgather", into, np.concatenate([data(source, 2, count, epoch) for source in range(ranks)]))
 
 
 def allgatherv(count, epoch):
     lengths = [0 if source % 3 == 2 else count + 2 * source for source in range(ranks)]
-    into = poisoned(sum(lengths))
-    world.Iallgatherv(data(rank, 3, lengths[rank], epoch), [into, lengths]).Wait()
+    out, into = data(rank, 3, lengths[rank], epoch), poisoned(sum(lengths))
+    world.Iallgatherv(out, [into, lengths]).Wait()
     expect("Iallgatherv", into, np.concatenate([data(source, 3, lengths[source], epoch) for source in range(ranks)]))
 
 
 def reduce_scatter(count, epoch):
     lengths = [count + to for to in range(ranks)]
-    into = poisoned(lengths[rank])
-    world.Ireduce_scatter(data(rank, 4, sum(lengths), epoch), into, lengths, MPI.SUM).Wait()
+    out, into = data(rank, 4, sum(lengths), epoch), poisoned(lengths[rank])
+    world.Ireduce_scatter(out, into, lengths, MPI.SUM).Wait()
     total = sum(data(source, 4, sum(lengths), epoch) for source in range(ranks))
     expect("Ireduce_scatter", into, total[sum(lengths[:rank]):sum(lengths[:rank + 1])])
 
@@ -113,12 +112,13 @@ def several(count, epoch):
     """Messages and collectives in one Waitall, and the statuses of the messages."""
     left, right = (rank - 1) % ranks, (rank + 1) % ranks
     message, total, everything = poisoned(count), poisoned(count), poisoned(count * ranks)
+    outs = [data(rank, target, count, epoch) for target in (0, 5, 2)]  # kept: requests do not do so
     requests = [
         world.Irecv(message, left, 5),
-        world.Iallreduce(data(rank, 0, count, epoch), total),
-        world.Isend(data(rank, 5, count, epoch), right, 5),
+        world.Iallreduce(outs[0], total),
+        world.Isend(outs[1], right, 5),
         world.Ibarrier(),
-        world.Iallgather(data(rank, 2, count, epoch), everything),
+        world.Iallgather(outs[2], everything),
     ]
     statuses = [MPI.Status() for _ in requests]
     MPI.Request.Waitall(requests, statuses)

@@ -38,6 +38,7 @@ class Runner:
     def __init__(self, mpirun, mpi, library):
         self.mpirun, self.mpi, self.library = mpirun, mpi, library
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stoker-real."))
+        self.summary = self.folder / "summary"
         self.environment = {key: value for key, value in os.environ.items()
                             if not key.startswith("STOKER_") and key != "LD_PRELOAD"}
         self.environment.update(RIG_TIMEOUT="200", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
@@ -54,13 +55,19 @@ class Runner:
         """Output of a job, which must end well. `preload`: settings of the preloaded library; None: run it alone."""
         before = []
         if preload is not None:
-            before = ["env", f"LD_PRELOAD={self.library}", *(f"{key}={value}" for key, value in preload.items())]
+            before = ["env", f"LD_PRELOAD={self.library}", f"STOKER_PMPI_SUMMARY={self.summary}", *(f"{key}={value}" for key, value in preload.items())]
         result = subprocess.run([self.mpirun, self.mpi, str(ranks), *before, *command], env=self.environment,
                                 cwd=self.folder, capture_output=True, text=True, **options)
         if result.returncode != 0:
             raise Failed(f"{' '.join([*before, *command])}: exit code {result.returncode}\n{result.stdout[-3000:]}"
                          f"{result.stderr[-3000:]}")
         return result.stdout
+
+    def carried_out(self):
+        """Whether the last job's summary has calls that were the engine's."""
+        text = self.summary.read_text()
+        self.summary.unlink()
+        return "called from" in text
 
     def compare(self, results, *command):
         """`results(output)`: what must be the same."""
@@ -71,7 +78,10 @@ class Runner:
             preloaded = results(self.run(*command, preload=settings))
             if not same(alone, preloaded):
                 raise Failed(f"{name}: {preloaded}\nalone: {alone}")
-            print(f"{name}: as alone")
+            carried_out = self.carried_out()
+            print(f"{name}: as alone; {'with' if carried_out else 'without'} calls carried out by the engine")
+            if settings and not carried_out:
+                raise Failed(f"{name}: the engine had nothing to do")
 
 
 def same(a, b):
@@ -144,6 +154,8 @@ def mpi4py(runner):
         raise Skipped("python3-mpi4py or python3-numpy is not installed")
     for settings in (None, *VARIANTS.values()):
         runner.run("/usr/bin/python3", str(HERE / "mpi4py_program.py"), preload=settings)
+        if settings and not runner.carried_out():
+            raise Failed(f"{settings}: the engine had nothing to do")
 
 
 def mpi4py_tests(runner):
