@@ -51,15 +51,15 @@ def rows_of(found):
         if what == "overlap":
             limit = 0.88 if collective == "alltoall" else 0.85
             reached = each("with", "efficiency")
-            yield (f"efficiency, MPI_I{collective}, {size_text(size)}", place, mpi, f">= {limit}", spread(reached, 2),
+            yield (f"efficiency, MPI_I{collective}, {size_text(size)}", PLACES[place], mpi, f">= {limit}", spread(reached, 2),
                    f"without: {spread(each('without', 'efficiency'), 2)}", statistics.median(reached) >= limit)
         elif what == "blocking":
             ratios = [w / o for w, o in zip(each("with", "step_us"), each("without", "step_us"))]
-            yield ("step of an application that gains nothing, with / without", place, mpi, "<= 1.02", spread(ratios, 3),
+            yield ("step of an application that gains nothing, with / without", PLACES[place], mpi, "<= 1.02", spread(ratios, 3),
                    f"without: {statistics.median(each('without', 'step_us')):.2f} us", statistics.median(ratios) <= 1.02)
         else:
             more = [w - o for w, o in zip(each("with", "call_ns"), each("without", "call_ns"))]
-            yield (f"{call}, falling back: ns more", place, mpi, "<= 50", spread(more, 1),
+            yield (f"{call}, falling back: ns more", PLACES[place], mpi, "<= 50", spread(more, 1),
                    f"without: {statistics.median(each('without', 'call_ns')):.1f} ns", statistics.median(more) <= 50)
 
 
