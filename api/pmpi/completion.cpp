@@ -359,8 +359,9 @@ int some_of(Until until, int count, MPI_Request* handles, int* done_count, int* 
       code = real().MPI_Testsome(split.other_count, split.others.data(), &others_done, other_indices.data(),
                                  statuses == MPI_STATUSES_IGNORE ? MPI_STATUSES_IGNORE : other_statuses.data());
       split.put_back();
-    } else {
-      drive_mpi();
+    }
+    if (others_done == MPI_UNDEFINED) {
+      drive_mpi(); // asked for nothing active, MPI does nothing
     }
     const bool in_status = is_in_status(code);
     if (code != MPI_SUCCESS && !in_status) {
@@ -445,8 +446,8 @@ int any_of(Until until, int count, MPI_Request* handles, int* index, int* flag, 
       set_empty(status);
       return MPI_SUCCESS;
     }
-    if (split.other_count == 0) {
-      drive_mpi();
+    if (!others_active) {
+      drive_mpi(); // asked for nothing active, MPI does nothing
     }
     if (until == Until::one_attempt) {
       *index = MPI_UNDEFINED;
