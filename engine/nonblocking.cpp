@@ -90,6 +90,7 @@ public:
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   void close();
+  [[nodiscard]] bool starts_locally() const { return threaded_; }
 
   [[nodiscard]] std::unique_ptr<NonblockingCall> start(Collective collective, const VectorArguments& arguments,
                                                        Executor executor, MpiStart mpi);
@@ -755,6 +756,8 @@ NonblockingCalls::NonblockingCalls(std::shared_ptr<Engine> engine, MPI_Comm comm
     : impl_(std::make_shared<Impl>(std::move(engine), comm, trials)) {}
 
 NonblockingCalls::~NonblockingCalls() { close(); }
+
+bool NonblockingCalls::starts_locally() const { return impl_->starts_locally(); }
 
 void NonblockingCalls::close() { impl_->close(); }
 

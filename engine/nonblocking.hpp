@@ -73,6 +73,10 @@ public:
   NonblockingCalls& operator=(const NonblockingCalls&) = delete;
   ~NonblockingCalls();
 
+  // Whether start() and exchange() are local on all ranks. Else, without MPI_THREAD_MULTIPLE, a call gets on in wait() only, and has
+  // to be waited for before the next one is started.
+  [[nodiscard]] bool starts_locally() const;
+
   // Collective. No call may be outstanding; none may be started afterwards. Before the engine is destroyed and before MPI is
   // finalized.
   void close();

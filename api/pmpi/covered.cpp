@@ -95,9 +95,12 @@ bool is_mistake(const CollectiveCall& call, const Communicator& communicator) {
                             (receives && is_wrong(call.recvcounts, counts.recv, call.recvtypes)));
 }
 
-std::optional<Reason> reason_against(const CollectiveCall& call, const Communicator& communicator) {
+std::optional<Reason> reason_against(Form form, const CollectiveCall& call, const Communicator& communicator) {
   if (communicator.calls() == nullptr) {
     return communicator.reason();
+  }
+  if (form == Form::nonblocking && !communicator.calls()->starts_locally()) {
+    return Reason::thread_level;
   }
   if (is_mistake(call, communicator)) {
     return Reason::unsupported;
@@ -197,7 +200,7 @@ Communicator* covering(Form form, const CollectiveCall& call) {
     count_fallback(form, call.family, Reason::unwatched);
     return nullptr;
   }
-  if (const auto reason = reason_against(call, *communicator)) {
+  if (const auto reason = reason_against(form, call, *communicator)) {
     count_fallback(form, call.family, *reason);
     return nullptr;
   }

@@ -32,11 +32,12 @@ enum class Reason : std::uint8_t {
   too_many,
   off_by_info,
   too_small,
+  thread_level,
   operation,
   in_place,
   unsupported,
 };
-inline constexpr int reason_count = 16;
+inline constexpr int reason_count = 17;
 [[nodiscard]] std::string_view text_of(Reason reason);
 
 // One of them for each form, and why it is not open. Written while the process has one thread in MPI, or by MPI_Pcontrol.
