@@ -125,13 +125,9 @@ int needed_level(int asked) {
 
 int initialise(int* argc, char*** argv, int asked, int* provided) {
   int granted = MPI_THREAD_SINGLE;
-  if (complain_of_mixed_libraries()) { // the program's handles mean nothing here: all its calls go to its own MPI library
-    life.shut_down = true;
-    const int code = real().MPI_Init_thread(argc, argv, asked, &granted);
-    if (provided != nullptr) {
-      *provided = granted;
-    }
-    return code;
+  if (complain_of_mixed_libraries()) { // the program's handles are not even of this library's size
+    std::fflush(nullptr);
+    std::_Exit(1);
   }
   {
     const Inside inside;
