@@ -5,6 +5,7 @@
 #include "api/pmpi/settings.hpp"
 #include "engine/agreement.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>
@@ -241,6 +242,22 @@ CallArguments::CallArguments(const CollectiveCall& call, Communicator& communica
     keep_type(call_.sendtypes, 0);
     keep_type(call_.recvtypes, 1);
   }
+  keep_types();
+}
+
+void CallArguments::keep_types() {
+  const Significant read = significant(call_);
+  const auto keep = [](std::optional<KeptTypes>& kept, const MPI_Datatype* types, std::size_t count) {
+    if (!std::all_of(types, types + count, is_named)) {
+      kept.emplace(types, count, true);
+    }
+  };
+  if (read.send && call_.sendtypes != nullptr) {
+    keep(kept_sendtypes_, call_.sendtypes, types_of(call_.family, read.counts.send));
+  }
+  if (read.recv && call_.recvtypes != nullptr) {
+    keep(kept_recvtypes_, call_.recvtypes, types_of(call_.family, read.counts.recv));
+  }
 }
 
 std::unique_ptr<engine::NonblockingCall> CallArguments::start(engine::Executor executor) {
@@ -248,7 +265,16 @@ std::unique_ptr<engine::NonblockingCall> CallArguments::start(engine::Executor e
 }
 
 engine::MpiStart CallArguments::mpi_start() {
-  return [this](MPI_Comm comm, MPI_Request* request) { return start_mpi(call_, comm, request, narrow_arrays_); };
+  return [this](MPI_Comm comm, MPI_Request* request) {
+    CollectiveCall call = call_;
+    if (kept_sendtypes_) {
+      call.sendtypes = kept_sendtypes_->data();
+    }
+    if (kept_recvtypes_) {
+      call.recvtypes = kept_recvtypes_->data();
+    }
+    return start_mpi(call, comm, request, narrow_arrays_);
+  };
 }
 
 std::unique_ptr<engine::NonblockingCall> CallArguments::start_vector(engine::Executor executor) {

@@ -8,6 +8,7 @@
 #include "api/pmpi/anchored.hpp"
 #include "api/pmpi/call.hpp"
 #include "api/pmpi/communicators.hpp"
+#include "api/pmpi/kept_types.hpp"
 #include "api/pmpi/mpi_calls.hpp"
 #include "engine/nonblocking.hpp"
 
@@ -40,12 +41,15 @@ private:
   [[nodiscard]] std::unique_ptr<engine::NonblockingCall> start_vector(engine::Executor executor);
   [[nodiscard]] std::unique_ptr<engine::NonblockingCall> start_exchange(engine::Executor executor);
   [[nodiscard]] engine::MpiStart mpi_start();
+  void keep_types();
 
   CollectiveCall call_; // single counts and types point to what follows, arrays to the application's
   Communicator& communicator_;
   std::array<int, 2> narrow_counts_{};
   std::array<MPI_Count, 2> wide_counts_{};
   std::array<MPI_Datatype, 2> types_{};
+  std::optional<KeptTypes> kept_sendtypes_; // for MPI, where it is called later
+  std::optional<KeptTypes> kept_recvtypes_;
   std::vector<MPI_Count> wide_sendcounts_;
   std::vector<MPI_Count> wide_recvcounts_;
   std::vector<MPI_Aint> wide_sdispls_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/pmpi/emulated.hpp"
 
+#include "api/pmpi/kept_types.hpp"
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/mpi_calls.hpp"
 #include "api/pmpi/operators.hpp"
@@ -16,25 +17,6 @@ namespace {
 using engine::check_mpi;
 
 std::atomic<int> made{0};
-
-// What MPI reads at this rank.
-struct Significant {
-  CountsOf counts; // single ones in any case
-  bool send = true;
-  bool recv = true;
-};
-Significant significant(const CollectiveCall& call) {
-  const Peers peers = peers_of(call, call.comm);
-  Significant result{.counts = counts_of(call.family, peers)};
-  const bool gathers = call.family == Family::gather || call.family == Family::gatherv;
-  const bool scatters = call.family == Family::scatter || call.family == Family::scatterv;
-  result.send = call.sendbuf != MPI_IN_PLACE && (!scatters || peers.at_root);
-  result.recv = call.recvbuf != MPI_IN_PLACE && (!gathers || peers.at_root);
-  if (call.sendbuf == MPI_IN_PLACE && (call.family == Family::alltoallv || call.family == Family::alltoallw)) {
-    result.counts.send = 0;
-  }
-  return result;
-}
 
 template <class Wide>
 class KeptNumbers {
@@ -54,56 +36,13 @@ private:
   std::vector<Wide> wide_;
 };
 
-// MPI's own: nobody frees them, and a duplicate of one is not a type that predefined operators take.
-bool is_named(MPI_Datatype type) {
-  int integers = 0;
-  int addresses = 0;
-  int types = 0;
-  int combiner = 0;
-  check_mpi(MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner), "MPI_Type_get_envelope");
-  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_INTEGER || combiner == MPI_COMBINER_F90_REAL ||
-         combiner == MPI_COMBINER_F90_COMPLEX;
-}
-
-class KeptTypes {
-public:
-  // `significant`: MPI reads them; else they may be anything.
-  KeptTypes(const MPI_Datatype* types, std::size_t count, bool significant) : given_(types != nullptr) {
-    types_.reserve(1); // as above
-    for (std::size_t i = 0; types != nullptr && i < count; ++i) {
-      types_.push_back(types[i]);
-      if (significant && !is_named(types[i])) {
-        check_mpi(MPI_Type_dup(types[i], &types_[i]), "MPI_Type_dup");
-        duplicates_.push_back(types_[i]);
-      }
-    }
-  }
-  KeptTypes(const KeptTypes&) = delete;
-  KeptTypes& operator=(const KeptTypes&) = delete;
-  ~KeptTypes() {
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    for (MPI_Datatype& type : duplicates_) {
-      if (finalized == 0) {
-        MPI_Type_free(&type);
-      }
-    }
-  }
-  [[nodiscard]] const MPI_Datatype* data() const { return given_ ? types_.data() : nullptr; }
-
-private:
-  bool given_;
-  std::vector<MPI_Datatype> types_;
-  std::vector<MPI_Datatype> duplicates_;
-};
-
 class KeptCall {
 public:
   KeptCall(const CollectiveCall& given, const Significant& read)
       : call_(given), send_counts_(given.sendcounts, read.counts.send), send_displs_(given.sdispls, read.counts.send),
         recv_counts_(given.recvcounts, read.counts.recv), recv_displs_(given.rdispls, read.counts.recv),
-        send_types_(given.sendtypes, types(given.family, read.counts.send), read.send),
-        recv_types_(given.recvtypes, types(given.family, read.counts.recv), read.recv), op_(given.op) {
+        send_types_(given.sendtypes, types_of(given.family, read.counts.send), read.send),
+        recv_types_(given.recvtypes, types_of(given.family, read.counts.recv), read.recv), op_(given.op) {
     send_counts_.put_into(call_.sendcounts);
     send_displs_.put_into(call_.sdispls);
     recv_counts_.put_into(call_.recvcounts);
@@ -114,10 +53,6 @@ public:
   [[nodiscard]] const CollectiveCall& call() const { return call_; }
 
 private:
-  static std::size_t types(Family family, std::size_t counts) {
-    const bool one_each = family == Family::alltoallw || family == Family::neighbor_alltoallw;
-    return one_each ? counts : 1;
-  }
   CollectiveCall call_;
   KeptNumbers<MPI_Count> send_counts_;
   KeptNumbers<MPI_Aint> send_displs_;

@@ -14,7 +14,8 @@ import sys
 import tempfile
 import unittest
 
-MPIRUN, MPI, MPICC, LIBRARY, CONFORMANCE = sys.argv[1:6]
+MPIRUN, MPI, MPICC = sys.argv[1:4]
+LIBRARY, CONFORMANCE = (str(pathlib.Path(path).resolve()) for path in sys.argv[4:6])
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 MPI_LIBRARY = {"mpich": "-lmpich", "openmpi": "-lmpi"}[MPI]

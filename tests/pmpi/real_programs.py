@@ -36,7 +36,7 @@ class Skipped(Exception):
 
 class Runner:
     def __init__(self, mpirun, mpi, library):
-        self.mpirun, self.mpi, self.library = mpirun, mpi, library
+        self.mpirun, self.mpi, self.library = mpirun, mpi, pathlib.Path(library).resolve()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stoker-real."))
         self.summary = self.folder / "summary"
         self.environment = {key: value for key, value in os.environ.items()
