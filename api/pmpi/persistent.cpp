@@ -193,13 +193,6 @@ public:
     receives_ = call.recvtypes != nullptr && call.recvbuf != MPI_IN_PLACE && (!gathers || peers_.at_root);
   }
 
-  // Of all blocks, of those to be sent where there are such at this rank.
-  [[nodiscard]] std::uint64_t bytes() const {
-    const CountsOf counts = counts_of(call_.family, peers_);
-    return sends_ ? bytes_of(call_.sendcounts, call_.sendtypes, counts.send)
-                  : bytes_of(call_.recvcounts, call_.recvtypes, receives_ ? counts.recv : 0);
-  }
-
   // Throws engine::Error.
   void prepare() {
     if (each_its_type()) {
@@ -247,37 +240,6 @@ public:
 private:
   [[nodiscard]] bool each_its_type() const {
     return call_.family == Family::alltoallw || call_.family == Family::neighbor_alltoallw;
-  }
-
-  [[nodiscard]] std::uint64_t bytes_of(const Numbers<MPI_Count>& counts, const MPI_Datatype* types,
-                                       std::size_t number) const {
-    std::uint64_t sum = 0;
-    for (std::size_t i = 0; i < number && counts.given() && types != nullptr; ++i) {
-      const MPI_Datatype type = types[each_its_type() ? i : 0];
-      MPI_Count size = 0;
-      if (type != MPI_DATATYPE_NULL && counts[i] > 0) {
-        MPI_Type_size_x(type, &size);
-        sum += static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(counts[i]);
-      }
-    }
-    return sum * blocks_of_a_count();
-  }
-
-  // Of calls with a single count; 1 of the others.
-  [[nodiscard]] std::size_t blocks_of_a_count() const {
-    switch (call_.family) {
-    case Family::allgather:
-    case Family::alltoall:
-    case Family::gather:
-    case Family::reduce_scatter_block:
-    case Family::scatter:
-      return peers_.ranks;
-    case Family::neighbor_allgather:
-    case Family::neighbor_alltoall:
-      return std::max(peers_.targets, peers_.sources);
-    default:
-      return 1;
-    }
   }
 
   // Whose blocks the two buffers of a w-form hold.
@@ -428,16 +390,6 @@ int by_mpi(const CollectiveCall& call, MPI_Request* request, const MpiInit& mpi,
   return made == nullptr ? mpi(request) : keep(std::move(made), call.comm, request);
 }
 
-// Collective over comm; equal on all ranks.
-std::optional<Reason> why_not(MPI_Comm comm, const Maker& maker, const OwnInfo& info) {
-  constexpr std::uint64_t off = std::uint64_t{1} << 63U; // above any number of bytes
-  const std::uint64_t all = highest(comm, info.off() ? off : std::min(maker.bytes(), off - 1));
-  if (all == off) {
-    return Reason::off_by_info;
-  }
-  return all < settings().least_bytes ? std::optional(Reason::too_small) : std::nullopt;
-}
-
 // Before anything is said to other ranks; equal on all.
 std::optional<Reason> why_not_at_all(const Communicator* communicator) {
   if (!is_open(Form::persistent)) {
@@ -468,8 +420,9 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
   const std::optional<Error> failure = engine::attempt([&] {
     const OwnInfo merged(communicator->info().get(), info);
     Maker maker(call, *communicator);
-    reason = why_not(call.comm, maker, merged);
-    if (!reason) {
+    if (highest(call.comm, merged.off() ? 1 : 0) != 0) {
+      reason = Reason::off_by_info;
+    } else { // whatever its size: it is initialised for that
       engine::agree(call.comm, engine::attempt([&] { maker.prepare(); }));
       made = maker.make(merged.get());
     }
