@@ -574,6 +574,7 @@ int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   }
   *flag = !ours->active() || done(*ours) ? 1 : 0;
   if (*flag != 0) {
+    ours->settle();
     set_empty(status);
   }
   return MPI_SUCCESS;

@@ -38,6 +38,7 @@ public:
       call_->wait();
     }
   }
+  void settle() override { end(); }
   void finish() override {
     active_ = false;
     end();

@@ -76,21 +76,30 @@ public:
   }
 
   void wait() override {
-    if (active_ && !failure_) {
+    if (active_ && !settled_ && !failure_) {
       attempt([&] { request_->await(); });
       waited_ = true;
     }
   }
 
+  void settle() override {
+    if (!active_ || settled_ || failure_) {
+      return;
+    }
+    attempt([&] {
+      waited_ ? request_->finish() : request_->wait(); // which learns from where the request was found complete
+      if (bytes_) {
+        bytes_->recv.unpack();
+      }
+    });
+    settled_ = true;
+  }
+
   void finish() override {
-    active_ = false;
-    const bool waited = std::exchange(waited_, false);
+    settle();
+    active_ = waited_ = settled_ = false;
     if (const std::optional<Error> failure = std::exchange(failure_, std::nullopt)) {
       throw *failure;
-    }
-    waited ? request_->finish() : request_->wait(); // which learns from where the request was found complete
-    if (bytes_) {
-      bytes_->recv.unpack();
     }
     take_times();
   }
@@ -121,6 +130,7 @@ private:
   engine::RequestStatistics before_;
   bool active_ = false;
   bool waited_ = false;
+  bool settled_ = false;
   std::optional<Error> failure_;
 };
 

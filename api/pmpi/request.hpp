@@ -22,6 +22,8 @@ public:
   [[nodiscard]] virtual bool done() = 0;
   // Returns once done() would be true, and drives the MPI library meanwhile.
   virtual void wait() = 0;
+  // Of one that is active and done, and stays so: its results are in place, for which done() need not see.
+  virtual void settle() {}
   // Of one that is active and done: its results are in place, and it is not active any more. Throws engine::Error.
   virtual void finish() = 0;
   // Whose error handler hears of its errors.

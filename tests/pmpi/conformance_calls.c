@@ -144,8 +144,10 @@ const char* known_defect(const Shape* shape) {
   if (family == reduce && shape->in_place && shape->root != 0) {
     return "MPICH 4.0's reduce in place at a root other than 0 crashes";
   }
-  if (is_persistent(shape->form) && (family == gather || family == reduce || family == scatter)) {
-    return "MPICH 4.0's persistent gather, reduce and scatter hang or give wrong results from the second start on";
+  if (is_persistent(shape->form) &&
+      (family == allgather || family == gather || family == reduce || family == scatter)) {
+    return "MPICH 4.0's persistent allgather, gather, reduce and scatter hang or give wrong results from the second "
+           "start on";
   }
   return NULL;
 }
