@@ -117,6 +117,11 @@ static Mix* new_mix(void) {
   }
   mix->inactive[at_null] = mix->inactive[at_inactive_recv] = mix->inactive[at_inactive_collective] = true;
   open_file(mix);
+  if (open_mpi_4 && strict) {
+    mix->inactive[at_iwrite] = true;
+    leave_out("file requests in arrays",
+              "Open MPI 4's crash where a second thread is in MPI (mca_common_ompio_progress)");
+  }
   return mix;
 }
 
@@ -169,7 +174,9 @@ static void start_mix(Mix* mix, int epoch) {
   for (int i = 0; i < file_ints; ++i) {
     mix->written[i] = epoch + i;
   }
-  MPI_File_iwrite_at(mix->file, 0, mix->written, file_ints, MPI_INT, &mix->requests[at_iwrite]);
+  if (!mix->inactive[at_iwrite]) {
+    MPI_File_iwrite_at(mix->file, 0, mix->written, file_ints, MPI_INT, &mix->requests[at_iwrite]);
+  }
   memcpy(mix->before, mix->requests, sizeof mix->before);
 }
 
