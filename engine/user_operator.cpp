@@ -3,6 +3,7 @@
 
 #include "engine/agreement.hpp"
 #include "engine/datatype.hpp"
+#include "engine/named_type.hpp"
 
 #include <algorithm>
 #include <climits>
@@ -13,17 +14,6 @@ namespace {
 
 constexpr std::int64_t slot_alignment = 16;
 constexpr std::uint64_t bytes_at_once = 1U << 14U; // a part and its operands stay in a first-level cache
-
-// MPI's own types: nobody frees them, and only pairs of value and location have gaps.
-bool is_named(MPI_Datatype type) {
-  int integers = 0;
-  int addresses = 0;
-  int types = 0;
-  int combiner = 0;
-  check_mpi(MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner), "MPI_Type_get_envelope");
-  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_INTEGER || combiner == MPI_COMBINER_F90_REAL ||
-         combiner == MPI_COMBINER_F90_COMPLEX;
-}
 
 std::int64_t rounded_up(std::int64_t bytes) { return ((bytes + slot_alignment - 1) / slot_alignment) * slot_alignment; }
 

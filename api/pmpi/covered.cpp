@@ -3,6 +3,7 @@
 
 #include "api/pmpi/operators.hpp"
 #include "api/pmpi/settings.hpp"
+#include "api/pmpi/statistics.hpp"
 #include "engine/agreement.hpp"
 
 #include <algorithm>
@@ -248,7 +249,7 @@ CallArguments::CallArguments(const CollectiveCall& call, Communicator& communica
 void CallArguments::keep_types() {
   const Significant read = significant(call_);
   const auto keep = [](std::optional<KeptTypes>& kept, const MPI_Datatype* types, std::size_t count) {
-    if (!std::all_of(types, types + count, is_named)) {
+    if (!std::all_of(types, types + count, needs_no_keeping)) {
       kept.emplace(types, count, true);
     }
   };
@@ -258,6 +259,19 @@ void CallArguments::keep_types() {
   if (read.recv && call_.recvtypes != nullptr) {
     keep(kept_recvtypes_, call_.recvtypes, types_of(call_.family, read.counts.recv));
   }
+}
+
+void CallArguments::record(Form form, const engine::NonblockingCall& finished) const {
+  const auto report = finished.report();
+  pmpi::record({.site = call_.site,
+                .communicator = communicator_.id(),
+                .family = call_.family,
+                .form = form,
+                .bytes = bytes_,
+                .by_mpi = report.by_mpi,
+                .exchange_seconds = report.exchange_seconds,
+                .exposed_seconds = report.exposed_seconds,
+                .algorithm = report.algorithm});
 }
 
 std::unique_ptr<engine::NonblockingCall> CallArguments::start(engine::Executor executor) {

@@ -8,8 +8,10 @@
 #include "api/pmpi/anchored.hpp"
 #include "api/pmpi/call.hpp"
 #include "api/pmpi/communicators.hpp"
+#include "api/pmpi/errors.hpp"
 #include "api/pmpi/kept_types.hpp"
 #include "api/pmpi/mpi_calls.hpp"
+#include "api/pmpi/state.hpp"
 #include "engine/nonblocking.hpp"
 
 #include <mpi.h>
@@ -17,6 +19,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <vector>
 
@@ -24,6 +27,28 @@ namespace stoker::pmpi {
 
 // Null, and counted, where the call is the MPI library's.
 [[nodiscard]] Communicator* covering(Form form, const CollectiveCall& call);
+
+// Of a call that is the engine's what it returns to the application, once `carry_out` is done with it; nothing where it is left to
+// the MPI library.
+template <class CarryOut>
+std::optional<int> if_covered(Form form, const CollectiveCall& call, CarryOut&& carry_out) {
+  try {
+    Communicator* const communicator = covering(form, call);
+    if (communicator == nullptr) {
+      return std::nullopt;
+    }
+    carry_out(*communicator);
+    return MPI_SUCCESS;
+  } catch (const engine::Error& error) {
+    if (error.code() == engine::Code::unsupported) { // on all ranks alike
+      count_fallback(form, call.family, Reason::unsupported);
+      return std::nullopt;
+    }
+    return report_error(call.comm, error);
+  } catch (const std::bad_alloc&) {
+    return report_error(call.comm, engine::Error(engine::Code::resource, "out of memory"));
+  }
+}
 
 // Arguments as the engine takes them, which live as long as the call does. Stays where it is.
 class CallArguments {
@@ -34,8 +59,8 @@ public:
 
   // Local. Throws what NonblockingCalls::start() does.
   [[nodiscard]] std::unique_ptr<engine::NonblockingCall> start(engine::Executor executor);
-  // What CallRecord wants to know. After start().
-  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  // For the summary, once the call that start() returned is finished.
+  void record(Form form, const engine::NonblockingCall& finished) const;
 
 private:
   [[nodiscard]] std::unique_ptr<engine::NonblockingCall> start_vector(engine::Executor executor);

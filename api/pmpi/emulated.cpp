@@ -16,7 +16,7 @@ namespace {
 
 using engine::check_mpi;
 
-std::atomic<int> made{0};
+std::atomic<int> made{0}; // communicators, which are kept
 
 template <class Wide>
 class KeptNumbers {
@@ -67,6 +67,7 @@ class Emulated final : public Request {
 public:
   explicit Emulated(const CollectiveCall& call) : Request(call.comm), kept_(call, significant(call)) {
     check_mpi(MPI_Comm_dup(call.comm, &own_), "MPI_Comm_dup");
+    made.fetch_add(1, std::memory_order_relaxed);
     MPI_Comm_set_errhandler(own_, MPI_ERRORS_RETURN);
   }
 

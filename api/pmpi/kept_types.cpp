@@ -3,6 +3,7 @@
 
 #include "api/pmpi/mpi_calls.hpp"
 #include "engine/agreement.hpp"
+#include "engine/named_type.hpp"
 
 namespace stoker::pmpi {
 
@@ -26,24 +27,15 @@ std::size_t types_of(Family family, std::size_t counts) {
   return one_each ? counts : 1;
 }
 
-bool is_named(MPI_Datatype type) {
-  if (type == MPI_DATATYPE_NULL) { // of a block without elements
-    return true;
-  }
-  int integers = 0;
-  int addresses = 0;
-  int types = 0;
-  int combiner = 0;
-  check_mpi(MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner), "MPI_Type_get_envelope");
-  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_INTEGER || combiner == MPI_COMBINER_F90_REAL ||
-         combiner == MPI_COMBINER_F90_COMPLEX;
+bool needs_no_keeping(MPI_Datatype type) {
+  return type == MPI_DATATYPE_NULL /* of a block without elements */ || engine::is_named(type);
 }
 
 KeptTypes::KeptTypes(const MPI_Datatype* types, std::size_t count, bool significant) : given_(types != nullptr) {
   types_.reserve(1); // where there is no neighbor Open MPI still refuses null
   for (std::size_t i = 0; types != nullptr && i < count; ++i) {
     types_.push_back(types[i]);
-    if (significant && !is_named(types[i])) {
+    if (significant && !needs_no_keeping(types[i])) {
       check_mpi(MPI_Type_dup(types[i], &types_[i]), "MPI_Type_dup");
       duplicates_.push_back(types_[i]);
     }

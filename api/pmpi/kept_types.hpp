@@ -21,8 +21,8 @@ struct Significant {
 // Types in each of the two arrays, of which there are so many counts.
 [[nodiscard]] std::size_t types_of(Family family, std::size_t counts);
 
-// MPI's own: nobody frees them, and a duplicate of one is not a type that predefined operators take.
-[[nodiscard]] bool is_named(MPI_Datatype type);
+// None, or MPI's own.
+[[nodiscard]] bool needs_no_keeping(MPI_Datatype type);
 
 class KeptTypes {
 public:

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/pmpi/collectives.hpp"
 #include "api/pmpi/covered.hpp"
-#include "api/pmpi/errors.hpp"
 #include "api/pmpi/handles.hpp"
-#include "api/pmpi/statistics.hpp"
 #include "engine/agreement.hpp"
 
 #include <memory>
@@ -16,8 +14,7 @@ namespace {
 class NonblockingRequest final : public Request, private Outstanding {
 public:
   NonblockingRequest(const CollectiveCall& call, Communicator& communicator)
-      : Request(call.comm), communicator_(communicator.shared_from_this()), arguments_(call, communicator),
-        site_(call.site), family_(call.family) {
+      : Request(call.comm), communicator_(communicator.shared_from_this()), arguments_(call, communicator) {
     call_ = arguments_.start(communicator.executor());
     communicator.enlist(*this);
   }
@@ -64,23 +61,12 @@ private:
     } catch (const engine::Error& error) {
       failure_ = error;
     }
-    const auto report = call_->report();
-    record({.site = site_,
-            .communicator = communicator_->id(),
-            .family = family_,
-            .form = Form::nonblocking,
-            .bytes = arguments_.bytes(),
-            .by_mpi = report.by_mpi,
-            .exchange_seconds = report.exchange_seconds,
-            .exposed_seconds = report.exposed_seconds,
-            .algorithm = report.algorithm});
+    arguments_.record(Form::nonblocking, *call_);
     call_.reset();
   }
 
   std::shared_ptr<Communicator> communicator_;
   CallArguments arguments_;
-  const void* site_;
-  Family family_;
   bool active_ = true;
   std::unique_ptr<engine::NonblockingCall> call_; // null once it is complete and finished
   std::optional<engine::Error> failure_;
@@ -89,22 +75,9 @@ private:
 } // namespace
 
 std::optional<int> nonblocking_call(const CollectiveCall& call, MPI_Request* request) {
-  try {
-    Communicator* const communicator = covering(Form::nonblocking, call);
-    if (communicator == nullptr) {
-      return std::nullopt;
-    }
-    *request = insert(std::make_unique<NonblockingRequest>(call, *communicator));
-    return MPI_SUCCESS;
-  } catch (const engine::Error& error) {
-    if (error.code() == engine::Code::unsupported) { // on all ranks alike
-      count_fallback(Form::nonblocking, call.family, Reason::unsupported);
-      return std::nullopt;
-    }
-    return report_error(call.comm, error);
-  } catch (const std::bad_alloc&) {
-    return report_error(call.comm, engine::Error(engine::Code::resource, "out of memory"));
-  }
+  return if_covered(Form::nonblocking, call, [&](Communicator& communicator) {
+    *request = insert(std::make_unique<NonblockingRequest>(call, communicator));
+  });
 }
 
 } // namespace stoker::pmpi
