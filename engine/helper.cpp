@@ -170,16 +170,23 @@ bool Helper::may_work() const {
          (root_.paused.load(std::memory_order_relaxed) == 0 || root_.waiting.load(std::memory_order_relaxed) > 0);
 }
 
+// What is left to do is the thread's business again. What can wait for a nap is not worth a wake, which may cost whoever runs on
+// the thread's core more than the nap: while other nodes are served it sleeps no longer than that, unless it is paused.
 Helper::Assist::~Assist() {
   helper_.assistants_.fetch_sub(1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst); // before the look at the rings; pairs with Doorbell::sleep
-  // What is left to do is the thread's business again. What can wait for a nap is not worth a wake, which may cost whoever runs
-  // on the thread's core more than the nap: while other nodes are served it sleeps no longer than that.
-  const bool work_left = helper_.serving_.load(std::memory_order_relaxed)
-                             ? helper_.urgent_.load(std::memory_order_relaxed)
-                             : helper_.active_.load(std::memory_order_relaxed);
-  if (work_left || helper_.has_submissions()) {
+  // Before the looks at pleas and rings: whoever pleads or pushes later wakes the thread by itself, and finds it free to work
+  // (tests/models/assist.pml). Pairs with the fences in Doorbell.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!helper_.may_work()) {
+    return;
+  }
+  const bool active = helper_.active_.load(std::memory_order_relaxed);
+  const bool can_wait =
+      helper_.serving_.load(std::memory_order_relaxed) && !helper_.urgent_.load(std::memory_order_relaxed);
+  if ((active && !can_wait) || helper_.has_submissions()) {
     helper_.root_.helper.ring();
+  } else if (active) {
+    helper_.root_.helper.nudge(); // it may have gone to sleep for good when it was paused and this thread in its place
   }
 }
 
