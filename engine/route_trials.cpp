@@ -2,23 +2,22 @@
 #include "engine/route_trials.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace stoker::engine {
 
-double RouteTrials::Latest::median() const {
-  if (count_ == 0) {
+double RouteTrials::Latest::median(std::size_t most) const {
+  const std::size_t count = std::min({count_, most, values_.size()});
+  if (count == 0) {
     return unknown;
   }
-  auto sorted = values_;
-  const auto end = sorted.begin() + static_cast<std::ptrdiff_t>(std::min(count_, trial));
-  const auto middle = sorted.begin() + ((end - sorted.begin()) / 2);
+  std::array<double, of_short_calls.trial> sorted{};
+  for (std::size_t i = 0; i < count; ++i) {
+    sorted[i] = values_[(count_ - 1 - i) % values_.size()];
+  }
+  const auto end = sorted.begin() + static_cast<std::ptrdiff_t>(count);
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(count / 2);
   std::nth_element(sorted.begin(), middle, end);
   return *middle;
-}
-
-double RouteTrials::Latest::sum() const {
-  return std::accumulate(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(std::min(count_, trial)), 0.0);
 }
 
 void RouteTrials::add(std::uint64_t call, Route route, double seconds, double beside) {
@@ -29,11 +28,12 @@ void RouteTrials::add(std::uint64_t call, Route route, double seconds, double be
 }
 
 RouteTrials::Findings RouteTrials::findings() const {
-  return {overlaps_.sum(), now().times[0].median(), now().times[1].median()};
+  const double kind = overlaps_.median(pace_.trial);
+  return {kind < unknown ? kind : 0, now().times[0].median(pace_.trial), now().times[1].median(pace_.trial)};
 }
 
 void RouteTrials::decide(const Findings& largest) {
-  const std::size_t found = largest[0] > static_cast<double>(trial) / 2 ? 1 : 0;
+  const std::size_t found = largest[0] > 0 ? 1 : 0;
   const bool changed = known_ && found != kind_;
   if (!known_ && found != kind_) {
     std::swap(kinds_[0], kinds_[1]); // the times so far are of that kind
@@ -54,8 +54,11 @@ void RouteTrials::decide(const Findings& largest) {
   } else if (usual < unknown && (!kind.decided || next_question_ >= kind.next_retrial)) {
     kind.trying = true;
   }
-  next_question_ +=
-      kind.trying || !kind.decided ? lag + trial : std::clamp(next_question_ / 8, 2 * lag + trial, most_apart);
+  if (usual < unknown) {
+    pace_ = usual < long_seconds ? of_short_calls : of_long_calls;
+  }
+  next_question_ += kind.trying || !kind.decided ? lag + pace_.trial
+                                                 : std::clamp(next_question_ / 8, pace_.least_apart, pace_.most_apart);
 }
 
 } // namespace stoker::engine

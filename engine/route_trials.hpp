@@ -5,7 +5,8 @@
 //
 // A call that the application waits for at once and one that it computes beside are different things, and a program may do
 // first the one and then the other with calls of the same shape, as benchmarks do. So there is a decision for either, and the
-// ranks also agree on which of them the latest calls have been.
+// ranks also agree on which of them the latest calls have been. Of long calls fewer are tried, and the ranks agree more often: that
+// costs little beside them, and a call on the wrong route costs much.
 #pragma once
 
 #include <array>
@@ -33,16 +34,23 @@ public:
   // A call that was started without delay took so long, from its start to the end of its completion. `beside`: of that the
   // application did something else.
   void add(std::uint64_t call, Route route, double seconds, double beside);
-  // How many of the latest calls were overlapped, and the medians of the engine's and of MPI's; `unknown` where there is no time.
+  // Whether at least half of the latest calls were overlapped (1 or 0), and the medians of the engine's and of MPI's times; `unknown` where
+  // there is no time.
   using Findings = std::array<double, 3>;
   [[nodiscard]] Findings findings() const;
   // The largest of all ranks.
   void decide(const Findings& largest);
 
-  static constexpr std::size_t trial = 8;          // calls of each
-  static constexpr std::uint64_t warm_up = 4;      // the first calls initialise requests
-  static constexpr std::uint64_t lag = 2;          // calls from a question to the decision
-  static constexpr std::uint64_t most_apart = 128; // calls between questions
+  struct Pace {
+    std::size_t trial;         // calls of each that are compared
+    std::uint64_t least_apart; // calls between questions while nothing is tried
+    std::uint64_t most_apart;
+  };
+  static constexpr Pace of_short_calls{8, 12, 128};
+  static constexpr Pace of_long_calls{3, 4, 4};
+  static constexpr double long_seconds = 1e-3; // from where on a call is long
+  static constexpr std::uint64_t warm_up = 4;  // the first calls initialise requests
+  static constexpr std::uint64_t lag = 2;      // calls from a question to the decision
   static constexpr std::uint64_t first_retrial = 256;
   static constexpr std::uint64_t growth = 16; // of the number of calls after which both are tried again
   static constexpr double gain = 0.03;        // of its time that another has to save
@@ -50,16 +58,16 @@ public:
   static constexpr double unknown = 1e30;
 
 private:
-  // The latest `trial` values.
+  // The latest values.
   class Latest {
   public:
-    void add(double value) { values_[count_++ % trial] = value; }
+    void add(double value) { values_[count_++ % values_.size()] = value; }
     void clear() { count_ = 0; }
-    [[nodiscard]] double median() const;
-    [[nodiscard]] double sum() const;
+    // Of the latest `most`; unknown: there is none.
+    [[nodiscard]] double median(std::size_t most) const;
 
   private:
-    std::array<double, trial> values_{};
+    std::array<double, of_short_calls.trial> values_{};
     std::size_t count_ = 0;
   };
   // Of one kind of calls.
@@ -80,7 +88,8 @@ private:
   std::size_t kind_ = 1; // 1: overlapped
   std::array<Kind, 2> kinds_;
   Latest overlaps_; // 1 or 0
-  std::uint64_t next_question_ = warm_up + trial;
+  Pace pace_ = of_short_calls;
+  std::uint64_t next_question_ = warm_up + of_short_calls.trial;
 };
 
 } // namespace stoker::engine

@@ -12,7 +12,7 @@
 namespace stoker::engine {
 namespace {
 
-// Times of a call, and how much of it the application did something else.
+// Times of a call, in microseconds, and how much of it the application did something else.
 struct Times {
   double engine;
   double mpi;
@@ -41,7 +41,8 @@ public:
       for (std::size_t r = 0; r < ranks; ++r) {
         EXPECT_EQ(trials_[r].decides(call_), trials_[0].decides(call_));
         EXPECT_EQ(trials_[r].route() == Route::mpi, mpi_everywhere) << "call " << call_;
-        trials_[r].add(call_, trials_[r].route(), mpi_everywhere ? times[r].mpi : times[r].engine, times[r].beside);
+        trials_[r].add(call_, trials_[r].route(), 1e-6 * (mpi_everywhere ? times[r].mpi : times[r].engine),
+                       1e-6 * times[r].beside);
       }
     }
     return by_mpi;
@@ -64,8 +65,8 @@ private:
   std::uint64_t call_ = 0;
 };
 
-constexpr int trial = RouteTrials::trial + RouteTrials::lag;
-constexpr int settled = RouteTrials::warm_up + 2 * (RouteTrials::trial + RouteTrials::lag);
+constexpr int trial = RouteTrials::of_short_calls.trial + RouteTrials::lag;
+constexpr int settled = RouteTrials::warm_up + 2 * trial;
 
 TEST(RouteTrials, TheFasterOneIsTaken) {
   Ranks<1> engine_wins;
@@ -108,6 +109,17 @@ TEST(RouteTrials, OverlappedCallsAreDecidedForThemselves) {
   EXPECT_EQ(run.go(20, prompt), 20);
   run.go(40, overlapped);
   EXPECT_EQ(run.go(20, overlapped), 0);
+}
+
+// A benchmark makes some hundred long calls without computation, then as many beside computation.
+TEST(RouteTrials, LongCallsAreSoonOnTheRightRoute) {
+  Ranks<2> run;
+  constexpr std::array<Times, 2> prompt{{{8000, 7000}, {8000, 7000}}};
+  constexpr std::array<Times, 2> overlapped{{{9000, 16000, 7000}, {9000, 16000, 7000}}};
+  run.go(settled, prompt);
+  EXPECT_EQ(run.go(50, prompt), 50);
+  EXPECT_LE(run.go(10, overlapped), 8);
+  EXPECT_LE(run.go(100, overlapped), static_cast<int>(RouteTrials::of_long_calls.trial + RouteTrials::lag));
 }
 
 TEST(RouteTrials, WithoutTrialsAllIsTheEngines) {
