@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the MPI library tells of itself through its tools interface.
+// How long a message may be that the MPI library sends to another host without asking the receiver first.
 #pragma once
 
+#include <mpi.h>
+
 #include <cstdint>
-#include <optional>
 
 namespace stoker::engine {
 
-// Longest message in bytes, headers included, that the library sends between hosts without asking the receiver first, where it
-// moves all of them over TCP. Nothing where it does not say, or has other ways. MPI must be initialised.
-[[nodiscard]] std::optional<std::uint64_t> tcp_eager_limit();
+// In bytes, equal on all ranks; 0 where messages travel otherwise than over TCP, or nothing of 8 KiB goes without asking.
+// What the library says of itself (Open MPI with its own TCP), else found out with four messages between two ranks of different
+// nodes, some milliseconds. Collective over `comm`, on which nothing else may be under way. MPI must be initialised.
+[[nodiscard]] std::uint64_t agreed_eager_limit(MPI_Comm comm, int sender, int receiver);
 
 } // namespace stoker::engine

@@ -109,14 +109,12 @@ std::uint64_t agreed_piece_bytes(MPI_Comm comm, const topology::Layout& layout, 
   if (settings.wire_piece_bytes) {
     return std::min<std::uint64_t>(*settings.wire_piece_bytes, INT_MAX); // equal settings
   }
-  if (layout.nodes() == 1 || layout.ranks() == 2) {
-    return 0; // few messages at a time for an answer to be queued behind: whole ones were faster there
+  if (layout.nodes() == 1) {
+    return 0;
   }
   constexpr std::uint64_t headers = 1024; // far more than any version puts in front
-  const std::uint64_t limit = tcp_eager_limit().value_or(0);
-  std::uint64_t piece = limit > 2 * headers ? limit - headers : 0;
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &piece, 1, MPI_UINT64_T, MPI_MIN, comm), "MPI_Allreduce");
-  return piece;
+  const std::uint64_t limit = agreed_eager_limit(comm, layout.node_leader(0), layout.node_leader(1));
+  return limit > 2 * headers ? limit - headers : 0;
 }
 
 // Names the first key whose value is not rank 0's.

@@ -10,8 +10,12 @@
 namespace stoker::engine {
 namespace {
 
-// Pieces of one message on their way at a time, so that neither MPI's lists nor what a receiver may have to hold grow with it.
-constexpr int pieces_in_window = 64;
+// As much of a message is on its way at a time, so that neither MPI's lists nor what a receiver may have to hold grow with it. Many
+// megabytes, because what the receiver says of the next window may stand in the queue behind all that its node sends.
+constexpr std::uint64_t window_bytes = 4 << 20;
+constexpr std::uint64_t most_pieces = 512;
+// Of these so many are looked at in a poll.
+constexpr std::size_t pieces_at_a_time = 8;
 
 } // namespace
 
@@ -42,7 +46,10 @@ std::uint32_t Messages::begin(const Message& message) {
   }
   const std::uint32_t transfer = free_.back();
   free_.pop_back();
-  transfers_[transfer] = {.message = message, .open = 1};
+  Transfer& t = transfers_[transfer];
+  auto pieces = std::move(t.pieces); // for its memory
+  pieces.clear();
+  t = {.message = message, .pieces = std::move(pieces), .open = 1};
   return transfer;
 }
 
@@ -76,15 +83,36 @@ void Messages::begin_window(std::uint32_t transfer) {
 
 // All with one tag: MPI keeps their order.
 void Messages::post_pieces(std::uint32_t transfer) {
-  const Message m = transfers_[transfer].message;
-  for (int piece = 0; piece < pieces_in_window && transfers_[transfer].posted < m.bytes; ++piece) {
-    std::byte* place = m.data + transfers_[transfer].posted;
-    const auto count = static_cast<int>(std::min(network_.piece_bytes, m.bytes - transfers_[transfer].posted));
-    transfers_[transfer].posted += static_cast<std::uint64_t>(count);
+  Transfer& t = transfers_[transfer];
+  const Message& m = t.message;
+  const std::uint64_t pieces = std::clamp<std::uint64_t>(window_bytes / network_.piece_bytes, 1, most_pieces);
+  const std::uint64_t end = std::min(m.bytes, t.posted + (pieces * network_.piece_bytes));
+  t.pieces.clear();
+  t.looked_at = 0;
+  while (t.posted < end) {
+    std::byte* place = m.data + t.posted;
+    const auto count = static_cast<int>(std::min(network_.piece_bytes, end - t.posted));
+    t.posted += static_cast<std::uint64_t>(count);
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = m.outgoing ? MPI_Isend(place, count, MPI_BYTE, m.peer, m.tag, network_.data, &request)
                                 : MPI_Irecv(place, count, MPI_BYTE, m.peer, m.tag, network_.data, &request);
-    add(transfer, code, request);
+    if (code == MPI_SUCCESS) {
+      ++t.open;
+      t.pieces.push_back(request);
+    } else {
+      t.error = t.error == MPI_SUCCESS ? code : t.error;
+    }
+  }
+  while (t.looked_at < std::min(pieces_at_a_time, t.pieces.size())) {
+    look_at_next_piece(transfer);
+  }
+}
+
+void Messages::look_at_next_piece(std::uint32_t transfer) {
+  Transfer& t = transfers_[transfer];
+  if (t.looked_at < t.pieces.size()) {
+    requests_.push_back(t.pieces[t.looked_at++]);
+    transfer_of_.push_back(transfer);
   }
 }
 
@@ -115,9 +143,18 @@ void Messages::cancel(std::uint32_t transfer) {
       MPI_Cancel(&requests_[i]);
     }
   }
+  Transfer& t = transfers_[transfer];
+  for (std::size_t i = t.looked_at; i < t.pieces.size(); ++i) {
+    MPI_Cancel(&t.pieces[i]);
+  }
 }
 
 Messages::~Messages() {
+  for (const Transfer& t : transfers_) {
+    if (t.open > 0) {
+      requests_.insert(requests_.end(), t.pieces.begin() + static_cast<std::ptrdiff_t>(t.looked_at), t.pieces.end());
+    }
+  }
   // The other side may have had all that it waited for; what cannot end any more is not waited for.
   for (MPI_Request& request : requests_) {
     int done = 0;
@@ -186,6 +223,8 @@ void Messages::complete(std::uint32_t transfer, int code) {
     t.putting = false;
     put_.push_back(transfer);
     return; // released when its receiver is told
+  } else {
+    look_at_next_piece(transfer);
   }
   release(transfer);
 }
@@ -215,6 +254,17 @@ const std::vector<Messages::Outcome>& Messages::poll() {
     free_.push_back(outcome.message);
   }
   returned_.clear();
+  std::size_t looked_at = 0;
+  do { // as long as there are pieces that were not looked at before
+    looked_at = requests_.size();
+    looked_at -= ask_mpi();
+  } while (requests_.size() > looked_at);
+  tell_of_puts();
+  returned_.swap(done_);
+  return returned_;
+}
+
+std::size_t Messages::ask_mpi() {
   int count = 0;
   int code = MPI_SUCCESS;
   if (!requests_.empty()) {
@@ -241,9 +291,7 @@ const std::vector<Messages::Outcome>& Messages::poll() {
   for (const Finished& finished : finished_) { // may post more requests
     complete(finished.transfer, finished.error);
   }
-  tell_of_puts();
-  returned_.swap(done_);
-  return returned_;
+  return finished_.size();
 }
 
 } // namespace stoker::engine

@@ -54,7 +54,7 @@ public:
   // Errors of MPI's are delivered like completions.
   [[nodiscard]] std::uint32_t post(const Message& message);
 
-  // Asks MPI once for everything in flight. Returns what is done, until the next poll.
+  // Asks MPI for everything in flight. Returns what is done, until the next poll.
   [[nodiscard]] const std::vector<Outcome>& poll();
 
   [[nodiscard]] bool in_flight() const { return !requests_.empty() || !done_.empty(); }
@@ -62,6 +62,9 @@ public:
 private:
   struct Transfer {
     Message message;
+    // Pieces of the window, in their order, and how many of them are or were looked at: they end in that order.
+    std::vector<MPI_Request> pieces;
+    std::size_t looked_at = 0;
     std::uint32_t open = 0;   // requests not done
     std::uint64_t posted = 0; // bytes so far
     bool asking = false;      // sends once the receiver says that it is ready
@@ -80,9 +83,11 @@ private:
   void
   begin_window(std::uint32_t transfer); // the next pieces: a receiver says that it is ready, a sender waits for that
   void post_pieces(std::uint32_t transfer);
+  void look_at_next_piece(std::uint32_t transfer);
   void begin_put(std::uint32_t transfer);
   void put(std::uint32_t transfer);
   void tell_of_puts();
+  std::size_t ask_mpi(); // once; returns how many requests were done
   void cancel(std::uint32_t transfer);
   void complete(std::uint32_t transfer, int code); // one of its requests
   void release(std::uint32_t transfer);

@@ -32,6 +32,11 @@ RouteTrials::Findings RouteTrials::findings() const {
   return {kind < unknown ? kind : 0, now().times[0].median(pace_.trial), now().times[1].median(pace_.trial)};
 }
 
+// A call that MPI does not overlap takes twice as long. That is worth finding out about once there have been many.
+std::uint64_t RouteTrials::earliest_trial() const {
+  return kind_ == 1 && pace_.trial == of_long_calls.trial ? first_retrial : 0;
+}
+
 void RouteTrials::decide(const Findings& largest) {
   const std::size_t found = largest[0] > 0 ? 1 : 0;
   const bool changed = known_ && found != kind_;
@@ -43,6 +48,9 @@ void RouteTrials::decide(const Findings& largest) {
   Kind& kind = kinds_[kind_];
   const double usual = largest[1 + static_cast<std::size_t>(kind.usual)];
   const double tried = largest[1 + static_cast<std::size_t>(other(kind.usual))];
+  if (usual < unknown) {
+    pace_ = usual < long_seconds ? of_short_calls : of_long_calls;
+  }
   if (changed) { // to times of long ago none are compared
     std::ranges::for_each(kind.times, &Latest::clear);
     kind.trying = false;
@@ -50,12 +58,9 @@ void RouteTrials::decide(const Findings& largest) {
     kind.usual = tried < usual * (1 - gain) ? other(kind.usual) : kind.usual;
     kind.trying = false;
     kind.decided = true;
-    kind.next_retrial = std::max(first_retrial, growth * next_question_);
-  } else if (usual < unknown && (!kind.decided || next_question_ >= kind.next_retrial)) {
+    kind.next_trial = std::max(first_retrial, growth * next_question_);
+  } else if (usual < unknown && next_question_ >= std::max(kind.next_trial, earliest_trial())) {
     kind.trying = true;
-  }
-  if (usual < unknown) {
-    pace_ = usual < long_seconds ? of_short_calls : of_long_calls;
   }
   next_question_ += kind.trying || !kind.decided ? lag + pace_.trial
                                                  : std::clamp(next_question_ / 8, pace_.least_apart, pace_.most_apart);

@@ -48,13 +48,13 @@ public:
   };
   static constexpr Pace of_short_calls{8, 12, 128};
   static constexpr Pace of_long_calls{3, 4, 4};
-  static constexpr double long_seconds = 1e-3; // from where on a call is long
-  static constexpr std::uint64_t warm_up = 4;  // the first calls initialise requests
-  static constexpr std::uint64_t lag = 2;      // calls from a question to the decision
-  static constexpr std::uint64_t first_retrial = 256;
-  static constexpr std::uint64_t growth = 16; // of the number of calls after which both are tried again
-  static constexpr double gain = 0.03;        // of its time that another has to save
-  static constexpr double overlapped = 0.25;  // of the time of a call, that the application did something else
+  static constexpr double long_seconds = 1e-3;        // from where on a call is long
+  static constexpr std::uint64_t warm_up = 4;         // the first calls initialise requests
+  static constexpr std::uint64_t lag = 2;             // calls from a question to the decision
+  static constexpr std::uint64_t first_retrial = 256; // and the first trial of long calls that are overlapped
+  static constexpr std::uint64_t growth = 16;         // of the number of calls after which both are tried again
+  static constexpr double gain = 0.03;                // of its time that another has to save
+  static constexpr double overlapped = 0.25;          // of the time of a call, that the application did something else
   static constexpr double unknown = 1e30;
 
 private:
@@ -76,10 +76,11 @@ private:
     bool trying = false;  // the other one
     bool decided = false; // whether both have been tried
     std::array<Latest, 2> times;
-    std::uint64_t next_retrial = first_retrial; // counted in calls of both kinds
+    std::uint64_t next_trial = 0; // counted in calls of both kinds
   };
 
   [[nodiscard]] const Kind& now() const { return kinds_[kind_]; }
+  [[nodiscard]] std::uint64_t earliest_trial() const; // of the present kind
 
   static Route other(Route route) { return route == Route::engine ? Route::mpi : Route::engine; }
 

@@ -266,9 +266,9 @@ std::vector<SettingRow> all_rows() {
       row<&S::wire_piece_bytes, parse_piece>("wire_piece_bytes", "auto, 0, or at least 512 " + bytes,
                                              "messages between nodes longer than this go in pieces of this length, "
                                              "sent when their receiver says that it is "
-                                             "ready; 0: as one message each; auto: what Open MPI sends over TCP "
-                                             "without asking the receiver where there are "
-                                             "more than two ranks, else 0"),
+                                             "ready; 0: as one message each; auto: where messages travel over TCP "
+                                             "alone, what the MPI library sends without asking "
+                                             "the receiver, else 0"),
       row<&S::rma, parse_name<RmaChoice>>(
           "rma", accepted_names<RmaChoice>(),
           "how the puts of rma-* algorithms, and the puts and gets of global memory between nodes, are carried out: by "

@@ -119,7 +119,8 @@ TEST(RouteTrials, LongCallsAreSoonOnTheRightRoute) {
   run.go(settled, prompt);
   EXPECT_EQ(run.go(50, prompt), 50);
   EXPECT_LE(run.go(10, overlapped), 8);
-  EXPECT_LE(run.go(100, overlapped), static_cast<int>(RouteTrials::of_long_calls.trial + RouteTrials::lag));
+  EXPECT_EQ(run.go(100, overlapped), 0);
+  EXPECT_EQ(run.go(200, overlapped), static_cast<int>(RouteTrials::of_long_calls.trial + RouteTrials::lag));
 }
 
 TEST(RouteTrials, WithoutTrialsAllIsTheEngines) {
