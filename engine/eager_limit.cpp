@@ -16,10 +16,11 @@
 namespace stoker::engine {
 namespace {
 
-constexpr std::array<int, 4> tried_bytes{65536, 32768, 16384, 8192};
-constexpr std::chrono::milliseconds patience(2); // after the latest message that was sent
-constexpr int least_polls = 100;
-constexpr int answer_tag = 0; // the messages' are 1 and following
+constexpr std::array<int, 4> tried_bytes{8192, 16384, 32768, 65536}; // what is asked for must not be before what is not
+constexpr std::chrono::milliseconds patience(2);                     // after the latest message that was sent
+constexpr int least_polls = 1000;
+constexpr int first_trips = 3; // until the two are connected
+constexpr int answer_tag = 0;  // the messages' are 1 and following
 constexpr int go_tag = 100;
 
 // Control variables exist for the parts of Open MPI that are in use; no other library has any of that name.
@@ -86,8 +87,11 @@ bool only_tcp() {
 
 // The receiver does not begin to receive until the sender has seen which messages are done all the same.
 int send_unasked(MPI_Comm comm, int receiver) {
-  std::vector<char> data(static_cast<std::size_t>(tried_bytes.front()));
-  check_mpi(MPI_Recv(nullptr, 0, MPI_BYTE, receiver, answer_tag, comm, MPI_STATUS_IGNORE), "MPI_Recv");
+  std::vector<char> data(static_cast<std::size_t>(tried_bytes.back()));
+  for (int trip = 0; trip < first_trips; ++trip) {
+    check_mpi(MPI_Send(nullptr, 0, MPI_BYTE, receiver, go_tag, comm), "MPI_Send");
+    check_mpi(MPI_Recv(nullptr, 0, MPI_BYTE, receiver, answer_tag, comm, MPI_STATUS_IGNORE), "MPI_Recv");
+  }
   std::array<MPI_Request, tried_bytes.size()> requests{};
   for (std::size_t i = 0; i < tried_bytes.size(); ++i) {
     check_mpi(MPI_Isend(data.data(), tried_bytes[i], MPI_BYTE, receiver, static_cast<int>(1 + i), comm, &requests[i]),
@@ -106,13 +110,16 @@ int send_unasked(MPI_Comm comm, int receiver) {
   }
   check_mpi(MPI_Send(nullptr, 0, MPI_BYTE, receiver, go_tag, comm), "MPI_Send");
   check_mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
-  const auto longest = std::ranges::find(done, 1);
-  return longest != done.end() ? tried_bytes[static_cast<std::size_t>(longest - done.begin())] : 0;
+  const auto unasked = static_cast<std::size_t>(std::ranges::find(done, 0) - done.begin());
+  return unasked > 0 ? tried_bytes[unasked - 1] : 0;
 }
 
 void receive_unasked(MPI_Comm comm, int sender) {
-  std::vector<char> data(static_cast<std::size_t>(tried_bytes.front()));
-  check_mpi(MPI_Send(nullptr, 0, MPI_BYTE, sender, answer_tag, comm), "MPI_Send");
+  std::vector<char> data(static_cast<std::size_t>(tried_bytes.back()));
+  for (int trip = 0; trip < first_trips; ++trip) {
+    check_mpi(MPI_Recv(nullptr, 0, MPI_BYTE, sender, go_tag, comm, MPI_STATUS_IGNORE), "MPI_Recv");
+    check_mpi(MPI_Send(nullptr, 0, MPI_BYTE, sender, answer_tag, comm), "MPI_Send");
+  }
   check_mpi(MPI_Recv(nullptr, 0, MPI_BYTE, sender, go_tag, comm, MPI_STATUS_IGNORE), "MPI_Recv");
   for (std::size_t i = 0; i < tried_bytes.size(); ++i) {
     check_mpi(MPI_Recv(data.data(), tried_bytes[i], MPI_BYTE, sender, static_cast<int>(1 + i), comm, MPI_STATUS_IGNORE),

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How much the MPI library sends without asking, found out between the first rank and the last.
+#include "engine/eager_limit.hpp"
+#include "tests/api/mpi_main.hpp"
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace api_tests {
+namespace {
+
+std::uint64_t found() { return stoker::engine::agreed_eager_limit(MPI_COMM_WORLD, 0, world_size() - 1); }
+
+void expect_nothing_left() {
+  int flag = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+  EXPECT_EQ(flag, 0);
+}
+
+TEST(EagerLimit, IsTheSameOnAllRanks) {
+  for (int round = 0; round < 3; ++round) {
+    std::uint64_t limits[2] = {found(), 0};
+    limits[1] = ~limits[0];
+    MPI_Allreduce(MPI_IN_PLACE, limits, 2, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
+    EXPECT_EQ(limits[0], ~limits[1]);
+    EXPECT_TRUE(limits[0] == 0 || limits[0] >= 8192) << limits[0];
+    expect_nothing_left();
+  }
+}
+
+bool one_host() {
+  MPI_Comm host = MPI_COMM_NULL;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  int ranks = 0;
+  MPI_Comm_size(host, &ranks);
+  MPI_Comm_free(&host);
+  return ranks == world_size();
+}
+
+// What goes without asking is done before the receiver begins to receive.
+TEST(EagerLimit, MessagesUpToItAreNotAskedFor) {
+  if (one_host()) {
+    GTEST_SKIP() << "the limit is that between hosts";
+  }
+  const std::uint64_t limit = found();
+  if (limit == 0) {
+    GTEST_SKIP() << "every message of 8 KiB is asked for";
+  }
+  std::vector<char> data(limit - 1024);
+  const int last = world_size() - 1;
+  const auto bytes = static_cast<int>(data.size());
+  if (world_rank() == 0) {
+    note("sending " + std::to_string(bytes) + " bytes");
+    MPI_Send(data.data(), bytes, MPI_BYTE, last, 1, MPI_COMM_WORLD);
+    MPI_Send(nullptr, 0, MPI_BYTE, last, 2, MPI_COMM_WORLD);
+  } else if (world_rank() == last) {
+    MPI_Recv(nullptr, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(data.data(), bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  expect_nothing_left();
+}
+
+// One rank with another network is enough for whole messages, unless the library says that it has TCP alone.
+TEST(EagerLimit, OtherNetworksHaveNone) {
+  const std::uint64_t before = found();
+  const char* const listed = std::getenv("UCX_TLS");
+  const std::string old = listed != nullptr ? listed : "";
+  if (world_rank() == 0) {
+    setenv("UCX_TLS", "rc_x,self", 1);
+  }
+  const std::uint64_t limit = found();
+  EXPECT_TRUE(limit == 0 || limit == before);
+#ifdef MPICH_VERSION
+  EXPECT_EQ(limit, 0u);
+#endif
+  if (listed != nullptr) {
+    setenv("UCX_TLS", old.c_str(), 1);
+  } else {
+    unsetenv("UCX_TLS");
+  }
+  expect_nothing_left();
+}
+
+} // namespace
+} // namespace api_tests
