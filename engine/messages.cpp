@@ -10,8 +10,8 @@
 namespace stoker::engine {
 namespace {
 
-// As much of a message is on its way at a time, so that neither MPI's lists nor what a receiver may have to hold grow with it. Many
-// megabytes, because what the receiver says of the next window may stand in the queue behind all that its node sends.
+// As much of a message is on its way at a time, so that neither MPI's lists nor what a receiver may have to hold grow with it. So
+// much because what the receiver says of the next window may stand in the queue behind all that its node sends.
 constexpr std::uint64_t window_bytes = 4 << 20;
 constexpr std::uint64_t most_pieces = 512;
 // Of these so many are looked at in a poll.
@@ -254,17 +254,14 @@ const std::vector<Messages::Outcome>& Messages::poll() {
     free_.push_back(outcome.message);
   }
   returned_.clear();
-  std::size_t looked_at = 0;
-  do { // as long as there are pieces that were not looked at before
-    looked_at = requests_.size();
-    looked_at -= ask_mpi();
-  } while (requests_.size() > looked_at);
+  while (ask_mpi()) {
+  }
   tell_of_puts();
   returned_.swap(done_);
   return returned_;
 }
 
-std::size_t Messages::ask_mpi() {
+bool Messages::ask_mpi() {
   int count = 0;
   int code = MPI_SUCCESS;
   if (!requests_.empty()) {
@@ -288,10 +285,11 @@ std::size_t Messages::ask_mpi() {
     requests_.pop_back();
     transfer_of_.pop_back();
   }
-  for (const Finished& finished : finished_) { // may post more requests
+  const std::size_t others = requests_.size();
+  for (const Finished& finished : finished_) {
     complete(finished.transfer, finished.error);
   }
-  return finished_.size();
+  return requests_.size() > others;
 }
 
 } // namespace stoker::engine

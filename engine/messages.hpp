@@ -54,7 +54,8 @@ public:
   // Errors of MPI's are delivered like completions.
   [[nodiscard]] std::uint32_t post(const Message& message);
 
-  // Asks MPI for everything in flight. Returns what is done, until the next poll.
+  // Asks MPI for everything in flight, and again as long as that brings the next pieces into view. Returns what is done, until the
+  // next poll.
   [[nodiscard]] const std::vector<Outcome>& poll();
 
   [[nodiscard]] bool in_flight() const { return !requests_.empty() || !done_.empty(); }
@@ -62,7 +63,7 @@ public:
 private:
   struct Transfer {
     Message message;
-    // Pieces of the window, in their order, and how many of them are or were looked at: they end in that order.
+    // Pieces of the window, and how many of them MPI is or was asked for: they end in their order.
     std::vector<MPI_Request> pieces;
     std::size_t looked_at = 0;
     std::uint32_t open = 0;   // requests not done
@@ -87,7 +88,7 @@ private:
   void begin_put(std::uint32_t transfer);
   void put(std::uint32_t transfer);
   void tell_of_puts();
-  std::size_t ask_mpi(); // once; returns how many requests were done
+  bool ask_mpi(); // whether there are more requests to ask for now, among them pieces that may be done
   void cancel(std::uint32_t transfer);
   void complete(std::uint32_t transfer, int code); // one of its requests
   void release(std::uint32_t transfer);
