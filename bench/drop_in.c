@@ -2,9 +2,9 @@
 /* An MPI program that knows nothing of stoker, to be run with and without libstoker-pmpi.so.
  *
  *   drop-in overlap [--collective LIST] [--bytes LIST] [--seconds S]
- *     A nonblocking collective, computation as long as the blocking one takes, MPI_Wait. Twice: with computation that lasts so long
- *     by the clock, as in the OSU micro-benchmarks, where what others take of the core is not missed; and with as much computation
- *     as takes so long undisturbed. --bytes: of the vector, or of the block for each rank.
+ *     A nonblocking collective, computation as long as the blocking one takes, MPI_Wait. Twice: with computation that lasts so
+ *     long by the clock, as in the OSU micro-benchmarks, where what others take of the core is not missed; and with as much
+ *     computation as takes so long undisturbed. --bytes: of the vector, or of the block for each rank.
  *   drop-in blocking [--seconds S]
  *     An application that gains nothing: small blocking collectives and messages between neighbours, with little computation.
  *   drop-in calls [--seconds S]

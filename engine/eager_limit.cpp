@@ -6,22 +6,22 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <string_view>
 #include <system_error>
-#include <vector>
 
 namespace stoker::engine {
 namespace {
 
-constexpr std::array<int, 4> tried_bytes{8192, 16384, 32768, 65536}; // what is asked for must not be before what is not
-constexpr std::chrono::milliseconds patience(2);                     // after the latest message that was sent
+constexpr std::array<int, 4> tried_bytes{8192, 16384, 32768,
+                                         65536}; // ascending: one that is asked for may hold up those behind it
+constexpr std::chrono::milliseconds patience(2); // after the latest message that was sent
 constexpr int least_polls = 1000;
 constexpr int first_trips = 3; // until the two are connected
 constexpr int answer_tag = 0;  // the messages' are 1 and following
 constexpr int go_tag = 100;
+
+std::array<char, tried_bytes.back()> data; // of messages, which may outlive a call that fails
 
 // Control variables exist for the parts of Open MPI that are in use; no other library has any of that name.
 bool exists(const char* variable) {
@@ -67,27 +67,14 @@ bool is_empty(const char* folder) {
   return std::filesystem::directory_iterator(folder, error) == std::filesystem::directory_iterator();
 }
 
-// Whether nothing but TCP leads to other hosts: UCX is told so, or there is no other device.
+// Whether there is no device that leads to other hosts without TCP.
 bool only_tcp() {
-  if (const char* const listed = std::getenv("UCX_TLS")) {
-    std::string_view rest = listed;
-    while (!rest.empty()) {
-      const std::string_view transport = rest.substr(0, rest.find(','));
-      rest.remove_prefix(std::min(rest.size(), transport.size() + 1));
-      constexpr std::array<std::string_view, 8> others{"tcp", "self", "sm", "shm", "posix", "sysv", "cma", "xpmem"};
-      if (std::ranges::find(others, transport) == others.end()) {
-        return false;
-      }
-    }
-    return true;
-  }
   constexpr std::array devices{"/sys/class/infiniband", "/sys/class/cxi", "/sys/class/ugni", "/sys/class/bxi"};
   return std::ranges::all_of(devices, is_empty);
 }
 
 // The receiver does not begin to receive until the sender has seen which messages are done all the same.
 int send_unasked(MPI_Comm comm, int receiver) {
-  std::vector<char> data(static_cast<std::size_t>(tried_bytes.back()));
   for (int trip = 0; trip < first_trips; ++trip) {
     check_mpi(MPI_Send(nullptr, 0, MPI_BYTE, receiver, go_tag, comm), "MPI_Send");
     check_mpi(MPI_Recv(nullptr, 0, MPI_BYTE, receiver, answer_tag, comm, MPI_STATUS_IGNORE), "MPI_Recv");
@@ -115,7 +102,6 @@ int send_unasked(MPI_Comm comm, int receiver) {
 }
 
 void receive_unasked(MPI_Comm comm, int sender) {
-  std::vector<char> data(static_cast<std::size_t>(tried_bytes.back()));
   for (int trip = 0; trip < first_trips; ++trip) {
     check_mpi(MPI_Recv(nullptr, 0, MPI_BYTE, sender, go_tag, comm, MPI_STATUS_IGNORE), "MPI_Recv");
     check_mpi(MPI_Send(nullptr, 0, MPI_BYTE, sender, answer_tag, comm), "MPI_Send");

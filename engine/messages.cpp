@@ -16,6 +16,8 @@ constexpr std::uint64_t window_bytes = 4 << 20;
 constexpr std::uint64_t most_pieces = 512;
 // Of these so many are looked at in a poll.
 constexpr std::size_t pieces_at_a_time = 8;
+// And again while that brings the next ones into view; bounded, so that one message does not keep others waiting.
+constexpr int rounds_of_a_poll = 8;
 
 } // namespace
 
@@ -254,7 +256,7 @@ const std::vector<Messages::Outcome>& Messages::poll() {
     free_.push_back(outcome.message);
   }
   returned_.clear();
-  while (ask_mpi()) {
+  for (int round = 0; round < rounds_of_a_poll && ask_mpi(); ++round) {
   }
   tell_of_puts();
   returned_.swap(done_);

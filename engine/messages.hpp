@@ -54,8 +54,7 @@ public:
   // Errors of MPI's are delivered like completions.
   [[nodiscard]] std::uint32_t post(const Message& message);
 
-  // Asks MPI for everything in flight, and again as long as that brings the next pieces into view. Returns what is done, until the
-  // next poll.
+  // Asks MPI for everything in flight. Returns what is done, until the next poll.
   [[nodiscard]] const std::vector<Outcome>& poll();
 
   [[nodiscard]] bool in_flight() const { return !requests_.empty() || !done_.empty(); }
@@ -63,7 +62,7 @@ public:
 private:
   struct Transfer {
     Message message;
-    // Pieces of the window, and how many of them MPI is or was asked for: they end in their order.
+    // Pieces of the window, and how many of them MPI is or was asked for: they mostly end in their order.
     std::vector<MPI_Request> pieces;
     std::size_t looked_at = 0;
     std::uint32_t open = 0;   // requests not done

@@ -64,6 +64,7 @@ struct Shape {
   Terms terms;
   algos::Choice choice; // once the first request is made
   std::uint64_t calls = 0;
+  std::uint64_t ended = 0;   // of them
   std::deque<Call*> waiting; // not started yet, in their order
   std::array<Lane, lane_count> lanes;
   MPI_Comm comm = MPI_COMM_NULL; // for MPI's own calls, from the time of the first request on
@@ -404,6 +405,7 @@ std::unique_ptr<NonblockingCall> NonblockingCalls::Impl::exchange(std::string_vi
 
 void NonblockingCalls::Impl::enqueue(Shape& shape, Call& call, Operation operation) {
   call.shape = &shape;
+  shape.trials.note_start(shape.calls > shape.ended);
   call.number = shape.calls++;
   shape.waiting.push_back(&call);
   Lane& lane = shape.lane_of(call.number);
@@ -491,7 +493,7 @@ void NonblockingCalls::Impl::ask(Shape& shape) {
   const int code = MPI_Iallreduce(MPI_IN_PLACE, shape.findings.data(), static_cast<int>(shape.findings.size()),
                                   MPI_DOUBLE, MPI_MAX, shape.comm, &shape.deciding);
   if (code != MPI_SUCCESS) { // then MPI's own calls fail, too
-    shape.findings = {0, RouteTrials::unknown, RouteTrials::unknown};
+    shape.findings = {0, RouteTrials::unknown, RouteTrials::unknown, 0};
     shape.deciding = MPI_REQUEST_NULL;
   }
 }
@@ -499,7 +501,7 @@ void NonblockingCalls::Impl::ask(Shape& shape) {
 bool NonblockingCalls::Impl::decided(Shape& shape) {
   int done = 0;
   if (MPI_Test(&shape.deciding, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
-    shape.findings = {0, RouteTrials::unknown, RouteTrials::unknown};
+    shape.findings = {0, RouteTrials::unknown, RouteTrials::unknown, 0};
     shape.deciding = MPI_REQUEST_NULL;
   } else if (done == 0) {
     return false;
@@ -622,6 +624,7 @@ void NonblockingCalls::Impl::wait_until_moved(Call& call) {
 
 void NonblockingCalls::Impl::note_time(const Call& call, double seconds) {
   const std::lock_guard lock(mutex_);
+  ++call.shape->ended;
   if (call.prompt && !call.error) {
     call.shape->trials.add(call.number, call.by_mpi ? Route::mpi : Route::engine, seconds,
                            seconds - call.exposed_seconds);

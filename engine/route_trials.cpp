@@ -28,8 +28,9 @@ void RouteTrials::add(std::uint64_t call, Route route, double seconds, double be
 }
 
 RouteTrials::Findings RouteTrials::findings() const {
-  const double kind = overlaps_.median(pace_.trial);
-  return {kind < unknown ? kind : 0, now().times[0].median(pace_.trial), now().times[1].median(pace_.trial)};
+  const auto known = [](double value) { return value < unknown ? value : 0; };
+  return {known(overlaps_.median(pace_.trial)), now().times[0].median(pace_.trial), now().times[1].median(pace_.trial),
+          known(several_.median(of_short_calls.trial))};
 }
 
 // A call that MPI does not overlap takes twice as long. That is worth finding out about once there have been many.
@@ -49,7 +50,7 @@ void RouteTrials::decide(const Findings& largest) {
   const double usual = largest[1 + static_cast<std::size_t>(kind.usual)];
   const double tried = largest[1 + static_cast<std::size_t>(other(kind.usual))];
   if (usual < unknown) {
-    pace_ = usual < long_seconds ? of_short_calls : of_long_calls;
+    pace_ = usual < long_seconds || largest[3] > 0 ? of_short_calls : of_long_calls;
   }
   if (changed) { // to times of long ago none are compared
     std::ranges::for_each(kind.times, &Latest::clear);
@@ -57,8 +58,8 @@ void RouteTrials::decide(const Findings& largest) {
   } else if (kind.trying) {
     kind.usual = tried < usual * (1 - gain) ? other(kind.usual) : kind.usual;
     kind.trying = false;
-    kind.decided = true;
-    kind.next_trial = std::max(first_retrial, growth * next_question_);
+    kind.decided = kind.decided || tried < unknown; // else no call of the trial has ended yet
+    kind.next_trial = kind.decided ? std::max(first_retrial, growth * next_question_) : 2 * next_question_;
   } else if (usual < unknown && next_question_ >= std::max(kind.next_trial, earliest_trial())) {
     kind.trying = true;
   }

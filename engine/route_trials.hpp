@@ -5,8 +5,9 @@
 //
 // A call that the application waits for at once and one that it computes beside are different things, and a program may do
 // first the one and then the other with calls of the same shape, as benchmarks do. So there is a decision for either, and the
-// ranks also agree on which of them the latest calls have been. Of long calls fewer are tried, and the ranks agree more often: that
-// costs little beside them, and a call on the wrong route costs much.
+// ranks also agree on which of them the latest calls have been. Of long calls that are made one at a time fewer are tried, and
+// the ranks agree more often: that costs little beside them, and a call on the wrong route costs much. Where several are under
+// way, a call would have to wait for what is agreed on before it.
 #pragma once
 
 #include <array>
@@ -28,15 +29,17 @@ public:
   [[nodiscard]] bool decides(std::uint64_t call) const { return on_ && call == next_question_ + lag; }
   // Of the call that is started next.
   [[nodiscard]] Route route() const { return now().trying ? other(now().usual) : now().usual; }
-  // Whether it is one of those that are compared.
+  // Whether it is one of those that are, or will be, compared.
   [[nodiscard]] bool on_trial() const { return on_ && (now().trying || !now().decided); }
 
+  // Whether others of the shape are under way as a call begins.
+  void note_start(bool others) { several_.add(others ? 1 : 0); }
   // A call that was started without delay took so long, from its start to the end of its completion. `beside`: of that the
   // application did something else.
   void add(std::uint64_t call, Route route, double seconds, double beside);
-  // Whether at least half of the latest calls were overlapped (1 or 0), and the medians of the engine's and of MPI's times; `unknown` where
-  // there is no time.
-  using Findings = std::array<double, 3>;
+  // Whether at least half of the latest calls were overlapped (1 or 0), the medians of the engine's and of MPI's times, `unknown`
+  // where there is no time, and whether at least half began while others were under way.
+  using Findings = std::array<double, 4>;
   [[nodiscard]] Findings findings() const;
   // The largest of all ranks.
   void decide(const Findings& largest);
@@ -89,6 +92,7 @@ private:
   std::size_t kind_ = 1; // 1: overlapped
   std::array<Kind, 2> kinds_;
   Latest overlaps_; // 1 or 0
+  Latest several_;  // likewise
   Pace pace_ = of_short_calls;
   std::uint64_t next_question_ = warm_up + of_short_calls.trial;
 };

@@ -7,7 +7,6 @@
 #include <mpi.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -62,27 +61,6 @@ TEST(EagerLimit, MessagesUpToItAreNotAskedFor) {
   } else if (world_rank() == last) {
     MPI_Recv(nullptr, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Recv(data.data(), bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  }
-  expect_nothing_left();
-}
-
-// One rank with another network is enough for whole messages, unless the library says that it has TCP alone.
-TEST(EagerLimit, OtherNetworksHaveNone) {
-  const std::uint64_t before = found();
-  const char* const listed = std::getenv("UCX_TLS");
-  const std::string old = listed != nullptr ? listed : "";
-  if (world_rank() == 0) {
-    setenv("UCX_TLS", "rc_x,self", 1);
-  }
-  const std::uint64_t limit = found();
-  EXPECT_TRUE(limit == 0 || limit == before);
-#ifdef MPICH_VERSION
-  EXPECT_EQ(limit, 0u);
-#endif
-  if (listed != nullptr) {
-    setenv("UCX_TLS", old.c_str(), 1);
-  } else {
-    unsetenv("UCX_TLS");
   }
   expect_nothing_left();
 }

@@ -28,6 +28,7 @@ public:
     int by_mpi = 0;
     for (int i = 0; i < calls; ++i, ++call_) {
       if (trials_.front().asks(call_)) {
+        ++questions;
         findings_.fill(0);
         for (const RouteTrials& trials : trials_) {
           for (std::size_t f = 0; f < findings_.size(); ++f) {
@@ -39,6 +40,7 @@ public:
       const bool mpi_everywhere = (decide(decides), trials_.front().route() == Route::mpi);
       by_mpi += mpi_everywhere ? 1 : 0;
       for (std::size_t r = 0; r < ranks; ++r) {
+        trials_[r].note_start(several && r == 0); // one rank's are enough
         EXPECT_EQ(trials_[r].decides(call_), trials_[0].decides(call_));
         EXPECT_EQ(trials_[r].route() == Route::mpi, mpi_everywhere) << "call " << call_;
         trials_[r].add(call_, trials_[r].route(), 1e-6 * (mpi_everywhere ? times[r].mpi : times[r].engine),
@@ -47,6 +49,9 @@ public:
     }
     return by_mpi;
   }
+
+  bool several = false; // under way at a time
+  int questions = 0;
 
 private:
   void decide(bool wanted) {
@@ -123,6 +128,40 @@ TEST(RouteTrials, LongCallsAreSoonOnTheRightRoute) {
   EXPECT_EQ(run.go(200, overlapped), static_cast<int>(RouteTrials::of_long_calls.trial + RouteTrials::lag));
 }
 
+// A question holds up calls that begin before it is answered.
+TEST(RouteTrials, FewQuestionsWhereSeveralCallsAreUnderWay) {
+  constexpr std::array<Times, 2> overlapped{{{9000, 16000, 7000}, {9000, 16000, 7000}}};
+  for (const bool several : {false, true}) {
+    Ranks<2> run;
+    run.several = several;
+    run.go(settled + 40, overlapped);
+    run.questions = 0;
+    run.go(100, overlapped);
+    if (several) {
+      EXPECT_LE(run.questions, 9);
+    } else {
+      EXPECT_GE(run.questions, 20);
+    }
+  }
+}
+
+// As when more calls are under way than a trial has.
+TEST(RouteTrials, ATrialWithoutTimesDecidesNothing) {
+  RouteTrials trials(true);
+  std::uint64_t call = 0;
+  const auto go = [&](int calls, double mpi) {
+    for (int i = 0; i < calls; ++i, ++call) {
+      if (trials.decides(call)) {
+        trials.decide({0, 20e-6, mpi, 0});
+      }
+    }
+  };
+  go(settled + 1, RouteTrials::unknown);
+  EXPECT_EQ(trials.route(), Route::engine);
+  go(200, 10e-6);
+  EXPECT_EQ(trials.route(), Route::mpi);
+}
+
 TEST(RouteTrials, WithoutTrialsAllIsTheEngines) {
   const RouteTrials trials(false);
   EXPECT_EQ(trials.route(), Route::engine);
@@ -135,7 +174,7 @@ TEST(RouteTrials, WithoutTrialsAllIsTheEngines) {
 TEST(RouteTrials, NothingIsTriedWithoutTimes) {
   RouteTrials trials(true);
   EXPECT_EQ(trials.findings()[1], RouteTrials::unknown);
-  trials.decide({0, RouteTrials::unknown, RouteTrials::unknown});
+  trials.decide({0, RouteTrials::unknown, RouteTrials::unknown, 0});
   EXPECT_EQ(trials.route(), Route::engine);
 }
 
