@@ -12,8 +12,9 @@
 //              gives the block's memory back.
 //   ready      of a channel, in the receiver's block: the sender's executor, once the message may be fetched (release);
 //              acquired by the receiver's executor.
-//   taken      of a channel, in the sender's block: the receiver's executor, once it has the message (release);
-//              acquired by the sender's executor, and by the sender before it gives the block back.
+//   taken      of a channel, in the sender's block: the receiver's executor, once it has the message (release); its last access to
+//              the sender's block, as `ready` was the sender's to the receiver's. Acquired by the sender's executor, and by the
+//              sender before it gives the block back.
 //   buffers    of a rebindable block, and what an exchange of any sizes changes of its steps and slices: the rank, before
 //              Start, while no epoch runs. An executor reads them once it has the epoch: from the ring, or from the rank itself. A
 //              peer reads them once it has acquired `ready` of a message of that epoch, which the executor released after
@@ -165,6 +166,9 @@ struct Block {
 
 struct alignas(cache_line) TakenWord {
   std::atomic<std::uint64_t> epoch{0};
+  // The sender's own: the epoch whose message it has said to be ready. It must not look that up in the receiver's block, which may be
+  // another request's as soon as the message is taken.
+  std::uint64_t announced = 0;
 };
 
 template <class T>

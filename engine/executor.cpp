@@ -51,17 +51,18 @@ bool try_send(const Program& program, const StepView& view, std::uint64_t epoch)
   Slot& slot = slot_of(view, epoch);
   if (view.step->eager) {
     // The slot was last used two epochs ago; its content must have been taken.
-    if (view.taken->load(std::memory_order_acquire) + 2 < epoch) {
+    if (view.taken->epoch.load(std::memory_order_acquire) + 2 < epoch) {
       return false;
     }
     check_transfer(program, view, gather(slot.payload(), program.buffers(), view.source));
     slot.epoch.store(epoch, std::memory_order_release); // acquired in try_recv
     return true;
   }
-  if (slot.epoch.load(std::memory_order_relaxed) != epoch) { // only the sender writes it
-    slot.epoch.store(epoch, std::memory_order_release);      // acquired in try_recv
+  if (view.taken->announced != epoch) {
+    view.taken->announced = epoch;
+    slot.epoch.store(epoch, std::memory_order_release); // acquired in try_recv
   }
-  return view.taken->load(std::memory_order_acquire) >= epoch; // released in try_recv
+  return view.taken->epoch.load(std::memory_order_acquire) >= epoch; // released in try_recv
 }
 
 // The end of a recv whose message is at `message`.
@@ -91,7 +92,7 @@ bool try_recv(const Program& program, const StepView& view, std::uint64_t epoch)
   check_transfer(program, view,
                  view.step->eager ? receive(program, view, slot.payload())
                                   : receive(program, view, {program.peer_buffers(view), view.source}));
-  view.taken->store(epoch, std::memory_order_release); // acquired in try_send
+  view.taken->epoch.store(epoch, std::memory_order_release); // acquired in try_send
   return true;
 }
 

@@ -28,7 +28,7 @@ Program::Program(Block* block, const NodeMemory& memory, const Operation* operat
       continue;
     }
     view.ready = memory.at<std::byte>(step.ready);
-    view.taken = memory.at<std::atomic<std::uint64_t>>(step.taken);
+    view.taken = memory.at<TakenWord>(step.taken);
     if (step.op == Op::recv_node) {
       const auto* peer = memory.at<Block>(step.peer_block);
       view.source = slices_of(*peer, step.peer_source);

@@ -20,9 +20,9 @@ struct StepView {
   std::span<const algos::Slice> source;  // own slices; of the sender for recv_node
   std::span<const algos::Slice> operand; // own slices
   std::span<const algos::Slice> target;
-  std::byte* ready = nullptr;                  // node: the channel's slots in the receiver's block
-  std::atomic<std::uint64_t>* taken = nullptr; // node
-  std::uint32_t peer_views = 0;                // recv_node: whose buffers
+  std::byte* ready = nullptr;   // node: the channel's slots in the receiver's block
+  TakenWord* taken = nullptr;   // node, in the sender's block
+  std::uint32_t peer_views = 0; // recv_node: whose buffers
 };
 
 class Program {
