@@ -7,6 +7,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -45,12 +46,16 @@ bool one_host() {
 // What goes without asking is done before the receiver begins to receive.
 TEST(EagerLimit, MessagesUpToItAreNotAskedFor) {
   if (one_host()) {
-    GTEST_SKIP() << "the limit is that between hosts";
+    GTEST_SKIP() << "the limit is that between hosts, and all ranks are on one; the cluster suite has several";
   }
-  const std::uint64_t limit = found();
-  if (limit == 0) {
-    GTEST_SKIP() << "every message of 8 KiB is asked for";
+  std::uint64_t limit = found();
+  for (int attempt = 1; limit == 0 && attempt < 5; ++attempt) { // a busy machine may hold a message up for once
+    limit = found();
   }
+  if (limit == 0 && (std::filesystem::exists("/sys/class/infiniband") || std::filesystem::exists("/sys/class/cxi"))) {
+    GTEST_SKIP() << "this machine has another network than TCP, on which messages go whole";
+  }
+  ASSERT_GE(limit, 8192U); // as both libraries' TCP sends that much
   std::vector<char> data(limit - 1024);
   const int last = world_size() - 1;
   const auto bytes = static_cast<int>(data.size());
