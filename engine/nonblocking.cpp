@@ -493,7 +493,7 @@ void NonblockingCalls::Impl::ask(Shape& shape) {
   const int code = MPI_Iallreduce(MPI_IN_PLACE, shape.findings.data(), static_cast<int>(shape.findings.size()),
                                   MPI_DOUBLE, MPI_MAX, shape.comm, &shape.deciding);
   if (code != MPI_SUCCESS) { // then MPI's own calls fail, too
-    shape.findings = {0, RouteTrials::unknown, RouteTrials::unknown, 0};
+    shape.findings = RouteTrials::nothing_found;
     shape.deciding = MPI_REQUEST_NULL;
   }
 }
@@ -501,7 +501,7 @@ void NonblockingCalls::Impl::ask(Shape& shape) {
 bool NonblockingCalls::Impl::decided(Shape& shape) {
   int done = 0;
   if (MPI_Test(&shape.deciding, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
-    shape.findings = {0, RouteTrials::unknown, RouteTrials::unknown, 0};
+    shape.findings = RouteTrials::nothing_found;
     shape.deciding = MPI_REQUEST_NULL;
   } else if (done == 0) {
     return false;

@@ -59,6 +59,7 @@ public:
   static constexpr double gain = 0.03;                // of its time that another has to save
   static constexpr double overlapped = 0.25;          // of the time of a call, that the application did something else
   static constexpr double unknown = 1e30;
+  static constexpr Findings nothing_found{0, unknown, unknown, 0};
 
 private:
   // The latest values.

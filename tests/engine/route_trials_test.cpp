@@ -174,7 +174,7 @@ TEST(RouteTrials, WithoutTrialsAllIsTheEngines) {
 TEST(RouteTrials, NothingIsTriedWithoutTimes) {
   RouteTrials trials(true);
   EXPECT_EQ(trials.findings()[1], RouteTrials::unknown);
-  trials.decide({0, RouteTrials::unknown, RouteTrials::unknown, 0});
+  trials.decide(RouteTrials::nothing_found);
   EXPECT_EQ(trials.route(), Route::engine);
 }
 
