@@ -6,6 +6,7 @@
 #include "engine/blocking_calls.hpp"
 #include "engine/mpi_collective.hpp"
 #include "engine/rebindable.hpp"
+#include "engine/route_agreement.hpp"
 #include "engine/route_trials.hpp"
 #include "engine/vector_request.hpp"
 #include "engine/waiting.hpp"
@@ -69,10 +70,7 @@ struct Shape {
   std::array<Lane, lane_count> lanes;
   MPI_Comm comm = MPI_COMM_NULL; // for MPI's own calls, from the time of the first request on
   RouteTrials trials;
-  // The decision that is being made.
-  bool asked = false;
-  MPI_Request deciding = MPI_REQUEST_NULL;
-  RouteTrials::Findings findings{};
+  RouteAgreement agreement; // on the decision that is being made
 };
 
 // A request to be made.
@@ -120,7 +118,6 @@ private:
   void retire_complete(Shape& shape);
   void retire(Lane& lane);
   void start_waiting(Shape& shape);
-  static void ask(Shape& shape);
   [[nodiscard]] static bool decided(Shape& shape);
   void start_by_mpi(Call& call, MPI_Comm comm);
   void start_on(Lane& lane, Call& call);
@@ -300,7 +297,7 @@ void NonblockingCalls::Impl::close() {
       lane.request.reset();
     }
     if (shape->comm != MPI_COMM_NULL && finalized == 0) {
-      MPI_Wait(&shape->deciding, MPI_STATUS_IGNORE); // all ranks have asked
+      shape->agreement.wait(); // all ranks have asked
       MPI_Comm_free(&shape->comm);
     }
   }
@@ -368,6 +365,9 @@ std::unique_ptr<NonblockingCall> NonblockingCalls::Impl::start(Collective collec
       plan.operation = std::move(operation);
       fresh.terms = read_terms(*engine_, collective, arguments, plan);
       operation = std::move(plan.operation);
+      if (fresh.terms.deterministic) { // the MPI library's bits are others
+        fresh.trials = RouteTrials(false);
+      }
     }
     fresh.choice = plan.choice;
   });
@@ -449,11 +449,11 @@ void NonblockingCalls::Impl::start_waiting(Shape& shape) {
   for (auto next = shape.waiting.begin(); next != shape.waiting.end();) {
     Call& call = **next;
     if (!call.route) {
-      if (shape.trials.asks(call.number) && !shape.asked) {
+      if (shape.trials.asks(call.number) && !shape.agreement.asked()) {
         if (!mpi_in_turn) {
           return;
         }
-        ask(shape);
+        shape.agreement.ask(shape.comm, shape.trials.findings());
       }
       if (shape.trials.decides(call.number) && !decided(shape)) {
         return;
@@ -487,28 +487,12 @@ void NonblockingCalls::Impl::start_waiting(Shape& shape) {
   }
 }
 
-void NonblockingCalls::Impl::ask(Shape& shape) {
-  shape.asked = true;
-  shape.findings = shape.trials.findings();
-  const int code = MPI_Iallreduce(MPI_IN_PLACE, shape.findings.data(), static_cast<int>(shape.findings.size()),
-                                  MPI_DOUBLE, MPI_MAX, shape.comm, &shape.deciding);
-  if (code != MPI_SUCCESS) { // then MPI's own calls fail, too
-    shape.findings = RouteTrials::nothing_found;
-    shape.deciding = MPI_REQUEST_NULL;
-  }
-}
-
 bool NonblockingCalls::Impl::decided(Shape& shape) {
-  int done = 0;
-  if (MPI_Test(&shape.deciding, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
-    shape.findings = RouteTrials::nothing_found;
-    shape.deciding = MPI_REQUEST_NULL;
-  } else if (done == 0) {
-    return false;
+  const auto found = shape.agreement.answer();
+  if (found) {
+    shape.trials.decide(*found);
   }
-  shape.asked = false;
-  shape.trials.decide(shape.findings);
-  return true;
+  return found.has_value();
 }
 
 void NonblockingCalls::Impl::start_by_mpi(Call& call, MPI_Comm comm) {

@@ -32,6 +32,8 @@ public:
   // Whether it is one of those that are, or will be, compared.
   [[nodiscard]] bool on_trial() const { return on_ && (now().trying || !now().decided); }
 
+  // Whether the time of this call may count: of the latest before a question.
+  [[nodiscard]] bool times(std::uint64_t call) const { return on_ && call + pace_.trial >= next_question_; }
   // Whether others of the shape are under way as a call begins.
   void note_start(bool others) { several_.add(others ? 1 : 0); }
   // A call that was started without delay took so long, from its start to the end of its completion. `beside`: of that the

@@ -18,14 +18,6 @@ namespace {
 using algos::Collective;
 using Sizes = std::vector<std::uint64_t>;
 
-bool is_deterministic(const Engine& engine, Collective collective, MPI_Info info) {
-  const std::optional<std::string> wish = info_value(info, "stoker_deterministic");
-  if (wish && *wish != "0" && *wish != "1" && *wish != "false" && *wish != "true") {
-    throw Error(Code::setting, "info key stoker_deterministic=" + *wish + "; expected 0 or 1");
-  }
-  return algos::combines(collective) && (wish ? *wish == "1" || *wish == "true" : engine.settings().deterministic);
-}
-
 // The function of a user-defined operation is known in its own process only.
 Executor executor_for(const Engine& engine, const Operation& operation, MPI_Info info) {
   const Executor executor = chosen_executor(engine, info);
@@ -179,6 +171,14 @@ std::unique_ptr<Request> place_vector_request(const std::shared_ptr<Engine>& eng
 }
 
 } // namespace
+
+bool is_deterministic(const Engine& engine, Collective collective, MPI_Info info) {
+  const std::optional<std::string> wish = info_value(info, "stoker_deterministic");
+  if (wish && *wish != "0" && *wish != "1" && *wish != "false" && *wish != "true") {
+    throw Error(Code::setting, "info key stoker_deterministic=" + *wish + "; expected 0 or 1");
+  }
+  return algos::combines(collective) && (wish ? *wish == "1" || *wish == "true" : engine.settings().deterministic);
+}
 
 std::unique_ptr<Request> make_vector_request(const std::shared_ptr<Engine>& engine, Collective collective,
                                              const VectorArguments& arguments) {

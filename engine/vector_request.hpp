@@ -24,6 +24,9 @@ namespace stoker::engine {
 [[nodiscard]] Terms read_terms(const Engine& engine, algos::Collective collective, const VectorArguments& arguments,
                                RequestPlan& plan);
 
+// Whether reductions have to give the same bits in every run. Local. Throws Error(setting).
+[[nodiscard]] bool is_deterministic(const Engine& engine, algos::Collective collective, MPI_Info info);
+
 // Of a rank's buffers where all blocks lie one behind the other.
 [[nodiscard]] BufferSizes packed_sizes(algos::Collective collective, const algos::VectorCall& call);
 

@@ -137,8 +137,8 @@ void Communicator::cover() {
     reason_ = able[1] == 0 ? Reason::off_by_info : Reason::too_many;
     return;
   }
-  const auto failure =
-      engine::attempt([&] { calls_ = std::make_unique<engine::NonblockingCalls>(the_engine(), handle_); });
+  const auto failure = engine::attempt(
+      [&] { calls_ = std::make_unique<engine::NonblockingCalls>(the_engine(), handle_, settings().trials); });
   if (failure) { // on every rank
     reason_ = Reason::unsupported;
     if (rank_ == 0) {
@@ -172,6 +172,7 @@ void Communicator::close() {
     complain(failure->what());
   }
   calls_.reset();
+  private_comms_.free_unused();
 }
 
 void Communicator::enlist(Outstanding& call) {

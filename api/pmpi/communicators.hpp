@@ -5,6 +5,7 @@
 // (creation.cpp). A communicator that came from elsewhere is known from its first call on, and its nonblocking calls are MPI's.
 #pragma once
 
+#include "api/pmpi/private_comms.hpp"
 #include "api/pmpi/state.hpp"
 #include "engine/neighbor_alltoall.hpp"
 #include "engine/nonblocking.hpp"
@@ -69,6 +70,8 @@ public:
   [[nodiscard]] engine::NonblockingCalls* calls() const { return calls_.get(); }
   [[nodiscard]] Reason reason() const { return reason_; }
   [[nodiscard]] bool off() const { return off_; }
+  // Of persistent requests.
+  [[nodiscard]] PrivateComms& private_comms() { return private_comms_; }
   // Worked out by the first call. Throws engine::Error.
   [[nodiscard]] const engine::Neighbors& neighbors();
 
@@ -93,6 +96,7 @@ private:
   OwnInfo info_;
   engine::Executor executor_ = engine::Executor::inline_;
   std::unique_ptr<engine::NonblockingCalls> calls_;
+  PrivateComms private_comms_;
   std::optional<engine::Neighbors> neighbors_;
   std::mutex mutex_; // guards outstanding_
   std::list<Outstanding*> outstanding_;

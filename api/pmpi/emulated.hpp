@@ -1,21 +1,74 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A persistent collective where neither the engine nor the MPI library has one: a nonblocking call of the MPI library's at each
-// start, with copies of the arguments.
+// A persistent collective as a nonblocking call of the MPI library's at each start, with copies of the arguments.
 #pragma once
 
 #include "api/pmpi/call.hpp"
+#include "api/pmpi/kept_types.hpp"
+#include "api/pmpi/mpi_calls.hpp"
+#include "api/pmpi/operators.hpp"
+#include "api/pmpi/private_comms.hpp"
 #include "api/pmpi/request.hpp"
 
-#include <memory>
+#include <vector>
 
 namespace stoker::pmpi {
 
-// Collective. Throws engine::Error.
-//
-// Ranks may start their requests in different orders, which nonblocking calls must not be, so each request has a communicator of
-// its own. To free that is collective, and to free a request is not: it is kept until MPI is finalized.
-[[nodiscard]] std::unique_ptr<Request> make_emulated(const CollectiveCall& call);
-// This process has not yet made so many that it might run out of communicators.
-[[nodiscard]] bool can_emulate_more();
+template <class Wide>
+class KeptNumbers {
+public:
+  KeptNumbers(const Numbers<Wide>& given, std::size_t count)
+      : narrow_(given.narrow, given.narrow == nullptr ? nullptr : given.narrow + count),
+        wide_(given.wide, given.wide == nullptr ? nullptr : given.wide + count) {
+    narrow_.reserve(1); // where there is no neighbor Open MPI still refuses null
+    wide_.reserve(1);
+  }
+  void put_into(Numbers<Wide>& numbers) const {
+    numbers = {numbers.narrow == nullptr ? nullptr : narrow_.data(), numbers.wide == nullptr ? nullptr : wide_.data()};
+  }
+
+private:
+  std::vector<int> narrow_;
+  std::vector<Wide> wide_;
+};
+
+class KeptCall {
+public:
+  KeptCall(const CollectiveCall& given, const Significant& read);
+  [[nodiscard]] const CollectiveCall& call() const { return call_; }
+
+private:
+  CollectiveCall call_;
+  KeptNumbers<MPI_Count> send_counts_;
+  KeptNumbers<MPI_Aint> send_displs_;
+  KeptNumbers<MPI_Count> recv_counts_;
+  KeptNumbers<MPI_Aint> recv_displs_;
+  KeptTypes send_types_;
+  KeptTypes recv_types_;
+  OperatorUse op_;
+};
+
+class Emulated final : public Request {
+public:
+  // Local. Throws engine::Error.
+  explicit Emulated(const CollectiveCall& call) : Request(call.comm), kept_(call, significant(call)) {}
+  // Before it is started.
+  void use(CommLease own) { own_ = std::move(own); }
+  [[nodiscard]] PrivateComm& own() const { return *own_; }
+
+  [[nodiscard]] bool persistent() const override { return true; }
+  [[nodiscard]] bool active() const override { return active_; }
+  void start() override;
+  [[nodiscard]] bool done() override;
+  void wait() override;
+  void finish() override;
+
+private:
+  KeptCall kept_;
+  NarrowArrays arrays_;
+  CommLease own_;
+  MPI_Request request_ = MPI_REQUEST_NULL;
+  int code_ = MPI_SUCCESS;
+  bool active_ = false;
+};
 
 } // namespace stoker::pmpi

@@ -5,6 +5,7 @@
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/load_checks.hpp"
 #include "api/pmpi/rma_progress.hpp"
+#include "api/pmpi/routed.hpp"
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/state.hpp"
 #include "api/pmpi/statistics.hpp"
@@ -58,6 +59,7 @@ void shut_down() {
   }
   close_gates(Reason::outside_mpi);
   stop_rma_progress();
+  end_put_off_starts();
   forget_communicators();
   if (!settings().summary.empty()) {
     write_summary(MPI_COMM_WORLD, settings().summary.c_str());

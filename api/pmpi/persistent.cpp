@@ -9,6 +9,8 @@
 #include "api/pmpi/handles.hpp"
 #include "api/pmpi/mpi_calls.hpp"
 #include "api/pmpi/operators.hpp"
+#include "api/pmpi/private_comms.hpp"
+#include "api/pmpi/routed.hpp"
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/state.hpp"
 #include "api/pmpi/statistics.hpp"
@@ -55,6 +57,8 @@ public:
                .bytes = plan.send.bytes() > 0 ? plan.send.bytes() : plan.recv.bytes(),
                .algorithm = plan.choice_text};
   }
+
+  [[nodiscard]] const CallRecord& latest() const { return record_; }
 
   [[nodiscard]] bool persistent() const override { return true; }
   [[nodiscard]] bool active() const override { return active_; }
@@ -226,7 +230,7 @@ public:
   }
 
   // Collective; throws engine::Error on all ranks. prepare() has succeeded on all.
-  std::unique_ptr<Request> make(MPI_Info info) {
+  std::unique_ptr<ByEngine> make(MPI_Info info) {
     EngineRequest request;
     if (each_its_type()) {
       request = exchange({.sendbuf = bytes_->in_place ? MPI_IN_PLACE : bytes_->send.address(),
@@ -361,43 +365,100 @@ bool is_final(const Error& error) {
   }
 }
 
+// What there is to say before a request is made: not 0 where any rank says so.
+struct Said {
+  std::uint64_t off = 0;           // by info: it is to be the MPI library's
+  std::uint64_t engine_only = 0;   // it is not to be tried with the MPI library
+  std::uint64_t no_more_comms = 0; // of its own
+  std::uint64_t comms_in_use = 0;  // a bit for each of PrivateComms, all set: there is none for it
+  [[nodiscard]] bool comm_to_be_had() const { return no_more_comms == 0 || ~comms_in_use != 0; }
+};
+
 // Collective over comm.
-std::uint64_t highest(MPI_Comm comm, std::uint64_t mine) {
-  std::uint64_t all = 0;
-  engine::check_mpi(MPI_Allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_MAX, comm), "MPI_Allreduce");
-  return all;
+template <class Words>
+[[nodiscard]] Words united(MPI_Comm comm, Words mine) {
+  static_assert(sizeof(Words) % sizeof(std::uint64_t) == 0);
+  engine::check_mpi(
+      MPI_Allreduce(MPI_IN_PLACE, &mine, sizeof(Words) / sizeof(std::uint64_t), MPI_UINT64_T, MPI_BOR, comm),
+      "MPI_Allreduce");
+  return mine;
 }
+
+// Of communicators for single requests, of which MPI libraries have few thousands: requests that are tried with the MPI library
+// leave some for those that would not work without.
+constexpr int most_tried = 256;
+constexpr int most_emulated = 512;
 
 // MPICH 4.0: waiting for an inactive one hangs (pmodels/mpich#6334), testall and the calls for any and some do not complete an
 // active one, and all ranks must start theirs in the same order. Open MPI 4: datatypes may not be freed before the request is.
 #if defined(MPICH_NUMVERSION)
 constexpr bool own_requests_fail = MPICH_NUMVERSION < 40100000;
+constexpr bool is_mpich = true;
 #elif defined(OMPI_MAJOR_VERSION)
 constexpr bool own_requests_fail = OMPI_MAJOR_VERSION < 5;
+constexpr bool is_mpich = false;
 #else
 constexpr bool own_requests_fail = false;
+constexpr bool is_mpich = false;
 #endif
 
-// Collective.
-bool to_be_emulated(const CollectiveCall& call, Reason reason) {
-  const bool wanted = is_open(Form::persistent) || reason == Reason::one_process;
-  if (!own_requests_fail || !wanted || reason == Reason::intercommunicator) {
-    return false;
+// Collective. Null where `must` is false and there are too many already.
+std::unique_ptr<Request> emulated(const CollectiveCall& call, Communicator* communicator, bool must) {
+  PrivateComms* const kept =
+      communicator != nullptr && communicator->inherits() ? &communicator->private_comms() : nullptr;
+  Said said{.no_more_comms = private_comms_made() < most_emulated ? 0U : 1U,
+            .comms_in_use = kept != nullptr ? ~kept->unused() : ~std::uint64_t{0}};
+  if (kept != nullptr || !must) {
+    said = united(call.comm, said);
   }
-  return highest(call.comm, can_emulate_more() ? 0 : 1) == 0;
+  if (!must && !said.comm_to_be_had()) {
+    return nullptr;
+  }
+  auto made = std::make_unique<Emulated>(call);
+  made->use(kept != nullptr ? kept->take(call.comm, ~said.comms_in_use) : CommLease(make_private_comm(call.comm)));
+  return made;
 }
 
-int by_mpi(const CollectiveCall& call, MPI_Request* request, const MpiInit& mpi, Reason reason) {
+int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* request, const MpiInit& mpi,
+           Reason reason) {
+  const bool better = own_requests_fail && reason != Reason::intercommunicator &&
+                      (is_open(Form::persistent) || reason == Reason::one_process);
   std::unique_ptr<Request> made;
   const std::optional<Error> failure = engine::attempt([&] {
-    if (!mpi || to_be_emulated(call, reason)) {
-      made = make_emulated(call);
+    if (!mpi || better) {
+      made = emulated(call, communicator, !mpi);
     }
   });
   if (failure) {
     return report_error(call.comm, *failure);
   }
   return made == nullptr ? mpi(request) : keep(std::move(made), call.comm, request);
+}
+
+// MPICH 4.0's nonblocking calls: neighbor_alltoallw takes sources for targets, alltoallw in place and reduce in place at a root other
+// than 0 are wrong.
+bool mpi_is_wrong(const CollectiveCall& call) {
+  const bool in_place = call.sendbuf == MPI_IN_PLACE;
+  return own_requests_fail && is_mpich &&
+         (call.family == Family::neighbor_alltoallw ||
+          (in_place && (call.family == Family::alltoallv || call.family == Family::alltoallw ||
+                        (call.family == Family::reduce && call.root != 0))));
+}
+
+// Whether the MPI library may carry out calls of a request. Local. Its nonblocking call must be right, give the bits that are wanted,
+// and be possible to put off until the ranks agree on it.
+bool may_try(const CollectiveCall& call, MPI_Info info) {
+  if (!settings().trials || mpi_is_wrong(call) || (combines(call.family) && !is_predefined(call.op))) {
+    return false;
+  }
+  bool fixed_bits = false;
+  if (combines(call.family)) {
+    // What cannot be read is complained of later.
+    (void)engine::attempt([&] { fixed_bits = is_deterministic(*the_engine(), collective_of(call.family), info); });
+  }
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&provided);
+  return !fixed_bits && provided == MPI_THREAD_MULTIPLE;
 }
 
 // Before anything is said to other ranks; equal on all.
@@ -417,11 +478,11 @@ std::optional<Reason> why_not_at_all(const Communicator* communicator) {
 } // namespace
 
 int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* request, const MpiInit& mpi) {
+  Communicator* const communicator = communicator_of(call.comm);
   const auto left = [&](Reason reason) {
     count_fallback(Form::persistent, call.family, reason);
-    return by_mpi(call, request, mpi, reason);
+    return by_mpi(call, communicator, request, mpi, reason);
   };
-  Communicator* const communicator = is_open(Form::persistent) ? communicator_of(call.comm) : nullptr;
   if (const auto reason = why_not_at_all(communicator)) {
     return left(*reason);
   }
@@ -429,18 +490,36 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
   std::optional<Reason> reason;
   const std::optional<Error> failure = engine::attempt([&] {
     const OwnInfo merged(communicator->info().get(), info);
-    Maker maker(call, *communicator);
-    if (highest(call.comm, merged.off() ? 1 : 0) != 0) {
+    PrivateComms& comms = communicator->private_comms();
+    const Said said = united(call.comm, Said{.off = merged.off() ? 1U : 0U,
+                                             .engine_only = may_try(call, merged.get()) ? 0U : 1U,
+                                             .no_more_comms = private_comms_made() < most_tried ? 0U : 1U,
+                                             .comms_in_use = ~comms.unused()});
+    if (said.off != 0) {
       reason = Reason::off_by_info;
-    } else { // whatever its size: it is initialised for that
-      engine::agree(call.comm, engine::attempt([&] { maker.prepare(); }));
-      made = maker.make(merged.get());
+      return;
     }
+    Maker maker(call, *communicator);
+    std::unique_ptr<Emulated> tried;
+    engine::agree(call.comm, engine::attempt([&] {
+                    maker.prepare(); // whatever its size: it is initialised for that
+                    if (said.engine_only == 0 && said.comm_to_be_had()) {
+                      tried = std::make_unique<Emulated>(call);
+                    }
+                  }));
+    auto own = maker.make(merged.get());
+    if (tried == nullptr) {
+      made = std::move(own);
+      return;
+    }
+    tried->use(comms.take(call.comm, ~said.comms_in_use));
+    const CallRecord record = own->latest();
+    made = make_routed(std::move(own), std::move(tried), record);
   });
   if (failure) { // on all ranks
-    bool final = true;
-    const auto unknown = engine::attempt([&] { final = highest(call.comm, is_final(*failure) ? 1 : 0) != 0; });
-    return final || unknown ? report_error(call.comm, *failure) : left(Reason::unsupported);
+    std::uint64_t final = is_final(*failure) ? 1 : 0;
+    const auto unknown = engine::attempt([&] { final = united(call.comm, final); });
+    return final != 0 || unknown ? report_error(call.comm, *failure) : left(Reason::unsupported);
   }
   return reason ? left(*reason) : keep(std::move(made), call.comm, request);
 }

@@ -18,8 +18,8 @@ namespace stoker::pmpi {
 namespace {
 
 constexpr std::string_view prefix = "STOKER_PMPI_";
-constexpr std::array<std::string_view, 7> names{"PERSISTENT",  "NONBLOCKING", "BLOCKING", "RMA",
-                                                "LEAST_BYTES", "TIMEOUT",     "SUMMARY"};
+constexpr std::array<std::string_view, 8> names{"PERSISTENT",  "NONBLOCKING", "BLOCKING", "RMA",
+                                                "LEAST_BYTES", "TIMEOUT",     "TRIALS",   "SUMMARY"};
 
 // Never destroyed: MPI_Finalize may come late.
 Settings& current = *new Settings;
@@ -79,6 +79,7 @@ Settings settings_of_environment(bool complain) {
   read(3, result.rma, flag, "0 or 1");
   read(4, result.least_bytes, bytes, "bytes, a whole number; K, M and G stand for KiB, MiB and GiB");
   read(5, result.timeout_seconds, whole_number, "seconds, a whole number");
+  read(6, result.trials, flag, "0 or 1");
   if (const char* const text = std::getenv("STOKER_PMPI_SUMMARY"); text != nullptr && std::string_view(text) != "0") {
     result.summary = text;
   }
@@ -90,15 +91,21 @@ Settings settings_of_environment(bool complain) {
 
 Settings agreed(MPI_Comm comm, Settings mine) {
   // The file's name is rank 0's business, which writes it; that there is one is everybody's.
-  std::array<std::uint64_t, 6> values{mine.persistent, mine.nonblocking, mine.blocking,
-                                      mine.rma,        mine.least_bytes, mine.summary.empty() ? 0U : 1U};
+  std::array<std::uint64_t, 7> values{mine.persistent,
+                                      mine.nonblocking,
+                                      mine.blocking,
+                                      mine.rma,
+                                      mine.least_bytes,
+                                      mine.trials,
+                                      mine.summary.empty() ? 0U : 1U};
   MPI_Bcast(values.data(), static_cast<int>(values.size()), MPI_UINT64_T, 0, comm);
   mine.persistent = values[0] != 0;
   mine.nonblocking = values[1] != 0;
   mine.blocking = values[2] != 0;
   mine.rma = values[3] != 0;
   mine.least_bytes = values[4];
-  if (values[5] == 0) {
+  mine.trials = values[5] != 0;
+  if (values[6] == 0) {
     mine.summary.clear();
   } else if (mine.summary.empty()) {
     mine.summary = "1";

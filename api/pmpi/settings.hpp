@@ -13,6 +13,7 @@ struct Settings {
   bool persistent = true; // forms of calls that the engine is to carry out
   bool nonblocking = true;
   bool blocking = false;
+  bool trials = true;                 // calls are tried with the MPI library, and left to it where it is faster
   bool rma = false;                   // progress of the application's passive-target windows
   std::uint64_t least_bytes = 16384;  // of a call
   std::uint64_t timeout_seconds = 20; // for a rank to show that it has this library

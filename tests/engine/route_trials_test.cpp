@@ -178,6 +178,19 @@ TEST(RouteTrials, NothingIsTriedWithoutTimes) {
   EXPECT_EQ(trials.route(), Route::engine);
 }
 
+// Reading the clock costs short calls something.
+TEST(RouteTrials, OnlyTheTimesBeforeAQuestionCount) {
+  RouteTrials trials(true);
+  const std::uint64_t question = RouteTrials::warm_up + RouteTrials::of_short_calls.trial;
+  std::uint64_t call = 0;
+  while (!trials.asks(call)) {
+    EXPECT_EQ(trials.times(call), call + RouteTrials::of_short_calls.trial >= question) << call;
+    ++call;
+  }
+  EXPECT_EQ(call, question);
+  EXPECT_FALSE(RouteTrials(false).times(call));
+}
+
 // Whose numbers are small initialise requests.
 TEST(RouteTrials, TheFirstCallsAreNotCompared) {
   RouteTrials trials(true);

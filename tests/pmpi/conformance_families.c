@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every family in every form: what arrives, on every rank, again and again.
+#define _GNU_SOURCE // NOLINT(bugprone-reserved-identifier): the C library asks for it
+
 #include "tests/pmpi/conformance.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static void describe(const Shape* shape) {
   set_context("%s %s of %d %s%s, root %d", form_name(shape->form), family_name(shape->family), shape->count,
@@ -230,7 +233,7 @@ static void outstanding_on(Form form, int epochs) {
 static void outstanding(void) {
   outstanding_on(form_nonblocking, 3);
   if (some_persistent_form() != form_nonblocking) {
-    outstanding_on(some_persistent_form(), 3);
+    outstanding_on(some_persistent_form(), 30);
   }
 }
 
@@ -312,7 +315,7 @@ static void start_order(void) {
     fill(calls[i], 0);
     expect_success(issue(calls[i]), "the call");
   }
-  for (int epoch = 0; epoch < 6; ++epoch) {
+  for (int epoch = 0; epoch < 40; ++epoch) {
     set_context("persistent collectives in an order of each rank's own, epoch %d", epoch);
     MPI_Request ordered[requests];
     for (int i = 0; i < requests; ++i) {
@@ -339,6 +342,72 @@ static void start_order(void) {
   for (int i = 0; i < requests; ++i) {
     MPI_Request_free(&calls[i]->request);
     free_call(calls[i]);
+  }
+}
+
+// ---- so many starts that a library may change its mind about how to carry them out
+
+static void many_starts(void) {
+  const Form form = some_persistent_form();
+  if (form == form_nonblocking) {
+    leave_out("many starts", "no persistent collectives");
+    return;
+  }
+  MPI_Comm graph = new_graph(MPI_COMM_WORLD);
+  for (Family family = 0; family < family_count; ++family) {
+    for (int in_place = 0; in_place <= (has_in_place(family) ? 1 : 0); ++in_place) {
+      run_shape((Shape){.family = family,
+                        .form = form,
+                        .count = family % 2 == 0 ? small_count : large_count,
+                        .in_place = in_place == 1,
+                        .root = has_root(family) ? world_size() - 1 : 0,
+                        .comm = is_neighbor(family) ? graph : MPI_COMM_WORLD},
+                60);
+    }
+  }
+  MPI_Comm_free(&graph);
+}
+
+// Ranks that have something to send only need not wait for the root, and may be calls ahead of it. Each third time they then wait
+// for a message that the root sends once its part of that call is done: a start must come to pass by itself.
+static void runs_ahead(void) {
+  const Form form = some_persistent_form();
+  if (form == form_nonblocking || world_size() < 2) {
+    leave_out("ranks that run ahead", "needs persistent collectives and two ranks");
+    return;
+  }
+  enum { starts = 60, tag = 9 };
+  static const Family families[] = {gather, reduce, gatherv};
+  for (size_t f = 0; f < sizeof families / sizeof *families; ++f) {
+    for (int offset = 0; offset < 3; ++offset) {
+      const Shape shape = {.family = families[f], .form = form, .count = small_count, .comm = MPI_COMM_WORLD};
+      if (known_defect(&shape) != NULL) {
+        leave_out_call(&shape);
+        continue;
+      }
+      Call* call = new_call(shape);
+      fill(call, 0);
+      expect_success(issue(call), "the call");
+      for (int epoch = 0; epoch < starts; ++epoch) {
+        set_context("%s with ranks that run ahead, offset %d, epoch %d", family_name(families[f]), offset, epoch);
+        const int place = (epoch + offset) % 3;
+        fill(call, epoch);
+        if (place == 0 && world_rank() == 0) {
+          usleep(2000);
+        }
+        expect_success(MPI_Start(&call->request), "MPI_Start");
+        if (place == 2 && world_rank() != 0) {
+          expect_success(MPI_Recv(NULL, 0, MPI_INT, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE), "MPI_Recv");
+        }
+        expect_success(MPI_Wait(&call->request, MPI_STATUS_IGNORE), "MPI_Wait");
+        check(call);
+        for (int rank = 1; place == 2 && world_rank() == 0 && rank < world_size(); ++rank) {
+          expect_success(MPI_Send(NULL, 0, MPI_INT, rank, tag, MPI_COMM_WORLD), "MPI_Send");
+        }
+      }
+      expect_success(MPI_Request_free(&call->request), "MPI_Request_free");
+      free_call(call);
+    }
   }
 }
 
@@ -402,6 +471,8 @@ const Section family_sections[] = {
     {"outstanding", outstanding},
     {"opposite-order", opposite_order},
     {"start-order", start_order},
+    {"many-starts", many_starts},
+    {"runs-ahead", runs_ahead},
     {"never-started", never_started},
     {"one-rank", one_rank},
     {NULL, NULL},

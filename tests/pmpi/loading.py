@@ -175,6 +175,26 @@ class Settings(Case):
         for settings in ({}, {"STOKER_PMPI_SUMMARY": "0"}):
             self.assertEqual(lines_of_library(self.run_job(CONFORMANCE, "opposite-order", **settings).stderr), [])
 
+    def shares_of_mpi(self, **settings):
+        """Of the calls of persistent requests, in percent, as the summary has it."""
+        result = self.run_job(CONFORMANCE, "--strict", "many-starts", STOKER_PMPI_SUMMARY="1", **settings)
+        rows = [line.split() for line in result.stderr.splitlines() if " persistent " in line and "%" in line]
+        self.assertGreater(len(rows), 15, result.stderr)
+        return [int(next(word for word in row if word.endswith("%")).rstrip("%")) for row in rows]
+
+    def test_persistent_calls_are_tried_with_mpi(self):
+        shares = self.shares_of_mpi()
+        self.assertGreater(sum(share > 0 for share in shares), 10, shares)
+
+    def test_nothing_is_tried_unwanted(self):
+        self.assertEqual(set(self.shares_of_mpi(STOKER_PMPI_TRIALS="0")), {0})
+
+    def test_bits_that_must_not_change_are_not_tried(self):
+        result = self.run_job(CONFORMANCE, "--strict", "many-starts", STOKER_PMPI_SUMMARY="1", STOKER_DETERMINISTIC="1")
+        for family in ("allreduce", "reduce_scatter_block", "scan"):
+            row = next(line for line in result.stderr.splitlines() if line.startswith(family + " "))
+            self.assertIn(" 0% ", row)
+
     def test_switched_off(self):
         result = self.run_job(CONFORMANCE, "opposite-order", STOKER_PMPI_SUMMARY="1", STOKER_PMPI_NONBLOCKING="0",
                               STOKER_PMPI_PERSISTENT="0")

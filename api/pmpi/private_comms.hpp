@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Communicators for the MPI library's own calls of persistent requests. Ranks may start their requests in different orders, which
+// calls on one communicator must not be in, so each request has a duplicate of the application's communicator to itself. To free
+// that is collective, and to free a request is not: it is kept for the next request.
+#pragma once
+
+#include "engine/route_agreement.hpp"
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace stoker::pmpi {
+
+struct PrivateComm {
+  MPI_Comm comm = MPI_COMM_NULL;      // errors are returned
+  engine::RouteAgreement agreement{}; // in it
+  std::atomic<bool> in_use{true};
+};
+
+// A request's use of one.
+class CommLease {
+public:
+  CommLease() = default;
+  explicit CommLease(std::shared_ptr<PrivateComm> leased) : leased_(std::move(leased)) {}
+  CommLease(CommLease&&) noexcept = default;
+  CommLease& operator=(CommLease&&) noexcept = default;
+  ~CommLease() {
+    if (leased_ != nullptr) {
+      leased_->in_use.store(false, std::memory_order_release); // acquired in PrivateComms::unused()
+    }
+  }
+  [[nodiscard]] PrivateComm& operator*() const { return *leased_; }
+  [[nodiscard]] PrivateComm* operator->() const { return leased_.get(); }
+
+private:
+  std::shared_ptr<PrivateComm> leased_;
+};
+
+// Collective over `comm`. Throws engine::Error.
+[[nodiscard]] std::shared_ptr<PrivateComm> make_private_comm(MPI_Comm comm);
+// Communicators of this kind that this process has. MPI libraries have few thousands of all kinds.
+[[nodiscard]] int private_comms_made();
+
+// Of one communicator of the application's. Used by one thread at a time, as its collectives are.
+class PrivateComms {
+public:
+  // Local. A bit for each that no request of this rank needs any more.
+  [[nodiscard]] std::uint64_t unused() const;
+  // Collective over `parent`. `unused`: what unused() says on all ranks.
+  [[nodiscard]] CommLease take(MPI_Comm parent, std::uint64_t unused);
+  // Collective. Those that are still in use on some rank stay.
+  void free_unused();
+
+private:
+  static constexpr std::size_t most_kept = 64;     // the bits of unused()
+  std::vector<std::shared_ptr<PrivateComm>> kept_; // in the same order on all ranks
+};
+
+} // namespace stoker::pmpi

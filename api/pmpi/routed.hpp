@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A persistent collective that either the engine or the MPI library carries out, whichever has been faster: see
+// engine/route_trials.hpp.
+#pragma once
+
+#include "api/pmpi/emulated.hpp"
+#include "api/pmpi/request.hpp"
+#include "api/pmpi/statistics.hpp"
+
+#include <memory>
+
+namespace stoker::pmpi {
+
+// Local. Of the same call, and inactive. MPI_THREAD_MULTIPLE is provided on all ranks. `by_mpi`: for the summary, the same at each
+// of the MPI library's calls; the other's are its own business.
+[[nodiscard]] std::unique_ptr<Request> make_routed(std::unique_ptr<Request> engine, std::unique_ptr<Emulated> mpi,
+                                                   const CallRecord& by_mpi);
+
+// Local, before MPI is finalized: nothing is started in the background any more.
+void end_put_off_starts();
+
+} // namespace stoker::pmpi
