@@ -18,8 +18,8 @@ PLACES = {"1x1": "one host", "1x2": "one host x 2", "2x1": "2 hosts x 1, 1 Gbit/
 
 
 def read(folder):
-    """(what, place, mpi, point) -> with|without -> launch -> row, from WHAT-HOW.LAUNCH.PLACE.MPI.json."""
-    found = collections.defaultdict(lambda: {"with": {}, "without": {}})
+    """(what, place, mpi, point) -> with|without|untried -> launch -> row, from WHAT-HOW.LAUNCH.PLACE.MPI.json."""
+    found = collections.defaultdict(lambda: {"with": {}, "without": {}, "untried": {}})
     for path in sorted(folder.glob("*-*.*.*.*.json")):
         name, launch, place, mpi = path.stem.split(".")
         what, how = name.split("-")
@@ -32,6 +32,8 @@ def read(folder):
 
 
 def size_text(size):
+    if size < KIB:
+        return f"{size} B"
     return f"{size // MIB} MiB" if size >= MIB else f"{size // KIB} KiB"
 
 
@@ -59,6 +61,14 @@ def rows_of(found):
             ratios = [w / o for w, o in zip(each("with", "step_us"), each("without", "step_us"))]
             yield ("step of an application that gains nothing, with / without", PLACES[place], mpi, "<= 1.02", spread(ratios, 3),
                    f"without: {statistics.median(each('without', 'step_us')):.2f} us", statistics.median(ratios) <= 1.02)
+        elif what == "persistent":
+            ratios = [w / o for w, o in zip(each("with", "call_us"), each("without", "call_us"))]
+            untried = [pair["untried"][launch]["call_us"] / pair["without"][launch]["call_us"]
+                       for launch in both if launch in pair["untried"]]
+            yield (f"persistent {collective}, {size_text(size)}, waited for at once, with / without", PLACES[place], mpi, "<= 1.02",
+                   spread(ratios, 2), f"without: {statistics.median(each('without', 'call_us')):.2f} us"
+                   + (f"; ratio with none tried: {spread(untried, 2)}" if untried else ""),
+                   statistics.median(ratios) <= 1.02)
         else:
             more = [w - o for w, o in zip(each("with", "call_ns"), each("without", "call_ns"))]
             yield (f"{call}, falling back: ns more", PLACES[place], mpi, "<= 50", spread(more, 1),

@@ -26,81 +26,107 @@ struct Arrays {
 using IntArrays = Arrays<int, int>;
 using LargeArrays = Arrays<MPI_Count, MPI_Aint>;
 
-// A function of int, and the same one of large counts.
-template <class Count, class Function, class LargeFunction>
-auto choose(Function function, LargeFunction large_function) {
-  if constexpr (std::is_same_v<Count, int>) {
-    return function;
+// Which of the functions of a family is called.
+enum class Way { nonblocking, persistent };
+
+// The MPI library may have no such function.
+template <class Function>
+struct IfThere {
+  Function function;
+  template <class... Arguments>
+  int operator()(Arguments... arguments) const {
+    return function != nullptr ? function(arguments...) : MPI_ERR_UNSUPPORTED_OPERATION;
+  }
+};
+
+template <Way way, class Count, class Start, class LargeStart, class Init, class LargeInit>
+auto choose(Start start, LargeStart large_start, Init init, LargeInit large_init) {
+  constexpr bool large = !std::is_same_v<Count, int>;
+  if constexpr (way == Way::nonblocking && !large) {
+    return IfThere<Start>{start};
+  } else if constexpr (way == Way::nonblocking) {
+    return IfThere<LargeStart>{large_start};
+  } else if constexpr (!large) {
+    return IfThere<Init>{init};
   } else {
-    return large_function;
+    return IfThere<LargeInit>{large_init};
   }
 }
 
-#define STOKER_PMPI_START(name) choose<Count>(library.MPI_I##name, library.MPI_I##name##_c)
+#define STOKER_PMPI_CALL(name, Name)                                                                                   \
+  choose<way, Count>(library.MPI_I##name, library.MPI_I##name##_c, library.MPI_##Name##_init,                          \
+                     library.MPI_##Name##_init_c)
 
-template <class Count, class Displ>
-int start(const CollectiveCall& c, const Arrays<Count, Displ>& a, MPI_Comm comm, MPI_Request* request) {
+// `last`: the communicator, info where that is wanted, and the request.
+template <Way way, class Count, class Displ, class... Last>
+int issue(const CollectiveCall& c, const Arrays<Count, Displ>& a, Last... last) {
   const Library& library = real();
   switch (c.family) {
   case Family::allgather:
-    return STOKER_PMPI_START(allgather)(c.sendbuf, *a.sendcounts, *c.sendtypes, c.recvbuf, *a.recvcounts, *c.recvtypes,
-                                        comm, request);
+    return STOKER_PMPI_CALL(allgather, Allgather)(c.sendbuf, *a.sendcounts, *c.sendtypes, c.recvbuf, *a.recvcounts,
+                                                  *c.recvtypes, last...);
   case Family::allgatherv:
-    return STOKER_PMPI_START(allgatherv)(c.sendbuf, *a.sendcounts, *c.sendtypes, c.recvbuf, a.recvcounts, a.rdispls,
-                                         *c.recvtypes, comm, request);
+    return STOKER_PMPI_CALL(allgatherv, Allgatherv)(c.sendbuf, *a.sendcounts, *c.sendtypes, c.recvbuf, a.recvcounts,
+                                                    a.rdispls, *c.recvtypes, last...);
   case Family::allreduce:
-    return STOKER_PMPI_START(allreduce)(c.sendbuf, c.recvbuf, *a.recvcounts, *c.recvtypes, c.op, comm, request);
+    return STOKER_PMPI_CALL(allreduce, Allreduce)(c.sendbuf, c.recvbuf, *a.recvcounts, *c.recvtypes, c.op, last...);
   case Family::alltoall:
-    return STOKER_PMPI_START(alltoall)(c.sendbuf, *a.sendcounts, *c.sendtypes, c.recvbuf, *a.recvcounts, *c.recvtypes,
-                                       comm, request);
+    return STOKER_PMPI_CALL(alltoall, Alltoall)(c.sendbuf, *a.sendcounts, *c.sendtypes, c.recvbuf, *a.recvcounts,
+                                                *c.recvtypes, last...);
   case Family::alltoallv:
-    return STOKER_PMPI_START(alltoallv)(c.sendbuf, a.sendcounts, a.sdispls, *c.sendtypes, c.recvbuf, a.recvcounts,
-                                        a.rdispls, *c.recvtypes, comm, request);
+    return STOKER_PMPI_CALL(alltoallv, Alltoallv)(c.sendbuf, a.sendcounts, a.sdispls, *c.sendtypes, c.recvbuf,
+                                                  a.recvcounts, a.rdispls, *c.recvtypes, last...);
   case Family::alltoallw:
-    return STOKER_PMPI_START(alltoallw)(c.sendbuf, a.sendcounts, a.sdispls, c.sendtypes, c.recvbuf, a.recvcounts,
-                                        a.rdispls, c.recvtypes, comm, request);
+    return STOKER_PMPI_CALL(alltoallw, Alltoallw)(c.sendbuf, a.sendcounts, a.sdispls, c.sendtypes, c.recvbuf,
+                                                  a.recvcounts, a.rdispls, c.recvtypes, last...);
   case Family::barrier:
-    return library.MPI_Ibarrier(comm, request);
+    if constexpr (way == Way::nonblocking) {
+      return library.MPI_Ibarrier(last...);
+    } else {
+      return IfThere<decltype(library.MPI_Barrier_init)>{library.MPI_Barrier_init}(last...);
+    }
   case Family::bcast:
-    return STOKER_PMPI_START(bcast)(c.recvbuf, *a.recvcounts, *c.recvtypes, c.root, comm, request);
+    return STOKER_PMPI_CALL(bcast, Bcast)(c.recvbuf, *a.recvcounts, *c.recvtypes, c.root, last...);
   case Family::exscan:
-    return STOKER_PMPI_START(exscan)(c.sendbuf, c.recvbuf, *a.recvcounts, *c.recvtypes, c.op, comm, request);
+    return STOKER_PMPI_CALL(exscan, Exscan)(c.sendbuf, c.recvbuf, *a.recvcounts, *c.recvtypes, c.op, last...);
   case Family::gather:
-    return STOKER_PMPI_START(gather)(c.sendbuf, *a.sendcounts, *c.sendtypes, c.recvbuf, *a.recvcounts, *c.recvtypes,
-                                     c.root, comm, request);
+    return STOKER_PMPI_CALL(gather, Gather)(c.sendbuf, *a.sendcounts, *c.sendtypes, c.recvbuf, *a.recvcounts,
+                                            *c.recvtypes, c.root, last...);
   case Family::gatherv:
-    return STOKER_PMPI_START(gatherv)(c.sendbuf, *a.sendcounts, *c.sendtypes, c.recvbuf, a.recvcounts, a.rdispls,
-                                      *c.recvtypes, c.root, comm, request);
+    return STOKER_PMPI_CALL(gatherv, Gatherv)(c.sendbuf, *a.sendcounts, *c.sendtypes, c.recvbuf, a.recvcounts,
+                                              a.rdispls, *c.recvtypes, c.root, last...);
   case Family::neighbor_allgather:
-    return STOKER_PMPI_START(neighbor_allgather)(c.sendbuf, *a.sendcounts, *c.sendtypes, c.recvbuf, *a.recvcounts,
-                                                 *c.recvtypes, comm, request);
+    return STOKER_PMPI_CALL(neighbor_allgather, Neighbor_allgather)(c.sendbuf, *a.sendcounts, *c.sendtypes, c.recvbuf,
+                                                                    *a.recvcounts, *c.recvtypes, last...);
   case Family::neighbor_allgatherv:
-    return STOKER_PMPI_START(neighbor_allgatherv)(c.sendbuf, *a.sendcounts, *c.sendtypes, c.recvbuf, a.recvcounts,
-                                                  a.rdispls, *c.recvtypes, comm, request);
+    return STOKER_PMPI_CALL(neighbor_allgatherv, Neighbor_allgatherv)(c.sendbuf, *a.sendcounts, *c.sendtypes, c.recvbuf,
+                                                                      a.recvcounts, a.rdispls, *c.recvtypes, last...);
   case Family::neighbor_alltoall:
-    return STOKER_PMPI_START(neighbor_alltoall)(c.sendbuf, *a.sendcounts, *c.sendtypes, c.recvbuf, *a.recvcounts,
-                                                *c.recvtypes, comm, request);
+    return STOKER_PMPI_CALL(neighbor_alltoall, Neighbor_alltoall)(c.sendbuf, *a.sendcounts, *c.sendtypes, c.recvbuf,
+                                                                  *a.recvcounts, *c.recvtypes, last...);
   case Family::neighbor_alltoallv:
-    return STOKER_PMPI_START(neighbor_alltoallv)(c.sendbuf, a.sendcounts, a.sdispls, *c.sendtypes, c.recvbuf,
-                                                 a.recvcounts, a.rdispls, *c.recvtypes, comm, request);
+    return STOKER_PMPI_CALL(neighbor_alltoallv, Neighbor_alltoallv)(
+        c.sendbuf, a.sendcounts, a.sdispls, *c.sendtypes, c.recvbuf, a.recvcounts, a.rdispls, *c.recvtypes, last...);
   case Family::neighbor_alltoallw: // displacements are large in either form
-    return STOKER_PMPI_START(neighbor_alltoallw)(c.sendbuf, a.sendcounts, c.sdispls.wide, c.sendtypes, c.recvbuf,
-                                                 a.recvcounts, c.rdispls.wide, c.recvtypes, comm, request);
+    return STOKER_PMPI_CALL(neighbor_alltoallw, Neighbor_alltoallw)(c.sendbuf, a.sendcounts, c.sdispls.wide,
+                                                                    c.sendtypes, c.recvbuf, a.recvcounts,
+                                                                    c.rdispls.wide, c.recvtypes, last...);
   case Family::reduce:
-    return STOKER_PMPI_START(reduce)(c.sendbuf, c.recvbuf, *a.recvcounts, *c.recvtypes, c.op, c.root, comm, request);
+    return STOKER_PMPI_CALL(reduce, Reduce)(c.sendbuf, c.recvbuf, *a.recvcounts, *c.recvtypes, c.op, c.root, last...);
   case Family::reduce_scatter:
-    return STOKER_PMPI_START(reduce_scatter)(c.sendbuf, c.recvbuf, a.recvcounts, *c.recvtypes, c.op, comm, request);
+    return STOKER_PMPI_CALL(reduce_scatter, Reduce_scatter)(c.sendbuf, c.recvbuf, a.recvcounts, *c.recvtypes, c.op,
+                                                            last...);
   case Family::reduce_scatter_block:
-    return STOKER_PMPI_START(reduce_scatter_block)(c.sendbuf, c.recvbuf, *a.recvcounts, *c.recvtypes, c.op, comm,
-                                                   request);
+    return STOKER_PMPI_CALL(reduce_scatter_block, Reduce_scatter_block)(c.sendbuf, c.recvbuf, *a.recvcounts,
+                                                                        *c.recvtypes, c.op, last...);
   case Family::scan:
-    return STOKER_PMPI_START(scan)(c.sendbuf, c.recvbuf, *a.recvcounts, *c.recvtypes, c.op, comm, request);
+    return STOKER_PMPI_CALL(scan, Scan)(c.sendbuf, c.recvbuf, *a.recvcounts, *c.recvtypes, c.op, last...);
   case Family::scatter:
-    return STOKER_PMPI_START(scatter)(c.sendbuf, *a.sendcounts, *c.sendtypes, c.recvbuf, *a.recvcounts, *c.recvtypes,
-                                      c.root, comm, request);
+    return STOKER_PMPI_CALL(scatter, Scatter)(c.sendbuf, *a.sendcounts, *c.sendtypes, c.recvbuf, *a.recvcounts,
+                                              *c.recvtypes, c.root, last...);
   case Family::scatterv:
-    return STOKER_PMPI_START(scatterv)(c.sendbuf, a.sendcounts, a.sdispls, *c.sendtypes, c.recvbuf, *a.recvcounts,
-                                       *c.recvtypes, c.root, comm, request);
+    return STOKER_PMPI_CALL(scatterv, Scatterv)(c.sendbuf, a.sendcounts, a.sdispls, *c.sendtypes, c.recvbuf,
+                                                *a.recvcounts, *c.recvtypes, c.root, last...);
   }
   return MPI_ERR_INTERN;
 }
@@ -117,6 +143,33 @@ bool narrow(const Numbers<Large>& numbers, std::size_t count, std::vector<int>& 
     narrowed[i] = static_cast<int>(value);
   }
   return true;
+}
+
+// With the numbers of the call as they are, or narrowed where they are large and the library's are not.
+template <Way way, class... Last>
+int issue_as(const CollectiveCall& call, MPI_Comm comm, NarrowArrays& arrays, bool has_large, Last... last) {
+  const bool large = call.sendcounts.wide != nullptr || call.recvcounts.wide != nullptr;
+  if (!large) {
+    return issue<way>(
+        call, IntArrays{call.sendcounts.narrow, call.sdispls.narrow, call.recvcounts.narrow, call.rdispls.narrow},
+        last...);
+  }
+  if (has_large) {
+    return issue<way>(
+        call, LargeArrays{call.sendcounts.wide, call.sdispls.wide, call.recvcounts.wide, call.rdispls.wide}, last...);
+  }
+  const CountsOf counts = counts_of(call.family, peers_of(call, comm));
+  const bool fits = narrow(call.sendcounts, call.sendbuf == MPI_IN_PLACE ? 0 : counts.send, arrays.sendcounts) &&
+                    narrow(call.recvcounts, call.recvbuf == MPI_IN_PLACE ? 0 : counts.recv, arrays.recvcounts) &&
+                    (call.family == Family::neighbor_alltoallw ||
+                     (narrow(call.sdispls, call.sendbuf == MPI_IN_PLACE ? 0 : counts.send, arrays.sdispls) &&
+                      narrow(call.rdispls, counts.recv, arrays.rdispls)));
+  if (!fits) {
+    return MPI_ERR_COUNT;
+  }
+  return issue<way>(
+      call, IntArrays{arrays.sendcounts.data(), arrays.sdispls.data(), arrays.recvcounts.data(), arrays.rdispls.data()},
+      last...);
 }
 
 // A nonblocking call with narrowed arrays, which have to live as long as it.
@@ -169,28 +222,13 @@ Peers peers_of(const CollectiveCall& call, MPI_Comm comm) {
 }
 
 int start_mpi(const CollectiveCall& call, MPI_Comm comm, MPI_Request* request, NarrowArrays& arrays) {
-  const bool large = call.sendcounts.wide != nullptr || call.recvcounts.wide != nullptr;
-  if (!large) {
-    return start(call,
-                 IntArrays{call.sendcounts.narrow, call.sdispls.narrow, call.recvcounts.narrow, call.rdispls.narrow},
-                 comm, request);
-  }
-  if (real().MPI_Iallreduce_c != nullptr) { // the library has all of them or none
-    return start(call, LargeArrays{call.sendcounts.wide, call.sdispls.wide, call.recvcounts.wide, call.rdispls.wide},
-                 comm, request);
-  }
-  const CountsOf counts = counts_of(call.family, peers_of(call, comm));
-  const bool fits = narrow(call.sendcounts, call.sendbuf == MPI_IN_PLACE ? 0 : counts.send, arrays.sendcounts) &&
-                    narrow(call.recvcounts, call.recvbuf == MPI_IN_PLACE ? 0 : counts.recv, arrays.recvcounts) &&
-                    (call.family == Family::neighbor_alltoallw ||
-                     (narrow(call.sdispls, call.sendbuf == MPI_IN_PLACE ? 0 : counts.send, arrays.sdispls) &&
-                      narrow(call.rdispls, counts.recv, arrays.rdispls)));
-  if (!fits) {
-    return MPI_ERR_COUNT;
-  }
-  return start(
-      call, IntArrays{arrays.sendcounts.data(), arrays.sdispls.data(), arrays.recvcounts.data(), arrays.rdispls.data()},
-      comm, request);
+  const bool has_large = real().MPI_Iallreduce_c != nullptr; // the library has all of them or none
+  return issue_as<Way::nonblocking>(call, comm, arrays, has_large, comm, request);
+}
+
+int init_mpi(const CollectiveCall& call, MPI_Comm comm, MPI_Request* request, NarrowArrays& arrays) {
+  const bool has_large = real().MPI_Allreduce_init_c != nullptr; // likewise
+  return issue_as<Way::persistent>(call, comm, arrays, has_large, comm, MPI_INFO_NULL, request);
 }
 
 int call_narrowed(const CollectiveCall& call) {

@@ -26,6 +26,9 @@ struct NarrowArrays {
 // there until the request is complete.
 [[nodiscard]] int start_mpi(const CollectiveCall& call, MPI_Comm comm, MPI_Request* request, NarrowArrays& arrays);
 
+// Likewise the MPI library's persistent function. Collective over `comm`. MPI_ERR_UNSUPPORTED_OPERATION where it has none.
+[[nodiscard]] int init_mpi(const CollectiveCall& call, MPI_Comm comm, MPI_Request* request, NarrowArrays& arrays);
+
 // What functions for large counts do where the MPI library has none. The code that the application's call is to return.
 [[nodiscard]] int call_narrowed(const CollectiveCall& call);
 [[nodiscard]] int start_narrowed(const CollectiveCall& call, MPI_Request* request);

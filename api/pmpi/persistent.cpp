@@ -2,9 +2,9 @@
 #include "api/pmpi/persistent.hpp"
 
 #include "api/pmpi/anchored.hpp"
+#include "api/pmpi/by_mpi.hpp"
 #include "api/pmpi/byte_blocks.hpp"
 #include "api/pmpi/communicators.hpp"
-#include "api/pmpi/emulated.hpp"
 #include "api/pmpi/errors.hpp"
 #include "api/pmpi/handles.hpp"
 #include "api/pmpi/mpi_calls.hpp"
@@ -387,26 +387,13 @@ template <class Words>
 // Of communicators for single requests, of which MPI libraries have few thousands: requests that are tried with the MPI library
 // leave some for those that would not work without.
 constexpr int most_tried = 256;
-constexpr int most_emulated = 512;
-
-// MPICH 4.0: waiting for an inactive one hangs (pmodels/mpich#6334), testall and the calls for any and some do not complete an
-// active one, and all ranks must start theirs in the same order. Open MPI 4: datatypes may not be freed before the request is.
-#if defined(MPICH_NUMVERSION)
-constexpr bool own_requests_fail = MPICH_NUMVERSION < 40100000;
-constexpr bool is_mpich = true;
-#elif defined(OMPI_MAJOR_VERSION)
-constexpr bool own_requests_fail = OMPI_MAJOR_VERSION < 5;
-constexpr bool is_mpich = false;
-#else
-constexpr bool own_requests_fail = false;
-constexpr bool is_mpich = false;
-#endif
+constexpr int most_by_mpi = 512;
 
 // Collective. Null where `must` is false and there are too many already.
-std::unique_ptr<Request> emulated(const CollectiveCall& call, Communicator* communicator, bool must) {
+std::unique_ptr<Request> request_by_mpi(const CollectiveCall& call, Communicator* communicator, bool must) {
   PrivateComms* const kept =
       communicator != nullptr && communicator->inherits() ? &communicator->private_comms() : nullptr;
-  Said said{.no_more_comms = private_comms_made() < most_emulated ? 0U : 1U,
+  Said said{.no_more_comms = private_comms_made() < most_by_mpi ? 0U : 1U,
             .comms_in_use = kept != nullptr ? ~kept->unused() : ~std::uint64_t{0}};
   if (kept != nullptr || !must) {
     said = united(call.comm, said);
@@ -414,19 +401,19 @@ std::unique_ptr<Request> emulated(const CollectiveCall& call, Communicator* comm
   if (!must && !said.comm_to_be_had()) {
     return nullptr;
   }
-  auto made = std::make_unique<Emulated>(call);
-  made->use(kept != nullptr ? kept->take(call.comm, ~said.comms_in_use) : CommLease(make_private_comm(call.comm)));
+  auto made = std::make_unique<ByMpi>(call);
+  made->init(kept != nullptr ? kept->take(call.comm, ~said.comms_in_use) : CommLease(make_private_comm(call.comm)));
   return made;
 }
 
 int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* request, const MpiInit& mpi,
            Reason reason) {
-  const bool better = own_requests_fail && reason != Reason::intercommunicator &&
+  const bool better = !own_requests_can_be_given() && reason != Reason::intercommunicator &&
                       (is_open(Form::persistent) || reason == Reason::one_process);
   std::unique_ptr<Request> made;
   const std::optional<Error> failure = engine::attempt([&] {
     if (!mpi || better) {
-      made = emulated(call, communicator, !mpi);
+      made = request_by_mpi(call, communicator, !mpi);
     }
   });
   if (failure) {
@@ -435,20 +422,10 @@ int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* 
   return made == nullptr ? mpi(request) : keep(std::move(made), call.comm, request);
 }
 
-// MPICH 4.0's nonblocking calls: neighbor_alltoallw takes sources for targets, alltoallw in place and reduce in place at a root other
-// than 0 are wrong.
-bool mpi_is_wrong(const CollectiveCall& call) {
-  const bool in_place = call.sendbuf == MPI_IN_PLACE;
-  return own_requests_fail && is_mpich &&
-         (call.family == Family::neighbor_alltoallw ||
-          (in_place && (call.family == Family::alltoallv || call.family == Family::alltoallw ||
-                        (call.family == Family::reduce && call.root != 0))));
-}
-
 // Whether the MPI library may carry out calls of a request. Local. Its nonblocking call must be right, give the bits that are wanted,
 // and be possible to put off until the ranks agree on it.
 bool may_try(const CollectiveCall& call, MPI_Info info) {
-  if (!settings().trials || mpi_is_wrong(call) || (combines(call.family) && !is_predefined(call.op))) {
+  if (!settings().trials || is_wrong_by_mpi(call) || (combines(call.family) && !is_predefined(call.op))) {
     return false;
   }
   bool fixed_bits = false;
@@ -500,11 +477,11 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
       return;
     }
     Maker maker(call, *communicator);
-    std::unique_ptr<Emulated> tried;
+    std::unique_ptr<ByMpi> tried;
     engine::agree(call.comm, engine::attempt([&] {
                     maker.prepare(); // whatever its size: it is initialised for that
                     if (said.engine_only == 0 && said.comm_to_be_had()) {
-                      tried = std::make_unique<Emulated>(call);
+                      tried = std::make_unique<ByMpi>(call);
                     }
                   }));
     auto own = maker.make(merged.get());
@@ -512,7 +489,7 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
       made = std::move(own);
       return;
     }
-    tried->use(comms.take(call.comm, ~said.comms_in_use));
+    tried->init(comms.take(call.comm, ~said.comms_in_use));
     const CallRecord record = own->latest();
     made = make_routed(std::move(own), std::move(tried), record);
   });

@@ -61,7 +61,7 @@ PutOffStarts& put_off_starts = *new PutOffStarts;
 
 class Routed final : public Request {
 public:
-  Routed(std::unique_ptr<Request> engine, std::unique_ptr<Emulated> mpi, const CallRecord& by_mpi)
+  Routed(std::unique_ptr<Request> engine, std::unique_ptr<ByMpi> mpi, const CallRecord& by_mpi)
       : Request(engine->comm()), engine_(std::move(engine)), mpi_(std::move(mpi)), by_mpi_(by_mpi) {
     by_mpi_.by_mpi = true;
     by_mpi_.algorithm = "mpi";
@@ -191,7 +191,7 @@ private:
   }
 
   std::unique_ptr<Request> engine_;
-  std::unique_ptr<Emulated> mpi_;
+  std::unique_ptr<ByMpi> mpi_;
   CallRecord by_mpi_;
   RouteTrials trials_{true};
   std::uint64_t calls_ = 0;
@@ -276,7 +276,7 @@ void PutOffStarts::run() {
 
 } // namespace
 
-std::unique_ptr<Request> make_routed(std::unique_ptr<Request> engine, std::unique_ptr<Emulated> mpi,
+std::unique_ptr<Request> make_routed(std::unique_ptr<Request> engine, std::unique_ptr<ByMpi> mpi,
                                      const CallRecord& by_mpi) {
   return std::make_unique<Routed>(std::move(engine), std::move(mpi), by_mpi);
 }

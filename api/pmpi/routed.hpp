@@ -3,7 +3,7 @@
 // engine/route_trials.hpp.
 #pragma once
 
-#include "api/pmpi/emulated.hpp"
+#include "api/pmpi/by_mpi.hpp"
 #include "api/pmpi/request.hpp"
 #include "api/pmpi/statistics.hpp"
 
@@ -13,7 +13,7 @@ namespace stoker::pmpi {
 
 // Local. Of the same call, and inactive. MPI_THREAD_MULTIPLE is provided on all ranks. `by_mpi`: for the summary, the same at each
 // of the MPI library's calls; the other's are its own business.
-[[nodiscard]] std::unique_ptr<Request> make_routed(std::unique_ptr<Request> engine, std::unique_ptr<Emulated> mpi,
+[[nodiscard]] std::unique_ptr<Request> make_routed(std::unique_ptr<Request> engine, std::unique_ptr<ByMpi> mpi,
                                                    const CallRecord& by_mpi);
 
 // Local, before MPI is finalized: nothing is started in the background any more.

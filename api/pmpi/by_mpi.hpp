@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A persistent collective as a nonblocking call of the MPI library's at each start, with copies of the arguments.
+// A persistent collective that the MPI library carries out, with copies of the arguments: by its own persistent call where that is
+// there and right, else by a nonblocking one at each start.
 #pragma once
 
 #include "api/pmpi/call.hpp"
@@ -47,12 +48,15 @@ private:
   OperatorUse op_;
 };
 
-class Emulated final : public Request {
+class ByMpi final : public Request {
 public:
   // Local. Throws engine::Error.
-  explicit Emulated(const CollectiveCall& call) : Request(call.comm), kept_(call, significant(call)) {}
-  // Before it is started.
-  void use(CommLease own) { own_ = std::move(own); }
+  explicit ByMpi(const CollectiveCall& call) : Request(call.comm), kept_(call, significant(call)) {}
+  ByMpi(const ByMpi&) = delete;
+  ByMpi& operator=(const ByMpi&) = delete;
+  ~ByMpi() override;
+  // Collective over the lease's communicator; before it is started. Throws engine::Error.
+  void init(CommLease own);
   [[nodiscard]] PrivateComm& own() const { return *own_; }
 
   [[nodiscard]] bool persistent() const override { return true; }
@@ -66,9 +70,16 @@ private:
   KeptCall kept_;
   NarrowArrays arrays_;
   CommLease own_;
-  MPI_Request request_ = MPI_REQUEST_NULL;
-  int code_ = MPI_SUCCESS;
+  MPI_Request request_ = MPI_REQUEST_NULL; // the library's persistent one, or that of the call under way
+  bool by_persistent_ = false;
   bool active_ = false;
+  bool done_ = false; // of the active call
+  int code_ = MPI_SUCCESS;
 };
+
+// Whether the MPI library's own persistent requests can be given to the application: MPICH 4.0's and Open MPI 4's cannot.
+[[nodiscard]] bool own_requests_can_be_given();
+// Whether the MPI library is known to get such a call wrong, in whatever form.
+[[nodiscard]] bool is_wrong_by_mpi(const CollectiveCall& call);
 
 } // namespace stoker::pmpi

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "api/pmpi/by_mpi.hpp"
+
+#include "api/pmpi/library.hpp"
+#include "api/pmpi/polling.hpp"
+#include "engine/agreement.hpp"
+
+namespace stoker::pmpi {
+
+using engine::check_mpi;
+
+namespace {
+
+constexpr const char* what = "the MPI library's call of a persistent collective";
+
+#if defined(MPICH_NUMVERSION)
+constexpr bool is_mpich_4_0 = MPICH_NUMVERSION < 40100000;
+constexpr bool is_open_mpi_4 = false;
+#elif defined(OMPI_MAJOR_VERSION)
+constexpr bool is_mpich_4_0 = false;
+constexpr bool is_open_mpi_4 = OMPI_MAJOR_VERSION < 5;
+#else
+constexpr bool is_mpich_4_0 = false;
+constexpr bool is_open_mpi_4 = false;
+#endif
+
+// MPICH 4.0: these hang or have wrong results from the second start on.
+bool persistent_is_right(Family family) {
+  return !is_mpich_4_0 || (family != Family::allgather && family != Family::gather && family != Family::reduce &&
+                           family != Family::scatter);
+}
+
+} // namespace
+
+// MPICH 4.0: waiting for an inactive one hangs (pmodels/mpich#6334), testall and the calls for any and some do not complete an
+// active one, and all ranks must start those of a communicator in the same order. Open MPI 4: datatypes may not be freed before the
+// request is.
+bool own_requests_can_be_given() { return !is_mpich_4_0 && !is_open_mpi_4; }
+
+// MPICH 4.0: neighbor_alltoallw takes sources for targets, alltoallw in place is wrong for some datatypes, and reduce in place at a
+// root other than 0 crashes.
+bool is_wrong_by_mpi(const CollectiveCall& call) {
+  const bool in_place = call.sendbuf == MPI_IN_PLACE;
+  return is_mpich_4_0 &&
+         (call.family == Family::neighbor_alltoallw || (in_place && call.family == Family::alltoallw) ||
+          (in_place && call.family == Family::reduce && call.root != 0));
+}
+
+KeptCall::KeptCall(const CollectiveCall& given, const Significant& read)
+    : call_(given), send_counts_(given.sendcounts, read.counts.send), send_displs_(given.sdispls, read.counts.send),
+      recv_counts_(given.recvcounts, read.counts.recv), recv_displs_(given.rdispls, read.counts.recv),
+      send_types_(given.sendtypes, types_of(given.family, read.counts.send), read.send),
+      recv_types_(given.recvtypes, types_of(given.family, read.counts.recv), read.recv), op_(given.op) {
+  send_counts_.put_into(call_.sendcounts);
+  send_displs_.put_into(call_.sdispls);
+  recv_counts_.put_into(call_.recvcounts);
+  recv_displs_.put_into(call_.rdispls);
+  call_.sendtypes = send_types_.data();
+  call_.recvtypes = recv_types_.data();
+}
+
+ByMpi::~ByMpi() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (by_persistent_ && finalized == 0) {
+    real().MPI_Request_free(&request_);
+  }
+}
+
+void ByMpi::init(CommLease own) {
+  own_ = std::move(own);
+  if (persistent_is_right(kept_.call().family)) {
+    const int code = init_mpi(kept_.call(), own_->comm, &request_, arrays_);
+    if (code != MPI_ERR_UNSUPPORTED_OPERATION) {
+      check_mpi(code, what);
+      by_persistent_ = true;
+    }
+  }
+}
+
+void ByMpi::start() {
+  check_mpi(by_persistent_ ? real().MPI_Start(&request_) : start_mpi(kept_.call(), own_->comm, &request_, arrays_),
+            what);
+  active_ = true;
+  done_ = false;
+  code_ = MPI_SUCCESS;
+}
+
+bool ByMpi::done() {
+  if (active_ && !done_) {
+    int flag = 0;
+    code_ = real().MPI_Test(&request_, &flag, MPI_STATUS_IGNORE);
+    done_ = flag != 0 || code_ != MPI_SUCCESS;
+  }
+  return !active_ || done_;
+}
+
+void ByMpi::wait() {
+  poll_until([this] { return done(); });
+}
+
+void ByMpi::finish() {
+  active_ = false;
+  check_mpi(code_, what);
+}
+
+} // namespace stoker::pmpi
