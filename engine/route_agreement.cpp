@@ -19,12 +19,17 @@ void RouteAgreement::ask(MPI_Comm comm, const RouteTrials::Findings& mine) {
   }
 }
 
-std::optional<RouteTrials::Findings> RouteAgreement::answer() {
+void RouteAgreement::progress() {
   int done = 0;
-  if (MPI_Test(&request_, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+  if (request_ != MPI_REQUEST_NULL && MPI_Test(&request_, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
     request_ = MPI_REQUEST_NULL;
     *findings_ = RouteTrials::nothing_found;
-  } else if (done == 0) {
+  }
+}
+
+std::optional<RouteTrials::Findings> RouteAgreement::answer() {
+  progress();
+  if (request_ != MPI_REQUEST_NULL) {
     return std::nullopt;
   }
   asked_ = false;

@@ -20,10 +20,12 @@ public:
   // Local. A question without an answer is left to MPI, storage included.
   ~RouteAgreement();
 
-  // A nonblocking collective over comm, in the same order with others on all ranks.
+  // A nonblocking collective over comm: in the same place among the calls on it on all ranks.
   void ask(MPI_Comm comm, const RouteTrials::Findings& mine);
   // Until answer() has given one.
   [[nodiscard]] bool asked() const { return asked_; }
+  // Local. Lets MPI work on it.
+  void progress();
   // Local. The largest of all ranks, once there: nothing_found where MPI fails, as its own calls do then, too.
   [[nodiscard]] std::optional<RouteTrials::Findings> answer();
   // Waits until all ranks have asked.

@@ -41,9 +41,8 @@ bool own_requests_can_be_given() { return !is_mpich_4_0 && !is_open_mpi_4; }
 // root other than 0 crashes.
 bool is_wrong_by_mpi(const CollectiveCall& call) {
   const bool in_place = call.sendbuf == MPI_IN_PLACE;
-  return is_mpich_4_0 &&
-         (call.family == Family::neighbor_alltoallw || (in_place && call.family == Family::alltoallw) ||
-          (in_place && call.family == Family::reduce && call.root != 0));
+  return is_mpich_4_0 && (call.family == Family::neighbor_alltoallw || (in_place && call.family == Family::alltoallw) ||
+                          (in_place && call.family == Family::reduce && call.root != 0));
 }
 
 KeptCall::KeptCall(const CollectiveCall& given, const Significant& read)

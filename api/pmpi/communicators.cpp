@@ -23,6 +23,7 @@ struct Registry {
   std::mutex mutex;
   std::list<std::shared_ptr<Communicator>> known; // those with calls in the order in which they got them
   int covered = 0;
+  bool ending = false; // all go, in an order that may differ among ranks for those without calls
   int keyval = MPI_KEYVAL_INVALID;
   std::uint64_t next_id = 0;
 };
@@ -48,6 +49,9 @@ int forget(MPI_Comm comm, int /*keyval*/, void* value, void* /*extra*/) {
   detail::generation.fetch_add(1, std::memory_order_relaxed);
   name_communicator(kept->id(), comm);
   kept->close();
+  if (!registry.ending) {
+    kept->free_private_comms(comm);
+  }
   return MPI_SUCCESS;
 }
 
@@ -77,6 +81,11 @@ OwnInfo::~OwnInfo() {
 }
 
 bool OwnInfo::off() const { return engine::info_value(info_, "stoker_off").value_or("0") == "1"; }
+
+bool OwnInfo::names_how() const {
+  const auto named = [this](const char* key) { return engine::info_value(info_, key).value_or("auto") != "auto"; };
+  return named("stoker_algorithm") || named("stoker_executor");
+}
 
 Communicator::Communicator(MPI_Comm comm) : handle_(comm), id_(registry.next_id++) {
   int inter = 0;
@@ -127,10 +136,10 @@ void Communicator::cover() {
     reason_ = Reason::form_off;
     return;
   }
-  std::array<int, 2> able{};
+  std::array<int, 3> able{};
   {
     const std::lock_guard lock(registry.mutex);
-    able = {registry.covered < most_covered ? 1 : 0, off_ ? 0 : 1};
+    able = {registry.covered < most_covered ? 1 : 0, off_ ? 0 : 1, settings().trials && !info_.names_how() ? 1 : 0};
   }
   MPI_Allreduce(MPI_IN_PLACE, able.data(), static_cast<int>(able.size()), MPI_INT, MPI_MIN, handle_);
   if (able[0] == 0 || able[1] == 0) {
@@ -138,7 +147,7 @@ void Communicator::cover() {
     return;
   }
   const auto failure = engine::attempt(
-      [&] { calls_ = std::make_unique<engine::NonblockingCalls>(the_engine(), handle_, settings().trials); });
+      [&] { calls_ = std::make_unique<engine::NonblockingCalls>(the_engine(), handle_, able[2] != 0); });
   if (failure) { // on every rank
     reason_ = Reason::unsupported;
     if (rank_ == 0) {
@@ -172,7 +181,6 @@ void Communicator::close() {
     complain(failure->what());
   }
   calls_.reset();
-  private_comms_.free_unused();
 }
 
 void Communicator::enlist(Outstanding& call) {
@@ -217,6 +225,7 @@ void adopt(MPI_Comm comm, MPI_Info info) {
 }
 
 void forget_communicators() {
+  registry.ending = true;
   for (;;) {
     MPI_Comm comm = MPI_COMM_NULL;
     {

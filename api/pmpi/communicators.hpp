@@ -36,6 +36,7 @@ public:
   ~OwnInfo();
   [[nodiscard]] MPI_Info get() const { return info_; } // MPI_INFO_NULL where there is none of them
   [[nodiscard]] bool off() const;                      // stoker_off=1
+  [[nodiscard]] bool names_how() const;                // an algorithm or an executor
 
 private:
   MPI_Info info_ = MPI_INFO_NULL;
@@ -81,6 +82,8 @@ public:
   void cover();
   // Collective where there are calls.
   void close();
+  // Collective over `comm`, which is this one, about to be freed.
+  void free_private_comms(MPI_Comm comm) { private_comms_.free_unused(comm); }
 
   void enlist(Outstanding& call);
   void delist(Outstanding& call);

@@ -131,12 +131,13 @@ int issue(const CollectiveCall& c, const Arrays<Count, Displ>& a, Last... last) 
   return MPI_ERR_INTERN;
 }
 
-// False where a number does not fit.
+// False where a number does not fit. Displacements: of blocks of so many elements.
 template <class Large>
-bool narrow(const Numbers<Large>& numbers, std::size_t count, std::vector<int>& narrowed) {
+bool narrow(const Numbers<Large>& numbers, std::size_t count, std::vector<int>& narrowed,
+            const std::vector<int>* elements = nullptr) {
   narrowed.assign(std::max<std::size_t>(count, 1), 0); // single ones are looked at where nothing is significant
   for (std::size_t i = 0; numbers.given() && i < count; ++i) {
-    const Large value = numbers[i];
+    const Large value = elements != nullptr && (*elements)[i] == 0 ? 0 : numbers[i];
     if (value < INT_MIN || value > INT_MAX) {
       return false;
     }
@@ -159,11 +160,12 @@ int issue_as(const CollectiveCall& call, MPI_Comm comm, NarrowArrays& arrays, bo
         call, LargeArrays{call.sendcounts.wide, call.sdispls.wide, call.recvcounts.wide, call.rdispls.wide}, last...);
   }
   const CountsOf counts = counts_of(call.family, peers_of(call, comm));
-  const bool fits = narrow(call.sendcounts, call.sendbuf == MPI_IN_PLACE ? 0 : counts.send, arrays.sendcounts) &&
-                    narrow(call.recvcounts, call.recvbuf == MPI_IN_PLACE ? 0 : counts.recv, arrays.recvcounts) &&
-                    (call.family == Family::neighbor_alltoallw ||
-                     (narrow(call.sdispls, call.sendbuf == MPI_IN_PLACE ? 0 : counts.send, arrays.sdispls) &&
-                      narrow(call.rdispls, counts.recv, arrays.rdispls)));
+  const bool fits =
+      narrow(call.sendcounts, call.sendbuf == MPI_IN_PLACE ? 0 : counts.send, arrays.sendcounts) &&
+      narrow(call.recvcounts, call.recvbuf == MPI_IN_PLACE ? 0 : counts.recv, arrays.recvcounts) &&
+      (call.family == Family::neighbor_alltoallw ||
+       (narrow(call.sdispls, call.sendbuf == MPI_IN_PLACE ? 0 : counts.send, arrays.sdispls, &arrays.sendcounts) &&
+        narrow(call.rdispls, counts.recv, arrays.rdispls, &arrays.recvcounts)));
   if (!fits) {
     return MPI_ERR_COUNT;
   }

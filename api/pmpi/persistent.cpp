@@ -370,8 +370,8 @@ struct Said {
   std::uint64_t off = 0;           // by info: it is to be the MPI library's
   std::uint64_t engine_only = 0;   // it is not to be tried with the MPI library
   std::uint64_t no_more_comms = 0; // of its own
-  std::uint64_t comms_in_use = 0;  // a bit for each of PrivateComms, all set: there is none for it
-  [[nodiscard]] bool comm_to_be_had() const { return no_more_comms == 0 || ~comms_in_use != 0; }
+  PrivateComms::Bits comms_in_use{};
+  [[nodiscard]] bool comm_to_be_had() const { return no_more_comms == 0 || first_unused(comms_in_use); }
 };
 
 // Collective over comm.
@@ -393,8 +393,12 @@ constexpr int most_by_mpi = 512;
 std::unique_ptr<Request> request_by_mpi(const CollectiveCall& call, Communicator* communicator, bool must) {
   PrivateComms* const kept =
       communicator != nullptr && communicator->inherits() ? &communicator->private_comms() : nullptr;
-  Said said{.no_more_comms = private_comms_made() < most_by_mpi ? 0U : 1U,
-            .comms_in_use = kept != nullptr ? ~kept->unused() : ~std::uint64_t{0}};
+  Said said{.no_more_comms = private_comms_made() < most_by_mpi ? 0U : 1U};
+  if (kept != nullptr) {
+    said.comms_in_use = kept->in_use();
+  } else {
+    said.comms_in_use.fill(~std::uint64_t{0});
+  }
   if (kept != nullptr || !must) {
     said = united(call.comm, said);
   }
@@ -402,14 +406,16 @@ std::unique_ptr<Request> request_by_mpi(const CollectiveCall& call, Communicator
     return nullptr;
   }
   auto made = std::make_unique<ByMpi>(call);
-  made->init(kept != nullptr ? kept->take(call.comm, ~said.comms_in_use) : CommLease(make_private_comm(call.comm)));
+  made->init(kept != nullptr ? kept->take(call.comm, said.comms_in_use) : make_private_comm(call.comm));
   return made;
 }
 
 int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* request, const MpiInit& mpi,
            Reason reason) {
-  const bool better = !own_requests_can_be_given() && reason != Reason::intercommunicator &&
-                      (is_open(Form::persistent) || reason == Reason::one_process);
+  int inter = 0;
+  MPI_Comm_test_inter(call.comm, &inter);
+  const bool better =
+      !own_requests_can_be_given() && inter == 0 && (is_open(Form::persistent) || reason == Reason::one_process);
   std::unique_ptr<Request> made;
   const std::optional<Error> failure = engine::attempt([&] {
     if (!mpi || better) {
@@ -422,16 +428,18 @@ int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* 
   return made == nullptr ? mpi(request) : keep(std::move(made), call.comm, request);
 }
 
-// Whether the MPI library may carry out calls of a request. Local. Its nonblocking call must be right, give the bits that are wanted,
-// and be possible to put off until the ranks agree on it.
-bool may_try(const CollectiveCall& call, MPI_Info info) {
-  if (!settings().trials || is_wrong_by_mpi(call) || (combines(call.family) && !is_predefined(call.op))) {
+// Whether the MPI library may carry out calls of a request. Local. It must be right, give the bits that are wanted, and a start must be
+// possible to put off until the ranks agree on it.
+bool may_try(const CollectiveCall& call, const OwnInfo& info) {
+  if (!settings().trials || info.names_how() || is_wrong_by_mpi(call) ||
+      (combines(call.family) && !is_predefined(call.op))) {
     return false;
   }
   bool fixed_bits = false;
   if (combines(call.family)) {
     // What cannot be read is complained of later.
-    (void)engine::attempt([&] { fixed_bits = is_deterministic(*the_engine(), collective_of(call.family), info); });
+    (void)engine::attempt(
+        [&] { fixed_bits = is_deterministic(*the_engine(), collective_of(call.family), info.get()); });
   }
   int provided = MPI_THREAD_SINGLE;
   MPI_Query_thread(&provided);
@@ -469,9 +477,9 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
     const OwnInfo merged(communicator->info().get(), info);
     PrivateComms& comms = communicator->private_comms();
     const Said said = united(call.comm, Said{.off = merged.off() ? 1U : 0U,
-                                             .engine_only = may_try(call, merged.get()) ? 0U : 1U,
+                                             .engine_only = may_try(call, merged) ? 0U : 1U,
                                              .no_more_comms = private_comms_made() < most_tried ? 0U : 1U,
-                                             .comms_in_use = ~comms.unused()});
+                                             .comms_in_use = comms.in_use()});
     if (said.off != 0) {
       reason = Reason::off_by_info;
       return;
@@ -489,7 +497,11 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
       made = std::move(own);
       return;
     }
-    tried->init(comms.take(call.comm, ~said.comms_in_use));
+    const auto refused = engine::attempt([&] { tried->init(comms.take(call.comm, said.comms_in_use)); });
+    if (united(call.comm, std::uint64_t{refused ? 1U : 0U}) != 0) { // what the engine takes the MPI library need not
+      made = std::move(own);
+      return;
+    }
     const CallRecord record = own->latest();
     made = make_routed(std::move(own), std::move(tried), record);
   });

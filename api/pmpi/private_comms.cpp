@@ -8,52 +8,69 @@
 namespace stoker::pmpi {
 namespace {
 std::atomic<int> made{0};
+
+void duplicate(MPI_Comm comm, PrivateComm& own) {
+  engine::check_mpi(MPI_Comm_dup(comm, &own.comm), "MPI_Comm_dup");
+  made.fetch_add(1, std::memory_order_relaxed);
+  MPI_Comm_set_errhandler(own.comm, MPI_ERRORS_RETURN);
+}
 } // namespace
 
-std::shared_ptr<PrivateComm> make_private_comm(MPI_Comm comm) {
+CommLease make_private_comm(MPI_Comm comm) {
   auto own = std::make_shared<PrivateComm>();
-  engine::check_mpi(MPI_Comm_dup(comm, &own->comm), "MPI_Comm_dup");
-  made.fetch_add(1, std::memory_order_relaxed);
-  MPI_Comm_set_errhandler(own->comm, MPI_ERRORS_RETURN);
-  return own;
+  duplicate(comm, *own);
+  return CommLease(std::move(own));
 }
 
 int private_comms_made() { return made.load(std::memory_order_relaxed); }
 
-std::uint64_t PrivateComms::unused() const {
-  std::uint64_t bits = 0;
-  for (std::size_t i = 0; i < kept_.size(); ++i) {
-    PrivateComm& own = *kept_[i];
-    const bool needed = own.in_use.load(std::memory_order_acquire) || // released in ~CommLease()
-                        (own.agreement.asked() && !own.agreement.answer());
-    bits |= needed ? 0 : std::uint64_t{1} << i;
+std::optional<std::size_t> first_unused(const PrivateComms::Bits& in_use) {
+  for (std::size_t word = 0; word < in_use.size(); ++word) {
+    if (~in_use[word] != 0) {
+      return 64 * word + static_cast<std::size_t>(std::countr_one(in_use[word]));
+    }
+  }
+  return std::nullopt;
+}
+
+PrivateComms::Bits PrivateComms::in_use(Questions questions) {
+  Bits bits{};
+  for (std::size_t i = 0; i < most_kept; ++i) {
+    // The first was released in ~CommLease().
+    const bool needed = i >= kept_.size() || kept_[i]->in_use.load(std::memory_order_acquire) ||
+                        (questions == Questions::over && kept_[i]->agreement.asked() && !kept_[i]->agreement.answer());
+    bits[i / 64] |= std::uint64_t{needed} << i % 64;
   }
   return bits;
 }
 
-CommLease PrivateComms::take(MPI_Comm parent, std::uint64_t unused) {
-  if (unused != 0) {
-    const auto& own = kept_[static_cast<std::size_t>(std::countr_zero(unused))];
-    own->in_use.store(true, std::memory_order_relaxed);
-    return CommLease(own);
+PrivateComms::Bits PrivateComms::in_use() { return in_use(Questions::over); }
+
+CommLease PrivateComms::take(MPI_Comm parent, const Bits& in_use) {
+  if (const auto unused = first_unused(in_use)) {
+    kept_[*unused]->in_use.store(true, std::memory_order_relaxed);
+    return CommLease(kept_[*unused]);
   }
-  auto own = make_private_comm(parent);
-  if (kept_.size() < most_kept) {
-    kept_.push_back(own);
+  if (kept_.size() == most_kept) {
+    return make_private_comm(parent);
   }
-  return CommLease(std::move(own));
+  const auto& own = kept_.emplace_back(std::make_shared<PrivateComm>());
+  duplicate(parent, *own); // if that fails here only, its place stays taken on all ranks
+  return CommLease(own);
 }
 
-void PrivateComms::free_unused() {
+void PrivateComms::free_unused(MPI_Comm parent) {
   if (kept_.empty()) {
     return;
   }
-  std::uint64_t bits = unused();
-  if (MPI_Allreduce(MPI_IN_PLACE, &bits, 1, MPI_UINT64_T, MPI_BAND, kept_.front()->comm) != MPI_SUCCESS) {
+  Bits bits = in_use(Questions::awaited);
+  if (MPI_Allreduce(MPI_IN_PLACE, bits.data(), static_cast<int>(bits.size()), MPI_UINT64_T, MPI_BOR, parent) !=
+      MPI_SUCCESS) {
     return;
   }
   for (std::size_t i = 0; i < kept_.size(); ++i) {
-    if ((bits >> i & 1) != 0) {
+    if ((bits[i / 64] >> i % 64 & 1) == 0) {
+      kept_[i]->agreement.wait(); // all ranks have made the same starts
       MPI_Comm_free(&kept_[i]->comm);
       made.fetch_sub(1, std::memory_order_relaxed);
     }

@@ -8,10 +8,13 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace stoker::pmpi {
@@ -31,7 +34,7 @@ public:
   CommLease& operator=(CommLease&&) noexcept = default;
   ~CommLease() {
     if (leased_ != nullptr) {
-      leased_->in_use.store(false, std::memory_order_release); // acquired in PrivateComms::unused()
+      leased_->in_use.store(false, std::memory_order_release); // acquired in PrivateComms::in_use()
     }
   }
   [[nodiscard]] PrivateComm& operator*() const { return *leased_; }
@@ -41,24 +44,32 @@ private:
   std::shared_ptr<PrivateComm> leased_;
 };
 
-// Collective over `comm`. Throws engine::Error.
-[[nodiscard]] std::shared_ptr<PrivateComm> make_private_comm(MPI_Comm comm);
+// One that is not used again. Collective over `comm`. Throws engine::Error.
+[[nodiscard]] CommLease make_private_comm(MPI_Comm comm);
 // Communicators of this kind that this process has. MPI libraries have few thousands of all kinds.
 [[nodiscard]] int private_comms_made();
 
 // Of one communicator of the application's. Used by one thread at a time, as its collectives are.
 class PrivateComms {
 public:
-  // Local. A bit for each that no request of this rank needs any more.
-  [[nodiscard]] std::uint64_t unused() const;
-  // Collective over `parent`. `unused`: what unused() says on all ranks.
-  [[nodiscard]] CommLease take(MPI_Comm parent, std::uint64_t unused);
-  // Collective. Those that are still in use on some rank stay.
-  void free_unused();
+  static constexpr std::size_t most_kept = 512;
+  using Bits = std::array<std::uint64_t, most_kept / 64>; // one for each that there may be
+
+  // Local. Those that a request of this rank's needs, and all that there are not.
+  [[nodiscard]] Bits in_use();
+  // Collective over `parent`. `in_use`: on any rank. Throws engine::Error.
+  [[nodiscard]] CommLease take(MPI_Comm parent, const Bits& in_use);
+  // Collective over `parent`. Those that are still in use on some rank stay.
+  void free_unused(MPI_Comm parent);
 
 private:
-  static constexpr std::size_t most_kept = 64;     // the bits of unused()
+  // Once more than the lease, what the ranks were agreeing on has to be over, unless there will be a wait for that.
+  enum class Questions : std::uint8_t { over, awaited };
+  [[nodiscard]] Bits in_use(Questions questions);
+
   std::vector<std::shared_ptr<PrivateComm>> kept_; // in the same order on all ranks
 };
+// The first that is not in use.
+[[nodiscard]] std::optional<std::size_t> first_unused(const PrivateComms::Bits& in_use);
 
 } // namespace stoker::pmpi

@@ -12,9 +12,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <optional>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -37,7 +37,6 @@ class Routed;
 class PutOffStarts {
 public:
   void add(Routed& request);
-  void remove(Routed& request);
   // One attempt by the thread of a request that has been put off. Whether it is started.
   [[nodiscard]] bool attempt(Routed& request);
   void end();
@@ -61,18 +60,14 @@ PutOffStarts& put_off_starts = *new PutOffStarts;
 
 class Routed final : public Request {
 public:
-  Routed(std::unique_ptr<Request> engine, std::unique_ptr<ByMpi> mpi, const CallRecord& by_mpi)
-      : Request(engine->comm()), engine_(std::move(engine)), mpi_(std::move(mpi)), by_mpi_(by_mpi) {
-    by_mpi_.by_mpi = true;
-    by_mpi_.algorithm = "mpi";
+  Routed(std::unique_ptr<Request> engine, std::unique_ptr<ByMpi> mpi, const CallRecord& of_mpi)
+      : Request(engine->comm()), engine_(std::move(engine)), mpi_(std::move(mpi)), of_mpi_(of_mpi) {
+    of_mpi_.by_mpi = true;
+    of_mpi_.algorithm = "mpi";
   }
   Routed(const Routed&) = delete;
   Routed& operator=(const Routed&) = delete;
-  ~Routed() override {
-    if (put_off()) {
-      put_off_starts.remove(*this);
-    }
-  }
+  ~Routed() override = default; // inactive
 
   [[nodiscard]] bool persistent() const override { return true; }
   [[nodiscard]] bool active() const override { return active_; }
@@ -86,15 +81,17 @@ public:
     if (trials_.asks(number_)) {
       mpi_->own().agreement.ask(mpi_->own().comm, trials_.findings());
     }
-    prompt_ = try_start();
+    prompt_ = false;
+    for (int i = 0; i < attempts_at_once && !prompt_; ++i) {
+      prompt_ = try_start();
+    }
     if (failure_) {
       throw *std::exchange(failure_, std::nullopt);
     }
-    active_ = true;
     if (!prompt_) {
-      put_off_.store(true, std::memory_order_relaxed);
       put_off_starts.add(*this);
     }
+    active_ = true;
     expose(begin_);
   }
 
@@ -137,6 +134,9 @@ public:
       throw *std::exchange(failure_, std::nullopt);
     }
     current_->finish();
+    if (mpi_->own().agreement.asked()) {
+      mpi_->own().agreement.progress();
+    }
     expose(from);
     if (timed_) {
       take_times(Clock::now());
@@ -157,11 +157,14 @@ public:
     failure_ = engine::attempt([&] { current_->start(); });
     return true;
   }
+  void note_put_off() { put_off_.store(true, std::memory_order_relaxed); }  // with the mutex of put-off starts
   void note_started() { put_off_.store(false, std::memory_order_release); } // acquired in put_off()
   // False: everything here is its own thread's.
   [[nodiscard]] bool put_off() const { return put_off_.load(std::memory_order_acquire); } // released in note_started()
 
 private:
+  static constexpr int attempts_at_once = 20; // a question is nearly answered, mostly
+
   [[nodiscard]] bool started() { return !put_off() || put_off_starts.attempt(*this); }
 
   [[nodiscard]] Clock::time_point now() const { return timed_ ? Clock::now() : Clock::time_point(); }
@@ -184,15 +187,15 @@ private:
       trials_.add(number_, by_mpi ? Route::mpi : Route::engine, whole, whole - exposed);
     }
     if (by_mpi) {
-      by_mpi_.exchange_seconds = seconds(complete_.value_or(end) - begin_);
-      by_mpi_.exposed_seconds = exposed;
-      record(by_mpi_);
+      of_mpi_.exchange_seconds = seconds(complete_.value_or(end) - begin_);
+      of_mpi_.exposed_seconds = exposed;
+      record(of_mpi_);
     }
   }
 
   std::unique_ptr<Request> engine_;
   std::unique_ptr<ByMpi> mpi_;
-  CallRecord by_mpi_;
+  CallRecord of_mpi_;
   RouteTrials trials_{true};
   std::uint64_t calls_ = 0;
   // The latest call.
@@ -211,6 +214,7 @@ private:
 void PutOffStarts::add(Routed& request) {
   const std::lock_guard lock(mutex_);
   waiting_.push_back(&request);
+  request.note_put_off();
   if (running_) {
     changed_.notify_one();
     return;
@@ -221,13 +225,8 @@ void PutOffStarts::add(Routed& request) {
   try {
     thread_ = std::thread([this] { run(); });
     running_ = true;
-  } catch (const std::system_error&) { // then its own thread has to ask for it
+  } catch (const std::exception&) { // then its own thread has to ask for it
   }
-}
-
-void PutOffStarts::remove(Routed& request) {
-  const std::lock_guard lock(mutex_);
-  std::erase(waiting_, &request);
 }
 
 bool PutOffStarts::start(Routed& request) {
@@ -277,8 +276,8 @@ void PutOffStarts::run() {
 } // namespace
 
 std::unique_ptr<Request> make_routed(std::unique_ptr<Request> engine, std::unique_ptr<ByMpi> mpi,
-                                     const CallRecord& by_mpi) {
-  return std::make_unique<Routed>(std::move(engine), std::move(mpi), by_mpi);
+                                     const CallRecord& of_mpi) {
+  return std::make_unique<Routed>(std::move(engine), std::move(mpi), of_mpi);
 }
 
 void end_put_off_starts() { put_off_starts.end(); }

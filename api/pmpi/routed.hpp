@@ -11,10 +11,10 @@
 
 namespace stoker::pmpi {
 
-// Local. Of the same call, and inactive. MPI_THREAD_MULTIPLE is provided on all ranks. `by_mpi`: for the summary, the same at each
-// of the MPI library's calls; the other's are its own business.
+// Local. Of the same call, and inactive. MPI_THREAD_MULTIPLE is provided on all ranks. `of_mpi`: for the summary, what is the same
+// at each of the MPI library's calls; `engine` records its own calls itself.
 [[nodiscard]] std::unique_ptr<Request> make_routed(std::unique_ptr<Request> engine, std::unique_ptr<ByMpi> mpi,
-                                                   const CallRecord& by_mpi);
+                                                   const CallRecord& of_mpi);
 
 // Local, before MPI is finalized: nothing is started in the background any more.
 void end_put_off_starts();

@@ -161,5 +161,9 @@ int issue(Call* call);
 // That the output is right, gaps and surroundings are as they were, and the input is untouched.
 void check(const Call* call);
 
+// Characters on MPI_COMM_WORLD, with large counts: displacements may be beyond int.
+int gatherv_far(bool persistent, const void* sendbuf, MPI_Count sendcount, void* recvbuf, const MPI_Count* recvcounts,
+                const MPI_Aint* displs, int root, MPI_Request* request);
+
 // fill, issue, MPI_Wait, check
 void run_once(Shape shape, int epoch);

@@ -630,6 +630,14 @@ void check(const Call* call) {
     return MPI_ERR_OTHER;                                                                                              \
   }
 
+int gatherv_far(bool persistent, const void* sendbuf, MPI_Count sendcount, void* recvbuf, const MPI_Count* recvcounts,
+                const MPI_Aint* displs, int root, MPI_Request* request) {
+  return persistent ? MPI_Gatherv_init_c(sendbuf, sendcount, MPI_CHAR, recvbuf, recvcounts, displs, MPI_CHAR, root,
+                                         MPI_COMM_WORLD, MPI_INFO_NULL, request)
+                    : MPI_Igatherv_c(sendbuf, sendcount, MPI_CHAR, recvbuf, recvcounts, displs, MPI_CHAR, root,
+                                     MPI_COMM_WORLD, request);
+}
+
 // Of a barrier there is no large count.
 static int issue_barrier(Call* call, MPI_Comm comm) {
   switch (call->shape.form) {

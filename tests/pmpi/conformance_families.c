@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static void describe(const Shape* shape) {
@@ -411,6 +412,129 @@ static void runs_ahead(void) {
   }
 }
 
+// ---- blocks that an int does not reach, at the root only
+
+static void far_blocks(void) {
+  if (!is_available(form_persistent_c)) {
+    leave_out("far blocks", "the library has no functions for large counts");
+    return;
+  }
+  enum { root = 0, bytes = 10, starts = 40 };
+  const int ranks = world_size();
+  const size_t far = ((size_t)1 << 31) + 5000, size = far + (size_t)bytes * (size_t)ranks;
+  char* recv = NULL; // of which little is touched
+  if (world_rank() == root) {
+    recv = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  }
+  int have = recv != MAP_FAILED;
+  MPI_Allreduce(MPI_IN_PLACE, &have, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (!have) {
+    leave_out("far blocks", "2 GiB of addresses are not to be had");
+    return;
+  }
+  MPI_Count counts[most_blocks];
+  MPI_Aint displs[most_blocks];
+  for (int empty = 0; empty < 2; ++empty) { // a block far away has no elements; then all are far away
+    for (int i = 0; i < ranks; ++i) {
+      counts[i] = empty == 0 && i == ranks - 1 ? 0 : bytes;
+      displs[i] = counts[i] == 0 || empty == 1 ? (MPI_Aint)far + i * bytes : i * bytes;
+    }
+    MPI_Request request = MPI_REQUEST_NULL;
+    char send[bytes];
+    const MPI_Count sendcount = counts[world_rank()];
+    expect_success(gatherv_far(true, send, sendcount, recv, counts, displs, root, &request), "MPI_Gatherv_init_c");
+    for (int epoch = 0; epoch < starts; ++epoch) {
+      set_context("gatherv of far blocks, epoch %d", epoch);
+      for (int i = 0; i < bytes; ++i) {
+        send[i] = (char)(world_rank() * 16 + epoch + i);
+      }
+      expect_success(MPI_Start(&request), "MPI_Start");
+      expect_success(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait");
+      if (empty == 0) {
+        MPI_Request other = MPI_REQUEST_NULL;
+        expect_success(gatherv_far(false, send, sendcount, recv, counts, displs, root, &other), "MPI_Igatherv_c");
+        expect_success(MPI_Wait(&other, MPI_STATUS_IGNORE), "MPI_Wait");
+      }
+      for (int rank = 0; world_rank() == root && rank < ranks; ++rank) {
+        for (int i = 0; i < counts[rank]; ++i) {
+          expect(recv[displs[rank] + i] == (char)(rank * 16 + epoch + i), "a far block is wrong");
+          recv[displs[rank] + i] = 0;
+        }
+      }
+    }
+    expect_success(MPI_Request_free(&request), "MPI_Request_free");
+  }
+  if (recv != NULL) {
+    (void)munmap(recv, size);
+  }
+}
+
+// ---- many requests: what each takes must be given back
+
+static Call* started(Form form, int starts, int number, MPI_Comm comm) {
+  static const Family families[] = {allreduce, alltoall, bcast, scan};
+  Call* call = new_call((Shape){.family = families[number % 4], .form = form, .count = small_count, .comm = comm});
+  fill(call, 0);
+  expect_success(issue(call), "the call");
+  for (int epoch = 0; epoch < starts; ++epoch) {
+    set_context("request %d of many, %s, epoch %d", number, family_name(call->shape.family), epoch);
+    fill(call, epoch);
+    expect_success(MPI_Start(&call->request), "MPI_Start");
+    expect_success(MPI_Wait(&call->request, MPI_STATUS_IGNORE), "MPI_Wait");
+    check(call);
+  }
+  return call;
+}
+
+static void free_started(Call* call) {
+  expect_success(MPI_Request_free(&call->request), "MPI_Request_free");
+  free_call(call);
+}
+
+static void many_requests(void) {
+  const Form form = some_persistent_form();
+  if (form == form_nonblocking) {
+    leave_out("many requests", "no persistent collectives");
+    return;
+  }
+  for (int i = 0; i < 700; ++i) { // one after the other, freed after so many starts that anything may be pending
+    free_started(started(form, i % 20, i, MPI_COMM_WORLD));
+  }
+  enum { at_a_time = 90 };
+  for (int round = 0; round < 4; ++round) { // many at a time, freed by each rank in an order of its own
+    Call* calls[at_a_time];
+    for (int i = 0; i < at_a_time; ++i) {
+      calls[i] = started(form, i % 3, i, MPI_COMM_WORLD);
+    }
+    for (int i = 0; i < at_a_time; ++i) {
+      free_started(calls[(i * (world_rank() % 2 == 0 ? 1 : 7) + world_rank()) % at_a_time]);
+    }
+  }
+  for (int i = 0; i < 150; ++i) { // of communicators that come and go, some before their requests
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    Call* first = started(form, 13, i, comm);
+    Call* second = started(form, 2, i, comm);
+    free_started(first);
+    const bool early = i % 2 == 0 && strict; // libraries alone need not survive it
+    if (early) {
+      MPI_Comm_free(&comm);
+    }
+    for (int epoch = 2; epoch < 20; ++epoch) {
+      fill(second, epoch);
+      expect_success(MPI_Start(&second->request), "MPI_Start");
+      expect_success(MPI_Wait(&second->request, MPI_STATUS_IGNORE), "MPI_Wait");
+      check(second);
+    }
+    free_started(second);
+    if (!early) {
+      MPI_Comm_free(&comm);
+    }
+  }
+  set_context("after many requests");
+  free_started(started(form, 40, 0, MPI_COMM_WORLD));
+}
+
 // Freed by each rank at a time of its own, without a start.
 static void never_started(void) {
   const Form form = some_persistent_form();
@@ -473,6 +597,8 @@ const Section family_sections[] = {
     {"start-order", start_order},
     {"many-starts", many_starts},
     {"runs-ahead", runs_ahead},
+    {"many-requests", many_requests},
+    {"far-blocks", far_blocks},
     {"never-started", never_started},
     {"one-rank", one_rank},
     {NULL, NULL},
