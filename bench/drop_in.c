@@ -172,8 +172,8 @@ static const struct Collective {
 
 static void wait_for(MPI_Request* request) { MPI_Wait(request, MPI_STATUS_IGNORE); }
 
-/* The nonblocking call against the blocking one, whose results it must have. */
-static void check(const struct Collective* c, const struct Buffers* b, size_t doubles) {
+/* The nonblocking call, or the persistent one, against the blocking one, whose results it must have. */
+static void check(const struct Collective* c, const struct Buffers* b, size_t doubles, MPI_Request* persistent) {
   double* expected = malloc(doubles * sizeof *expected);
   if (expected == NULL) {
     fail("out of memory");
@@ -189,8 +189,13 @@ static void check(const struct Collective* c, const struct Buffers* b, size_t do
       b->recv[i] = -2;
     }
     MPI_Request request;
-    c->start(b, &request);
-    wait_for(&request);
+    if (persistent != NULL) {
+      MPI_Start(persistent);
+      wait_for(persistent);
+    } else {
+      c->start(b, &request);
+      wait_for(&request);
+    }
     for (size_t i = 0; i < doubles; ++i) {
       if (b->recv[i] != expected[i] && !(b->recv[i] == -2 && expected[i] == -1)) {
         fail("wrong data");
@@ -253,24 +258,23 @@ static double time_computation(struct Computation computation, double* samples, 
 
 static double longer(double a, double b) { return a > b ? a : b; }
 
-/* Filled for both. */
-static struct Buffers buffers_for(const struct Collective* c, size_t bytes) {
-  const size_t doubles = bytes / sizeof(double) * (size_t)ranks;
+static struct Buffers buffers_of(size_t doubles, size_t bytes) {
   const struct Buffers b = {malloc(doubles * sizeof(double)), malloc(doubles * sizeof(double)),
                             (int)(bytes / sizeof(double))};
   if (b.send == NULL || b.recv == NULL) {
     fail("out of memory");
   }
-  check(c, &b, doubles);
   return b;
 }
 
 static void overlap(const struct Collective* c, size_t bytes, double seconds) {
-  const struct Buffers b = buffers_for(c, bytes);
+  const size_t doubles = bytes / sizeof(double) * (size_t)ranks;
+  const struct Buffers b = buffers_of(doubles, bytes);
   double* samples = malloc(most_samples * sizeof *samples);
   if (samples == NULL) {
     fail("out of memory");
   }
+  check(c, &b, doubles, NULL);
   double blocking = time_blocking(c, &b, samples, 5);
   const int count = samples_for(seconds / 7, blocking);
   blocking = time_blocking(c, &b, samples, count);
@@ -311,7 +315,8 @@ static double time_starts(MPI_Request* request, double* samples, int count) {
 }
 
 static void persistent(const struct Collective* c, size_t bytes, double seconds) {
-  const struct Buffers b = buffers_for(c, bytes);
+  const size_t doubles = bytes / sizeof(double) * (size_t)ranks;
+  const struct Buffers b = buffers_of(doubles, bytes);
   double* samples = malloc(most_samples * sizeof *samples);
   if (samples == NULL) {
     fail("out of memory");
@@ -321,6 +326,7 @@ static void persistent(const struct Collective* c, size_t bytes, double seconds)
   MPI_Request request;
   c->init(&b, &request);
   const double init = MPI_Wtime() - begin;
+  check(c, &b, doubles, &request);
   const int count = samples_for(seconds, time_starts(&request, samples, warm_up_starts));
   const double median = time_starts(&request, samples, count);
   if (rank == 0) {
@@ -537,8 +543,7 @@ int main(int argc, char** argv) {
                sizes != NULL ? sizes : preset, seconds);
   } else if (strcmp(argv[optind], "persistent") == 0) {
     char preset[] = "8,1K,16K,256K,1M";
-    each_point(persistent, names != NULL ? names : "alltoall,allreduce,bcast", sizes != NULL ? sizes : preset,
-               seconds / 7);
+    each_point(persistent, names != NULL ? names : "alltoall,allreduce,bcast", sizes != NULL ? sizes : preset, seconds);
   } else if (strcmp(argv[optind], "blocking") == 0) {
     blocking_application(seconds);
   } else if (strcmp(argv[optind], "calls") == 0) {

@@ -278,7 +278,9 @@ struct Request::Waiter {
   }
   void before_sleep() const {
     for (Request* request : active) {
-      request->wake_policy_.slept();
+      if (request->ring_deferred_) {
+        request->wake_policy_.slept();
+      }
       request->call_helper();
     }
   }

@@ -32,8 +32,17 @@ bool WakePolicy::start() {
 }
 
 void WakePolicy::waited(std::uint64_t after_start_ns) {
-  prompt_waits_ = after_start_ns < prompt_ns ? std::min(prompt_waits_ + 1, prompt_waits) : 0;
+  if (blocking() && ++right_ == often) {
+    prompt_waits_ = needed_ = prompt_waits;
+  }
+  prompt_waits_ = after_start_ns < prompt_ns ? std::min(prompt_waits_ + 1, needed_) : 0;
   trying_ = trying_ && !blocking();
+}
+
+void WakePolicy::slept() {
+  needed_ = std::min(4 * needed_, most_prompt_waits);
+  prompt_waits_ = 0;
+  right_ = 0;
 }
 
 void WakePolicy::missed() {

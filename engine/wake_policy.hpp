@@ -21,8 +21,9 @@ public:
   [[nodiscard]] bool start();
   // Wait came so long after Start had returned, and found the epoch incomplete.
   void waited(std::uint64_t after_start_ns);
-  // A wait that had nothing to do itself called the helper after all.
-  void slept() { prompt_waits_ = 0; }
+  // Start had left the epoch to Wait, which had nothing to do itself and called the helper after all, or found that it had come
+  // by itself.
+  void slept();
   // Start had left the epoch to Wait, but Test came first, or the helper found it before a Wait that came late: somebody
   // expects progress without Wait.
   void missed();
@@ -30,9 +31,11 @@ public:
   void finished(std::uint64_t step_ns, std::uint64_t exchange_ns);
 
   // Wait that follows Start so closely that there is nothing to hide the exchange behind, and so many of them in a row
-  // before Start leaves the helper asleep.
+  // before Start leaves the helper asleep; four times as many after each time that was wrong, until it has been right often.
   static constexpr std::uint64_t prompt_ns = 5'000;
   static constexpr int prompt_waits = 4;
+  static constexpr int most_prompt_waits = 64;
+  static constexpr int often = 16; // in a row
   // Epochs of one trial, epochs before the first one, and from one to the next: longer each time, up to a limit.
   static constexpr std::size_t trial = 8;
   static constexpr std::uint64_t first_trial = 16;
@@ -54,7 +57,7 @@ private:
     std::size_t count_ = 0;
   };
 
-  [[nodiscard]] bool blocking() const { return prompt_waits_ == prompt_waits; }
+  [[nodiscard]] bool blocking() const { return prompt_waits_ == needed_; }
   void end_trial();
 
   bool always_;
@@ -62,6 +65,8 @@ private:
   bool trying_ = false;
   bool woke_ = false; // in the current epoch
   int prompt_waits_ = 0;
+  int needed_ = prompt_waits; // of them
+  int right_ = 0;             // how often in a row Wait had enough to do itself
   std::uint64_t epoch_ = 0;
   std::uint64_t next_trial_ = first_trial;
   std::uint64_t interval_ = first_trial;

@@ -81,6 +81,32 @@ TEST(WakePolicy, BlockingUseLeavesItAsleepAtOnce) {
   EXPECT_EQ(blocking.run(policy, 2), 1); // known one epoch later
 }
 
+// Where Wait has nothing to do itself, as while another rank computes, the helper has to be called late each time that Start
+// has left it asleep.
+TEST(WakePolicy, SeldomLeftAsleepWhereWaitCallsIt) {
+  WakePolicy policy;
+  const auto left_asleep = [&](int epochs, bool calls) {
+    int count = 0;
+    for (int i = 0; i < epochs; ++i) {
+      const bool woken = policy.start();
+      policy.waited(200);
+      if (!woken) {
+        ++count;
+        if (calls) {
+          policy.slept();
+        }
+      }
+      policy.finished(100'000, 50'000);
+    }
+    return count;
+  };
+  EXPECT_LE(left_asleep(10'000, true), 3 + (10'000 / WakePolicy::most_prompt_waits) + (5 * trial)); // in five trials
+  // When that is over it soon comes at once again.
+  EXPECT_GE(left_asleep(1000, false), 1000 - WakePolicy::most_prompt_waits);
+  policy.waited(50'000);
+  EXPECT_EQ(left_asleep(100, false), 100 - WakePolicy::prompt_waits);
+}
+
 // Blocking steps tell nothing about waking the helper, however much they vary.
 TEST(WakePolicy, BlockingUseTeachesNothing) {
   WakePolicy policy;
