@@ -23,7 +23,7 @@ double RouteTrials::Latest::median(std::size_t most) const {
 void RouteTrials::add(std::uint64_t call, Route route, double seconds, double beside) {
   if (call >= warm_up) {
     kinds_[kind_].times[static_cast<std::size_t>(route)].add(seconds);
-    overlaps_.add(beside > overlapped * seconds ? 1 : 0);
+    overlaps_.add(beside > std::max(overlapped * seconds, least_beside) ? 1 : 0);
   }
 }
 

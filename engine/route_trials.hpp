@@ -60,6 +60,7 @@ public:
   static constexpr std::uint64_t growth = 16;         // of the number of calls after which both are tried again
   static constexpr double gain = 0.03;                // of its time that another has to save
   static constexpr double overlapped = 0.25;          // of the time of a call, that the application did something else
+  static constexpr double least_beside = 1e-6;        // less than that it does between any two calls
   static constexpr double unknown = 1e30;
   static constexpr Findings nothing_found{0, unknown, unknown, 0};
 

@@ -104,7 +104,7 @@ TEST(RouteTrials, IsTriedAgain) {
 // What was decided for calls that are waited for at once does not hold for those that the application computes beside.
 TEST(RouteTrials, OverlappedCallsAreDecidedForThemselves) {
   Ranks<2> run;
-  constexpr std::array<Times, 2> prompt{{{2.0, 1.0}, {2.0, 1.0}}};
+  constexpr std::array<Times, 2> prompt{{{2.0, 1.0, 0.9}, {2.0, 1.0, 0.9}}};     // what lies between any two calls
   constexpr std::array<Times, 2> overlapped{{{2.2, 3.0, 2.0}, {2.2, 3.0, 0.1}}}; // one rank's are enough
   run.go(settled, prompt);
   EXPECT_EQ(run.go(40, prompt), 40);
