@@ -23,7 +23,7 @@ struct Registry {
   std::mutex mutex;
   std::list<std::shared_ptr<Communicator>> known; // those with calls in the order in which they got them
   int covered = 0;
-  bool ending = false; // all go, in an order that may differ among ranks for those without calls
+  bool ending = false; // all go, those without calls in an order that may differ among ranks
   int keyval = MPI_KEYVAL_INVALID;
   std::uint64_t next_id = 0;
 };
@@ -50,7 +50,7 @@ int forget(MPI_Comm comm, int /*keyval*/, void* value, void* /*extra*/) {
   name_communicator(kept->id(), comm);
   kept->close();
   if (!registry.ending) {
-    kept->free_private_comms(comm);
+    kept->free_private_comms();
   }
   return MPI_SUCCESS;
 }

@@ -82,8 +82,8 @@ public:
   void cover();
   // Collective where there are calls.
   void close();
-  // Collective over `comm`, which is this one, about to be freed.
-  void free_private_comms(MPI_Comm comm) { private_comms_.free_unused(comm); }
+  // As it is freed.
+  void free_private_comms() { private_comms_.free_unused(); }
 
   void enlist(Outstanding& call);
   void delist(Outstanding& call);

@@ -33,18 +33,19 @@ std::optional<std::size_t> first_unused(const PrivateComms::Bits& in_use) {
   return std::nullopt;
 }
 
-PrivateComms::Bits PrivateComms::in_use(Questions questions) {
+bool PrivateComms::is_unused(PrivateComm& own) {
+  return !own.in_use.load(std::memory_order_acquire) && // released in ~CommLease()
+         (!own.agreement.asked() || own.agreement.answer());
+}
+
+PrivateComms::Bits PrivateComms::in_use() {
   Bits bits{};
   for (std::size_t i = 0; i < most_kept; ++i) {
-    // The first was released in ~CommLease().
-    const bool needed = i >= kept_.size() || kept_[i]->in_use.load(std::memory_order_acquire) ||
-                        (questions == Questions::over && kept_[i]->agreement.asked() && !kept_[i]->agreement.answer());
+    const bool needed = i >= kept_.size() || !is_unused(*kept_[i]);
     bits[i / 64] |= std::uint64_t{needed} << i % 64;
   }
   return bits;
 }
-
-PrivateComms::Bits PrivateComms::in_use() { return in_use(Questions::over); }
 
 CommLease PrivateComms::take(MPI_Comm parent, const Bits& in_use) {
   if (const auto unused = first_unused(in_use)) {
@@ -59,19 +60,10 @@ CommLease PrivateComms::take(MPI_Comm parent, const Bits& in_use) {
   return CommLease(own);
 }
 
-void PrivateComms::free_unused(MPI_Comm parent) {
-  if (kept_.empty()) {
-    return;
-  }
-  Bits bits = in_use(Questions::awaited);
-  if (MPI_Allreduce(MPI_IN_PLACE, bits.data(), static_cast<int>(bits.size()), MPI_UINT64_T, MPI_BOR, parent) !=
-      MPI_SUCCESS) {
-    return;
-  }
-  for (std::size_t i = 0; i < kept_.size(); ++i) {
-    if ((bits[i / 64] >> i % 64 & 1) == 0) {
-      kept_[i]->agreement.wait(); // all ranks have made the same starts
-      MPI_Comm_free(&kept_[i]->comm);
+void PrivateComms::free_unused() {
+  for (const auto& own : kept_) {
+    if (is_unused(*own)) {
+      MPI_Comm_free(&own->comm);
       made.fetch_sub(1, std::memory_order_relaxed);
     }
   }

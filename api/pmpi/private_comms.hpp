@@ -31,10 +31,13 @@ public:
   CommLease() = default;
   explicit CommLease(std::shared_ptr<PrivateComm> leased) : leased_(std::move(leased)) {}
   CommLease(CommLease&&) noexcept = default;
-  CommLease& operator=(CommLease&&) noexcept = default;
+  CommLease& operator=(CommLease&& other) noexcept {
+    std::swap(leased_, other.leased_);
+    return *this;
+  }
   ~CommLease() {
     if (leased_ != nullptr) {
-      leased_->in_use.store(false, std::memory_order_release); // acquired in PrivateComms::in_use()
+      leased_->in_use.store(false, std::memory_order_release); // acquired in is_unused()
     }
   }
   [[nodiscard]] PrivateComm& operator*() const { return *leased_; }
@@ -59,13 +62,13 @@ public:
   [[nodiscard]] Bits in_use();
   // Collective over `parent`. `in_use`: on any rank. Throws engine::Error.
   [[nodiscard]] CommLease take(MPI_Comm parent, const Bits& in_use);
-  // Collective over `parent`. Those that are still in use on some rank stay.
-  void free_unused(MPI_Comm parent);
+  // As the communicator is freed, which MPI does not make a rank wait for others in, and may put off differently on each (MPI-4.1,
+  // section 7.4.3). So what is still in use here stays.
+  void free_unused();
 
 private:
-  // Once more than the lease, what the ranks were agreeing on has to be over, unless there will be a wait for that.
-  enum class Questions : std::uint8_t { over, awaited };
-  [[nodiscard]] Bits in_use(Questions questions);
+  // The request is gone, and what the ranks were agreeing on is over.
+  [[nodiscard]] static bool is_unused(PrivateComm& own);
 
   std::vector<std::shared_ptr<PrivateComm>> kept_; // in the same order on all ranks
 };

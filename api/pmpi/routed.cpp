@@ -33,7 +33,7 @@ class Routed;
 
 // Starts before which a decision has to be made that is not there yet. They must not depend on the application to ask for them: it
 // may be waiting for something else, on which another rank will not be before this one has started them. So a thread looks after
-// them, which exists while there are any, and a little longer.
+// them, which exists while there are any, and a little longer. tests/models/put_off.pml proves the hand-over.
 class PutOffStarts {
 public:
   void add(Routed& request);
