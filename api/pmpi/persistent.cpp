@@ -26,6 +26,7 @@
 #include <numeric>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -374,13 +375,11 @@ struct Said {
   [[nodiscard]] bool comm_to_be_had() const { return no_more_comms == 0 || first_unused(comms_in_use); }
 };
 
-// Collective over comm.
-template <class Words>
-[[nodiscard]] Words united(MPI_Comm comm, Words mine) {
-  static_assert(sizeof(Words) % sizeof(std::uint64_t) == 0);
-  engine::check_mpi(
-      MPI_Allreduce(MPI_IN_PLACE, &mine, sizeof(Words) / sizeof(std::uint64_t), MPI_UINT64_T, MPI_BOR, comm),
-      "MPI_Allreduce");
+// The bits of all ranks. Collective over comm.
+template <class Bits>
+[[nodiscard]] Bits united(MPI_Comm comm, Bits mine) {
+  static_assert(std::is_trivially_copyable_v<Bits>);
+  engine::check_mpi(MPI_Allreduce(MPI_IN_PLACE, &mine, sizeof(Bits), MPI_BYTE, MPI_BOR, comm), "MPI_Allreduce");
   return mine;
 }
 
