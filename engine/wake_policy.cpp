@@ -17,6 +17,14 @@ bool WakePolicy::start() {
     return true;
   }
   ++epoch_;
+  if (guessed_) {
+    right_ = wrong_ ? 0 : right_ + 1;
+  }
+  if (right_ == often) {
+    right_ = 0;
+    needed_ = prompt_waits;
+    prompt_waits_ = std::min(prompt_waits_, needed_);
+  }
   if (trying_ && tried_.full()) {
     end_trial();
   }
@@ -28,25 +36,28 @@ bool WakePolicy::start() {
     tried_.clear();
   }
   woke_ = wakes_ != trying_ && !blocking();
+  guessed_ = blocking();
+  wrong_ = false;
   return woke_;
 }
 
 void WakePolicy::waited(std::uint64_t after_start_ns) {
-  if (blocking() && ++right_ == often) {
-    prompt_waits_ = needed_ = prompt_waits;
-  }
   prompt_waits_ = after_start_ns < prompt_ns ? std::min(prompt_waits_ + 1, needed_) : 0;
+  wrong_ = prompt_waits_ == 0;
   trying_ = trying_ && !blocking();
 }
 
 void WakePolicy::slept() {
-  needed_ = std::min(4 * needed_, most_prompt_waits);
+  if (guessed_ && !wrong_) {
+    needed_ = std::min(4 * needed_, most_prompt_waits);
+  }
   prompt_waits_ = 0;
-  right_ = 0;
+  wrong_ = true;
 }
 
 void WakePolicy::missed() {
   prompt_waits_ = 0;
+  wrong_ = true;
   if (wakes_ == trying_) {
     trying_ = false;
     wakes_ = true;
@@ -55,8 +66,8 @@ void WakePolicy::missed() {
 }
 
 void WakePolicy::finished(std::uint64_t step_ns, std::uint64_t exchange_ns) {
-  if (blocking()) {
-    return; // both ways would be the same
+  if (guessed_) {
+    return; // neither way was taken
   }
   (trying_ ? tried_ : usual_).add(step_ns);
   if (woke_) {

@@ -63,10 +63,12 @@ private:
   bool always_;
   bool wakes_ = true; // outside trials
   bool trying_ = false;
-  bool woke_ = false; // in the current epoch
+  bool woke_ = false;    // in the current epoch
+  bool guessed_ = false; // it has been left asleep in the current epoch because of prompt waits
+  bool wrong_ = false;   // which was wrong
   int prompt_waits_ = 0;
   int needed_ = prompt_waits; // of them
-  int right_ = 0;             // how often in a row Wait had enough to do itself
+  int right_ = 0;             // how often in a row it was right
   std::uint64_t epoch_ = 0;
   std::uint64_t next_trial_ = first_trial;
   std::uint64_t interval_ = first_trial;

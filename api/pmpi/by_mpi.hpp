@@ -57,6 +57,12 @@ public:
   ~ByMpi() override;
   // Collective over the lease's communicator; before it is started. Throws engine::Error.
   void init(CommLease own);
+  // Where init() has failed on some rank: the others' calls may have begun.
+  void spoil() {
+    if (own_.given()) {
+      own_->spoiled = true;
+    }
+  }
   [[nodiscard]] PrivateComm& own() const { return *own_; }
 
   [[nodiscard]] bool persistent() const override { return true; }

@@ -368,6 +368,7 @@ bool is_final(const Error& error) {
 
 // What there is to say before a request is made: not 0 where any rank says so.
 struct Said {
+  std::uint64_t failed = 0;        // what comes before any communication
   std::uint64_t off = 0;           // by info: it is to be the MPI library's
   std::uint64_t engine_only = 0;   // it is not to be tried with the MPI library
   std::uint64_t no_more_comms = 0; // of its own
@@ -388,25 +389,36 @@ template <class Bits>
 constexpr int most_tried = 256;
 constexpr int most_by_mpi = 512;
 
-// Collective. Null where `must` is false and there are too many already.
+// Collective. Null where `must` is false and it is not to be had on some rank.
 std::unique_ptr<Request> request_by_mpi(const CollectiveCall& call, Communicator* communicator, bool must) {
   PrivateComms* const kept =
       communicator != nullptr && communicator->inherits() ? &communicator->private_comms() : nullptr;
-  Said said{.no_more_comms = private_comms_made() < most_by_mpi ? 0U : 1U};
+  if (kept == nullptr && must) { // one rank, or an intercommunicator
+    auto made = std::make_unique<ByMpi>(call);
+    made->init(make_private_comm(call.comm));
+    return made;
+  }
+  std::unique_ptr<ByMpi> made;
+  std::optional<Error> failure = engine::attempt([&] { made = std::make_unique<ByMpi>(call); });
+  Said said{.failed = failure ? 1U : 0U, .no_more_comms = private_comms_made() < most_by_mpi ? 0U : 1U};
   if (kept != nullptr) {
     said.comms_in_use = kept->in_use();
   } else {
     said.comms_in_use.fill(~std::uint64_t{0});
   }
-  if (kept != nullptr || !must) {
-    said = united(call.comm, said);
+  said = united(call.comm, said);
+  if (said.failed == 0 && (must || said.comm_to_be_had())) {
+    failure = engine::attempt(
+        [&] { made->init(kept != nullptr ? kept->take(call.comm, said.comms_in_use) : make_private_comm(call.comm)); });
+    if (united(call.comm, std::uint64_t{failure ? 1U : 0U}) == 0) {
+      return made;
+    }
+    made->spoil();
   }
-  if (!must && !said.comm_to_be_had()) {
-    return nullptr;
+  if (must) {
+    throw failure ? *failure : Error(Code::mpi, "the MPI library refuses the call on another rank");
   }
-  auto made = std::make_unique<ByMpi>(call);
-  made->init(kept != nullptr ? kept->take(call.comm, said.comms_in_use) : make_private_comm(call.comm));
-  return made;
+  return nullptr;
 }
 
 int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* request, const MpiInit& mpi,
@@ -498,6 +510,7 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
     }
     const auto refused = engine::attempt([&] { tried->init(comms.take(call.comm, said.comms_in_use)); });
     if (united(call.comm, std::uint64_t{refused ? 1U : 0U}) != 0) { // what the engine takes the MPI library need not
+      tried->spoil();
       made = std::move(own);
       return;
     }

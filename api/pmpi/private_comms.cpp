@@ -4,17 +4,41 @@
 #include "engine/agreement.hpp"
 
 #include <bit>
+#include <mutex>
 
 namespace stoker::pmpi {
 namespace {
 std::atomic<int> made{0};
+std::mutex mutex; // guards what a lease and the application's communicator both have to do with
 
 void duplicate(MPI_Comm comm, PrivateComm& own) {
   engine::check_mpi(MPI_Comm_dup(comm, &own.comm), "MPI_Comm_dup");
   made.fetch_add(1, std::memory_order_relaxed);
   MPI_Comm_set_errhandler(own.comm, MPI_ERRORS_RETURN);
 }
+
+// The request is gone, and what the ranks were agreeing on is over.
+bool is_unused(PrivateComm& own) {
+  return !own.in_use.load(std::memory_order_acquire) && // released in ~CommLease()
+         (!own.agreement.asked() || own.agreement.answer());
+}
+
+void free_comm(PrivateComm& own) {
+  MPI_Comm_free(&own.comm);
+  made.fetch_sub(1, std::memory_order_relaxed);
+}
 } // namespace
+
+CommLease::~CommLease() {
+  if (leased_ == nullptr || leased_->spoiled) {
+    return;
+  }
+  const std::lock_guard lock(mutex);
+  leased_->in_use.store(false, std::memory_order_release); // acquired in is_unused()
+  if (leased_->orphaned && is_unused(*leased_)) {
+    free_comm(*leased_);
+  }
+}
 
 CommLease make_private_comm(MPI_Comm comm) {
   auto own = std::make_shared<PrivateComm>();
@@ -31,11 +55,6 @@ std::optional<std::size_t> first_unused(const PrivateComms::Bits& in_use) {
     }
   }
   return std::nullopt;
-}
-
-bool PrivateComms::is_unused(PrivateComm& own) {
-  return !own.in_use.load(std::memory_order_acquire) && // released in ~CommLease()
-         (!own.agreement.asked() || own.agreement.answer());
 }
 
 PrivateComms::Bits PrivateComms::in_use() {
@@ -61,10 +80,11 @@ CommLease PrivateComms::take(MPI_Comm parent, const Bits& in_use) {
 }
 
 void PrivateComms::free_unused() {
+  const std::lock_guard lock(mutex);
   for (const auto& own : kept_) {
+    own->orphaned = true;
     if (is_unused(*own)) {
-      MPI_Comm_free(&own->comm);
-      made.fetch_sub(1, std::memory_order_relaxed);
+      free_comm(*own);
     }
   }
   kept_.clear();

@@ -23,6 +23,8 @@ struct PrivateComm {
   MPI_Comm comm = MPI_COMM_NULL;      // errors are returned
   engine::RouteAgreement agreement{}; // in it
   std::atomic<bool> in_use{true};
+  bool spoiled = false;  // calls on it may have begun on some ranks only: not used again
+  bool orphaned = false; // the application's communicator is gone
 };
 
 // A request's use of one.
@@ -35,11 +37,8 @@ public:
     std::swap(leased_, other.leased_);
     return *this;
   }
-  ~CommLease() {
-    if (leased_ != nullptr) {
-      leased_->in_use.store(false, std::memory_order_release); // acquired in is_unused()
-    }
-  }
+  ~CommLease();
+  [[nodiscard]] bool given() const { return leased_ != nullptr; }
   [[nodiscard]] PrivateComm& operator*() const { return *leased_; }
   [[nodiscard]] PrivateComm* operator->() const { return leased_.get(); }
 
@@ -63,13 +62,10 @@ public:
   // Collective over `parent`. `in_use`: on any rank. Throws engine::Error.
   [[nodiscard]] CommLease take(MPI_Comm parent, const Bits& in_use);
   // As the communicator is freed, which MPI does not make a rank wait for others in, and may put off differently on each (MPI-4.1,
-  // section 7.4.3). So what is still in use here stays.
+  // section 7.4.3). So what is still in use here is freed by its lease.
   void free_unused();
 
 private:
-  // The request is gone, and what the ranks were agreeing on is over.
-  [[nodiscard]] static bool is_unused(PrivateComm& own);
-
   std::vector<std::shared_ptr<PrivateComm>> kept_; // in the same order on all ranks
 };
 // The first that is not in use.

@@ -186,6 +186,11 @@ class Settings(Case):
         shares = self.shares_of_mpi()
         self.assertGreater(sum(share > 0 for share in shares), 10, shares)
 
+    def test_requests_give_back_what_trials_take(self):
+        result = self.run_job(CONFORMANCE, "--strict", "many-requests", STOKER_PMPI_SUMMARY="1")
+        row = next(line for line in result.stderr.splitlines() if " after-many-requests " in line)
+        self.assertGreater(int(next(word for word in row.split() if word.endswith("%")).rstrip("%")), 0, row)
+
     def test_nothing_is_tried_unwanted(self):
         self.assertEqual(set(self.shares_of_mpi(STOKER_PMPI_TRIALS="0")), {0})
 
