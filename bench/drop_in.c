@@ -89,6 +89,14 @@ static double median_of_slowest(double* samples, int count) {
   return samples[count / 2];
 }
 
+static double* new_samples(void) {
+  double* samples = malloc(most_samples * sizeof *samples);
+  if (samples == NULL) {
+    fail("out of memory");
+  }
+  return samples;
+}
+
 /* The same number of samples on all ranks, for about so long. */
 static int samples_for(double seconds, double each) {
   double count = each > 0 ? seconds / each : most_samples;
@@ -270,10 +278,7 @@ static struct Buffers buffers_of(size_t doubles, size_t bytes) {
 static void overlap(const struct Collective* c, size_t bytes, double seconds) {
   const size_t doubles = bytes / sizeof(double) * (size_t)ranks;
   const struct Buffers b = buffers_of(doubles, bytes);
-  double* samples = malloc(most_samples * sizeof *samples);
-  if (samples == NULL) {
-    fail("out of memory");
-  }
+  double* samples = new_samples();
   check(c, &b, doubles, NULL);
   double blocking = time_blocking(c, &b, samples, 5);
   const int count = samples_for(seconds / 7, blocking);
@@ -317,10 +322,7 @@ static double time_starts(MPI_Request* request, double* samples, int count) {
 static void persistent(const struct Collective* c, size_t bytes, double seconds) {
   const size_t doubles = bytes / sizeof(double) * (size_t)ranks;
   const struct Buffers b = buffers_of(doubles, bytes);
-  double* samples = malloc(most_samples * sizeof *samples);
-  if (samples == NULL) {
-    fail("out of memory");
-  }
+  double* samples = new_samples();
   MPI_Barrier(MPI_COMM_WORLD);
   const double begin = MPI_Wtime();
   MPI_Request request;
@@ -364,10 +366,7 @@ static void blocking_step(double* values, long units) {
 
 static void blocking_application(double seconds) {
   double values[16] = {1, 2, 3};
-  double* samples = malloc(most_samples * sizeof *samples);
-  if (samples == NULL) {
-    fail("out of memory");
-  }
+  double* samples = new_samples();
   const long units = 10000; // the same with and without the library
   double each = 0;
   for (int warm = 0; warm < 3; ++warm) {
@@ -428,10 +427,7 @@ static void call_costs(double seconds) {
                {"MPI_Wait", call_wait},
                {"MPI_Testall of 4", call_testall}};
   enum { kinds = sizeof calls / sizeof calls[0], loop = 1000 };
-  double* samples = malloc(most_samples * sizeof *samples);
-  if (samples == NULL) {
-    fail("out of memory");
-  }
+  double* samples = new_samples();
   for (int kind = 0; kind < kinds; ++kind) {
     int count = 0;
     const double end = MPI_Wtime() + (seconds / kinds);

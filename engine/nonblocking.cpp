@@ -5,6 +5,7 @@
 #include "engine/arguments.hpp"
 #include "engine/blocking_calls.hpp"
 #include "engine/mpi_collective.hpp"
+#include "engine/polling.hpp"
 #include "engine/rebindable.hpp"
 #include "engine/route_agreement.hpp"
 #include "engine/route_trials.hpp"
@@ -106,8 +107,6 @@ public:
   void note_time(const Call& call, double seconds);
 
 private:
-  class MovedWaiter;
-
   Shape& shape_of(const ShapeKey& key, const std::function<void(Shape&)>& complete);
   void enqueue(Shape& shape, Call& call, Operation operation); // which is for its lane's request
   [[nodiscard]] Executor possible(Executor executor) const {
@@ -579,26 +578,6 @@ void NonblockingCalls::Impl::await(Call& call) {
   start_waiting(*call.shape);
 }
 
-class NonblockingCalls::Impl::MovedWaiter {
-public:
-  MovedWaiter(Impl& impl, Call& call) : impl_(impl), call_(call) {}
-  [[nodiscard]] bool done() const { return standing_ != Standing::waiting; }
-  [[nodiscard]] bool make_progress() {
-    const bool moved = impl_.engine_->inline_round();
-    standing_ = impl_.look(call_, true);
-    return moved || done();
-  }
-  [[nodiscard]] bool asks_mpi() const { return true; }
-  [[nodiscard]] bool can_sleep() const { return false; }
-  void before_sleep() const {}
-  void look_around(std::uint64_t /*waited_ns*/) const {}
-
-private:
-  Impl& impl_;
-  Call& call_;
-  Standing standing_ = Standing::waiting;
-};
-
 void NonblockingCalls::Impl::wait_until_moved(Call& call) {
   if (!threaded_) {
     bind_here();
@@ -609,7 +588,7 @@ void NonblockingCalls::Impl::wait_until_moved(Call& call) {
       return;
     }
   }
-  wait_until_done(*engine_, MovedWaiter(*this, call));
+  wait_until_done(*engine_, PollingWaiter(*engine_, [&] { return look(call, true) != Standing::waiting; }));
 }
 
 void NonblockingCalls::Impl::note_time(const Call& call, double seconds) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/pmpi/state.hpp"
+#include "engine/polling.hpp"
 #include "engine/waiting.hpp"
 
 #include <thread>
@@ -10,28 +11,7 @@
 
 namespace stoker::pmpi {
 
-// `Attempt`: bool(), which asks the MPI library.
-template <class Attempt>
-class PollingWaiter {
-public:
-  explicit PollingWaiter(Attempt attempt) : attempt_(std::move(attempt)) {}
-  [[nodiscard]] bool done() const { return done_; }
-  [[nodiscard]] bool make_progress() {
-    const bool moved = the_engine()->inline_round();
-    done_ = attempt_();
-    return moved || done_;
-  }
-  [[nodiscard]] bool asks_mpi() const { return true; }
-  [[nodiscard]] bool can_sleep() const { return false; }
-  void before_sleep() const {}
-  void look_around(std::uint64_t /*waited_ns*/) const {}
-
-private:
-  Attempt attempt_;
-  bool done_ = false;
-};
-
-// Until attempt() is true.
+// `Attempt`: bool(), which asks the MPI library. Until attempt() is true.
 template <class Attempt>
 void poll_until(Attempt&& attempt) {
   constexpr int at_once = 100; // a short call is over before whoever wants this core could have used it
@@ -41,7 +21,7 @@ void poll_until(Attempt&& attempt) {
     }
   }
   if (the_engine() != nullptr) {
-    engine::wait_until_done(*the_engine(), PollingWaiter(std::forward<Attempt>(attempt)));
+    engine::wait_until_done(*the_engine(), engine::PollingWaiter(*the_engine(), std::forward<Attempt>(attempt)));
     return;
   }
   while (!attempt()) {
