@@ -2,7 +2,7 @@
 // `stoker calibrate`: the cost model's parameters for the machine that the job runs on, from ping-pongs with MPI.
 #include "api/cli/commands.hpp"
 #include "api/cli/mpi_session.hpp"
-#include "engine/cost_file.hpp"
+#include "engine/settings/cost_file.hpp"
 #include "topology/discover.hpp"
 
 #include <fmt/format.h>

@@ -3,9 +3,9 @@
 // bring the right data.
 #include "api/cli/job_checks.hpp"
 
-#include "api/engine_of.hpp"
-#include "api/stoker.h"
-#include "engine/engine.hpp"
+#include "api/c/engine_of.hpp"
+#include "engine/core/engine.hpp"
+#include <stoker/stoker.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -2,11 +2,11 @@
 #include "api/cli/host_checks.hpp"
 
 #include "api/cli/siblings.hpp"
-#include "engine/access.hpp"
-#include "engine/arena.hpp"
-#include "engine/error.hpp"
-#include "engine/idle.hpp"
-#include "engine/settings.hpp"
+#include "engine/base/error.hpp"
+#include "engine/helper/idle.hpp"
+#include "engine/settings/settings.hpp"
+#include "engine/shared/access.hpp"
+#include "engine/shared/arena.hpp"
 #include "topology/binding.hpp"
 #include "topology/machine.hpp"
 

@@ -4,12 +4,12 @@
 #include "api/cli/job_facts.hpp"
 #include "api/cli/mpi_session.hpp"
 
-#include "algos/registry.hpp"
-#include "algos/selection.hpp"
-#include "api/stoker.h"
-#include "engine/error.hpp"
-#include "engine/settings.hpp"
+#include "algos/collectives/registry.hpp"
+#include "algos/select/selection.hpp"
+#include "engine/base/error.hpp"
+#include "engine/settings/settings.hpp"
 #include "topology/machine.hpp"
+#include <stoker/stoker.h>
 
 #include <fmt/format.h>
 #include <hwloc.h>
@@ -26,7 +26,7 @@ using nlohmann::ordered_json;
 std::string markdown_cell(const std::string& text) { return text.empty() ? "(empty)" : "`" + text + "`"; }
 
 constexpr std::string_view settings_page_head =
-    R"(<!-- Written by `stoker info --settings-markdown` from engine/setting_table.cpp; a test compares the two. -->
+    R"(<!-- Written by `stoker info --settings-markdown` from engine/settings/setting_table.cpp; a test compares the two. -->
 # Settings
 
 An engine's settings have one name each, whichever way they are given. The strongest of these counts:

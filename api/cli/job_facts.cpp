@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/cli/job_facts.hpp"
 
-#include "engine/engine.hpp"
+#include "engine/core/engine.hpp"
 #include "topology/binding.hpp"
 #include "topology/discover.hpp"
 

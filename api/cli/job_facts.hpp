@@ -3,7 +3,7 @@
 #pragma once
 
 #include "api/cli/mpi_session.hpp"
-#include "engine/settings.hpp"
+#include "engine/settings/settings.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `stoker`: what there is (info), what to reserve and how to launch (plan), what
 // algorithms send (schedule) and messages cost (calibrate), what works here (doctor).
-#include "algos/registry.hpp"
+#include "algos/collectives/registry.hpp"
 #include "api/cli/commands.hpp"
 
-#include "api/stoker.h"
+#include <stoker/stoker.h>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `stoker predict`: algorithms by the cost model, over sizes. Needs no MPI and no machine, and compiles the programs of one
 // node's ranks only: the nodes are alike.
-#include "algos/cost_model.hpp"
-#include "algos/selection.hpp"
+#include "algos/select/cost_model.hpp"
+#include "algos/select/selection.hpp"
 #include "api/cli/commands.hpp"
-#include "engine/cost_file.hpp"
+#include "engine/settings/cost_file.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `stoker schedule`: what an algorithm sends, counted, printed and drawn. Needs no MPI and no machine.
-#include "algos/choice.hpp"
-#include "algos/listing.hpp"
-#include "algos/print.hpp"
-#include "algos/rounds.hpp"
-#include "algos/traffic.hpp"
-#include "algos/whole_exchange.hpp"
-#include "algos/whole_neighbor_exchange.hpp"
-#include "algos/whole_vector_call.hpp"
+#include "algos/schedule/listing.hpp"
+#include "algos/schedule/print.hpp"
+#include "algos/schedule/rounds.hpp"
+#include "algos/schedule/traffic.hpp"
+#include "algos/select/choice.hpp"
+#include "algos/verify/whole_exchange.hpp"
+#include "algos/verify/whole_neighbor_exchange.hpp"
+#include "algos/verify/whole_vector_call.hpp"
 #include "api/cli/commands.hpp"
-#include "engine/cost_file.hpp"
+#include "engine/settings/cost_file.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

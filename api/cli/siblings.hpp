@@ -3,7 +3,7 @@
 // the ranks of a node are, so that a rule that lets a parent in but not a sibling (Yama) shows.
 #pragma once
 
-#include "engine/arena.hpp"
+#include "engine/shared/arena.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "engine/agreement.hpp"
+#include "engine/base/agreement.hpp"
 
 #include <mpi.h>
 

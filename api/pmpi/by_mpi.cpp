@@ -3,7 +3,7 @@
 
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/polling.hpp"
-#include "engine/agreement.hpp"
+#include "engine/base/agreement.hpp"
 
 namespace stoker::pmpi {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/pmpi/byte_blocks.hpp"
 
-#include "engine/error.hpp"
+#include "engine/base/error.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "api/pmpi/call.hpp"
-#include "engine/datatype.hpp"
-#include "engine/engine.hpp"
+#include "engine/core/engine.hpp"
+#include "engine/data/datatype.hpp"
 
 #include <mpi.h>
 

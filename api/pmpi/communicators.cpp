@@ -3,8 +3,8 @@
 
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/statistics.hpp"
-#include "engine/agreement.hpp"
-#include "engine/init.hpp"
+#include "engine/base/agreement.hpp"
+#include "engine/requests/init.hpp"
 
 #include <fmt/format.h>
 

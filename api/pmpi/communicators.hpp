@@ -7,8 +7,8 @@
 
 #include "api/pmpi/private_comms.hpp"
 #include "api/pmpi/state.hpp"
-#include "engine/neighbor_alltoall.hpp"
-#include "engine/nonblocking.hpp"
+#include "engine/calls/nonblocking.hpp"
+#include "engine/requests/neighbor_alltoall.hpp"
 
 #include <mpi.h>
 

@@ -5,12 +5,12 @@
 #include "api/pmpi/handles.hpp"
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/state.hpp"
-#include "engine/agreement.hpp"
-#include "engine/core_share.hpp"
-#include "engine/engine.hpp"
-#include "engine/error.hpp"
-#include "engine/idle.hpp"
-#include "engine/waiting.hpp"
+#include "engine/base/agreement.hpp"
+#include "engine/base/error.hpp"
+#include "engine/core/engine.hpp"
+#include "engine/helper/core_share.hpp"
+#include "engine/helper/idle.hpp"
+#include "engine/helper/waiting.hpp"
 
 #include <array>
 #include <cstddef>

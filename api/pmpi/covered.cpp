@@ -4,7 +4,7 @@
 #include "api/pmpi/operators.hpp"
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/statistics.hpp"
-#include "engine/agreement.hpp"
+#include "engine/base/agreement.hpp"
 
 #include <algorithm>
 #include <array>

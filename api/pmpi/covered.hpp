@@ -12,7 +12,7 @@
 #include "api/pmpi/kept_types.hpp"
 #include "api/pmpi/mpi_calls.hpp"
 #include "api/pmpi/state.hpp"
-#include "engine/nonblocking.hpp"
+#include "engine/calls/nonblocking.hpp"
 
 #include <mpi.h>
 

@@ -3,7 +3,7 @@
 #include "api/pmpi/communicators.hpp"
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/state.hpp"
-#include "engine/agreement.hpp"
+#include "engine/base/agreement.hpp"
 
 #include <memory>
 

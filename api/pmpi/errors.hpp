@@ -2,7 +2,7 @@
 // The engine's errors as MPI's.
 #pragma once
 
-#include "engine/error.hpp"
+#include "engine/base/error.hpp"
 
 #include <mpi.h>
 

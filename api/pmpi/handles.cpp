@@ -2,8 +2,8 @@
 #include "api/pmpi/handles.hpp"
 
 #include "api/pmpi/library.hpp"
-#include "engine/agreement.hpp"
-#include "engine/error.hpp"
+#include "engine/base/agreement.hpp"
+#include "engine/base/error.hpp"
 
 #include <atomic>
 #include <cstddef>

@@ -2,8 +2,8 @@
 #include "api/pmpi/kept_types.hpp"
 
 #include "api/pmpi/mpi_calls.hpp"
-#include "engine/agreement.hpp"
-#include "engine/named_type.hpp"
+#include "engine/base/agreement.hpp"
+#include "engine/base/named_type.hpp"
 
 namespace stoker::pmpi {
 

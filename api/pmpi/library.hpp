@@ -3,7 +3,7 @@
 // of the functions that it defines itself goes there (see own_calls.cpp), also where the engine calls it.
 #pragma once
 
-#include "api/mpi4.h"
+#include <stoker/mpi4.h>
 
 #include <mpi.h>
 #ifdef OMPI_MAJOR_VERSION

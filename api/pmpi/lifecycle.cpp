@@ -9,8 +9,8 @@
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/state.hpp"
 #include "api/pmpi/statistics.hpp"
-#include "engine/agreement.hpp"
-#include "engine/engine.hpp"
+#include "engine/base/agreement.hpp"
+#include "engine/core/engine.hpp"
 
 #include <fmt/format.h>
 

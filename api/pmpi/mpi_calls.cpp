@@ -4,8 +4,8 @@
 #include "api/pmpi/errors.hpp"
 #include "api/pmpi/handles.hpp"
 #include "api/pmpi/library.hpp"
-#include "engine/agreement.hpp"
-#include "engine/neighbor_alltoall.hpp"
+#include "engine/base/agreement.hpp"
+#include "engine/requests/neighbor_alltoall.hpp"
 
 #include <algorithm>
 #include <climits>

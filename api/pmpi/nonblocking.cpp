@@ -2,7 +2,7 @@
 #include "api/pmpi/collectives.hpp"
 #include "api/pmpi/covered.hpp"
 #include "api/pmpi/handles.hpp"
-#include "engine/agreement.hpp"
+#include "engine/base/agreement.hpp"
 
 #include <memory>
 #include <optional>

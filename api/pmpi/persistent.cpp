@@ -14,10 +14,10 @@
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/state.hpp"
 #include "api/pmpi/statistics.hpp"
-#include "engine/agreement.hpp"
-#include "engine/alltoall.hpp"
-#include "engine/neighbor_alltoall.hpp"
-#include "engine/vector_request.hpp"
+#include "engine/base/agreement.hpp"
+#include "engine/requests/alltoall.hpp"
+#include "engine/requests/neighbor_alltoall.hpp"
+#include "engine/requests/vector_request.hpp"
 
 #include <algorithm>
 #include <cstddef>

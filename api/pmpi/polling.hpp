@@ -3,8 +3,8 @@
 #pragma once
 
 #include "api/pmpi/state.hpp"
-#include "engine/polling.hpp"
-#include "engine/waiting.hpp"
+#include "engine/helper/polling.hpp"
+#include "engine/helper/waiting.hpp"
 
 #include <thread>
 #include <utility>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/pmpi/private_comms.hpp"
 
-#include "engine/agreement.hpp"
+#include "engine/base/agreement.hpp"
 
 #include <bit>
 #include <mutex>

@@ -4,7 +4,7 @@
 // that is collective, and to free a request is not: it is kept for the next request.
 #pragma once
 
-#include "engine/route_agreement.hpp"
+#include "engine/calls/route_agreement.hpp"
 
 #include <mpi.h>
 

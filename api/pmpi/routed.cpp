@@ -3,9 +3,9 @@
 
 #include "api/pmpi/polling.hpp"
 #include "api/pmpi/settings.hpp"
-#include "engine/agreement.hpp"
-#include "engine/route_agreement.hpp"
-#include "engine/route_trials.hpp"
+#include "engine/base/agreement.hpp"
+#include "engine/calls/route_agreement.hpp"
+#include "engine/calls/route_trials.hpp"
 
 #include <algorithm>
 #include <atomic>

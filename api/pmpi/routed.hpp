@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A persistent collective that either the engine or the MPI library carries out, whichever has been faster: see
-// engine/route_trials.hpp.
+// engine/calls/route_trials.hpp.
 #pragma once
 
 #include "api/pmpi/by_mpi.hpp"

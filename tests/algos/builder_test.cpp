@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The builder: how slices are joined and what steps wait for.
-#include "algos/builder.hpp"
+#include "algos/schedule/builder.hpp"
 
 #include <gtest/gtest.h>
 

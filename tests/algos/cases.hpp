@@ -2,7 +2,7 @@
 // The cases that every algorithm has to pass: layouts, block sizes, in place or not.
 #pragma once
 
-#include "algos/whole_exchange.hpp"
+#include "algos/verify/whole_exchange.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The cost model: exact where the answer can be written down, and the literature's choices on machines like theirs.
-#include "algos/cost_model.hpp"
-#include "algos/radix_counts.hpp"
-#include "algos/selection.hpp"
-#include "algos/whole_exchange.hpp"
+#include "algos/collectives/radix_counts.hpp"
+#include "algos/select/cost_model.hpp"
+#include "algos/select/selection.hpp"
+#include "algos/verify/whole_exchange.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 // The example of docs/add-an-algorithm.md: it compiles, it works, and the page shows this very code.
 #include "cases.hpp"
 
-#include "algos/builder.hpp"
-#include "algos/print.hpp"
+#include "algos/schedule/builder.hpp"
+#include "algos/schedule/print.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Block sizes as one rank knows them, and where its blocks are.
-#include "algos/exchange.hpp"
+#include "algos/collectives/exchange.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 // not. A new row in the registry is tested here without another line.
 #include "cases.hpp"
 
-#include "algos/print.hpp"
+#include "algos/schedule/print.hpp"
 
 #include <gtest/gtest.h>
 

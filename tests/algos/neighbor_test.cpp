@@ -3,9 +3,9 @@
 // hand.
 #include "cases.hpp"
 
-#include "algos/print.hpp"
-#include "algos/traffic.hpp"
-#include "algos/whole_neighbor_exchange.hpp"
+#include "algos/schedule/print.hpp"
+#include "algos/schedule/traffic.hpp"
+#include "algos/verify/whole_neighbor_exchange.hpp"
 
 #include <gtest/gtest.h>
 

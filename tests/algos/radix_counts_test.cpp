@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The closed forms for tunable radix against the figures that the paper prints, and against the schedules themselves.
-#include "algos/choice.hpp"
-#include "algos/radix_counts.hpp"
-#include "algos/traffic.hpp"
+#include "algos/collectives/radix_counts.hpp"
+#include "algos/schedule/traffic.hpp"
+#include "algos/select/choice.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The registry's rows, the default choice among them, and how both read.
-#include "algos/print.hpp"
-#include "algos/selection.hpp"
-#include "algos/whole_exchange.hpp"
+#include "algos/schedule/print.hpp"
+#include "algos/select/selection.hpp"
+#include "algos/verify/whole_exchange.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 // What the algorithms send how far: the literature's message counts, taken from the schedules themselves.
 #include "cases.hpp"
 
-#include "algos/radix_counts.hpp"
-#include "algos/traffic.hpp"
+#include "algos/collectives/radix_counts.hpp"
+#include "algos/schedule/traffic.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,10 +2,10 @@
 // What the multi-radix algorithms send and combine, against the formulas of the literature; and which factor lists there are.
 #include "cases.hpp"
 
-#include "algos/factor_rules.hpp"
-#include "algos/listing.hpp"
-#include "algos/traffic.hpp"
-#include "algos/whole_vector_call.hpp"
+#include "algos/collectives/factor_rules.hpp"
+#include "algos/schedule/listing.hpp"
+#include "algos/schedule/traffic.hpp"
+#include "algos/verify/whole_vector_call.hpp"
 
 #include <gtest/gtest.h>
 

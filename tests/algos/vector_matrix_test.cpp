@@ -3,8 +3,8 @@
 // operations or not. A new row in the registry is tested here without another line.
 #include "cases.hpp"
 
-#include "algos/print.hpp"
-#include "algos/whole_vector_call.hpp"
+#include "algos/schedule/print.hpp"
+#include "algos/verify/whole_vector_call.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,8 @@
 // step, edge, peer and slice spoilt in turn.
 #include "cases.hpp"
 
-#include "algos/builder.hpp"
-#include "algos/print.hpp"
+#include "algos/schedule/builder.hpp"
+#include "algos/schedule/print.hpp"
 
 #include <gtest/gtest.h>
 

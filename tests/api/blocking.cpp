@@ -2,7 +2,7 @@
 // Blocking collectives against the MPI library's own: every one, at sizes around those to which calls are rounded up, in place,
 // with operations and datatypes of the application, on several communicators, and what becomes of what is kept.
 // STOKER_RANKS_PER_NODE pretends nodes; STOKER_TEST_FULL=1 takes every operation with every collective.
-#include "api/stoker_blocking.h"
+#include <stoker/stoker_blocking.h>
 
 #include "tests/api/mpi_main.hpp"
 #include "tests/api/support.hpp"

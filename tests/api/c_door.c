@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The C door from C: one alltoall, one alltoallv and one allreduce, started three times, without a line of C++. Plain MPI program; exits
  * 0 when every rank received what it should. */
-#include "api/stoker.h"
+#include <stoker/stoker.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C++ door: handles that move, exceptions with code and text, spans with checked bounds, in place, mapped arrays.
-#include "api/stoker.hpp"
 #include "tests/api/mpi_main.hpp"
+#include <stoker/stoker.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How much the MPI library sends without asking, found out between the first rank and the last.
-#include "engine/eager_limit.hpp"
+#include "engine/transport/eager_limit.hpp"
 #include "tests/api/mpi_main.hpp"
 
 #include <gtest/gtest.h>

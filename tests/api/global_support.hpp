@@ -2,9 +2,9 @@
 // What the tests of global memory share.
 #pragma once
 
-#include "api/stoker_global.h"
 #include "tests/api/mpi_main.hpp"
 #include "tests/api/support.hpp"
+#include <stoker/stoker_global.h>
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Compiles when api/stoker.h needs nothing before it. Built as C99, as C11 and, by header_alone.cpp, as C++. */
-#include "api/stoker.h"
-#include "api/stoker.h" /* and may be included twice */ /* NOLINT(readability-duplicate-include) */
+/* Compiles when api/include/stoker/stoker.h needs nothing before it. Built as C99, as C11 and, by header_alone.cpp, as C++. */
+#include <stoker/stoker.h>
+#include <stoker/stoker.h> /* and may be included twice */ /* NOLINT(readability-duplicate-include) */
 
 int stoker_header_alone(void);
 int stoker_header_alone(void) {

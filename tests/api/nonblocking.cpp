@@ -2,10 +2,10 @@
 // Nonblocking calls against the MPI library's own: every collective, with other buffers and other data in every call, more at a time
 // than there are requests for, completed in another order on every rank, by the engine and by the MPI library.
 // STOKER_RANKS_PER_NODE pretends nodes.
-#include "engine/nonblocking.hpp"
-#include "engine/route_trials.hpp"
+#include "engine/calls/nonblocking.hpp"
+#include "engine/calls/route_trials.hpp"
 
-#include "api/engine_of.hpp"
+#include "api/c/engine_of.hpp"
 #include "tests/api/mpi_main.hpp"
 #include "tests/api/support.hpp"
 

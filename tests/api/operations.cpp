@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every predefined operator on every predefined datatype, against MPI_Reduce_local or a refusal; operators of the application, on
 // all kinds of datatypes.
-#include "engine/error.hpp"
-#include "engine/operation.hpp"
+#include "engine/base/error.hpp"
+#include "engine/data/operation.hpp"
 #include "tests/api/mpi_main.hpp"
 
 #include <gtest/gtest.h>

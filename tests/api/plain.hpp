@@ -2,7 +2,7 @@
 // Checks for the test programs that cannot run under mpi_main.cpp, because how MPI is started or ended is their subject.
 #pragma once
 
-#include "api/stoker.h"
+#include <stoker/stoker.h>
 
 #include <cstdio>
 #include <string>

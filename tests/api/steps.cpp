@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Steps that combine operands, in a program that no algorithm would write: through lowering and the executor, by the rank itself
 // or by another process of the node, within the node and as messages.
-#include "algos/builder.hpp"
-#include "engine/executor.hpp"
-#include "engine/lower.hpp"
-#include "engine/progress.hpp"
+#include "algos/schedule/builder.hpp"
+#include "engine/execute/executor.hpp"
+#include "engine/execute/lower.hpp"
+#include "engine/execute/progress.hpp"
 #include "tests/api/mpi_main.hpp"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 // What the tests of the public API share: checks of return codes and messages, owners of handles, repeatable numbers.
 #pragma once
 
-#include "api/stoker.h"
+#include <stoker/stoker.h>
 
 #include <gtest/gtest.h>
 #include <mpi.h>

@@ -4,7 +4,7 @@
 // surroundings included.
 #pragma once
 
-#include "algos/registry.hpp"
+#include "algos/collectives/registry.hpp"
 #include "tests/api/support.hpp"
 
 #include <array>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the benchmarks' figures rest on: order statistics, the slowest rank, work that scales, and checks that notice
 // wrong data. Every rank runs every test.
-#include "bench/exchange.hpp"
-#include "bench/kernels.hpp"
-#include "bench/measure.hpp"
-#include "bench/operation.hpp"
-#include "bench/random_stream.hpp"
-#include "bench/red_black.hpp"
-#include "bench/report.hpp"
-#include "bench/sparse_pattern.hpp"
+#include "bench/lib/exchange.hpp"
+#include "bench/lib/kernels.hpp"
+#include "bench/lib/measure.hpp"
+#include "bench/lib/operation.hpp"
+#include "bench/lib/random_stream.hpp"
+#include "bench/lib/red_black.hpp"
+#include "bench/lib/report.hpp"
+#include "bench/lib/sparse_pattern.hpp"
 
 #include <gtest/gtest.h>
 #include <mpi.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copies and combinations between buffers that this process can address and such as it can only attach to, cut into slices at
 // random. It attaches to itself.
-#include "engine/access.hpp"
+#include "engine/shared/access.hpp"
 
 #include <gtest/gtest.h>
 

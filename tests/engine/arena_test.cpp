@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Arenas: attaching from another process, refusing what is not the expected segment, exhaustion, and the free list against
 // a shadow map.
-#include "engine/arena.hpp"
+#include "engine/shared/arena.hpp"
 
-#include "engine/error.hpp"
+#include "engine/base/error.hpp"
 #include "tests/engine/watchdog.hpp"
 
 #include <algorithm>

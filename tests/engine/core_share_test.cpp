@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/core_share.hpp"
+#include "engine/helper/core_share.hpp"
 
 #include <gtest/gtest.h>
 

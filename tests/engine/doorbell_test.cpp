@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Doorbell and completion word: a wake-up that is lost leaves a sleeper without a time limit, and the watchdog ends it.
-#include "engine/doorbell.hpp"
+#include "engine/shared/doorbell.hpp"
 
-#include "engine/arena.hpp"
-#include "engine/ring.hpp"
+#include "engine/shared/arena.hpp"
+#include "engine/shared/ring.hpp"
 #include "tests/engine/watchdog.hpp"
 
 #include <chrono>

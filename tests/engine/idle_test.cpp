@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The idle policy against a clock made by hand, and the calls that prepare a helper's thread.
-#include "engine/idle.hpp"
+#include "engine/helper/idle.hpp"
 
 #include "tests/engine/watchdog.hpp"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ownership: mutual exclusion, and the life of a block between a rank that assists and its helper, on real threads. What
 // only the holder may touch is plain memory, so that ThreadSanitizer judges too.
-#include "engine/ownership.hpp"
+#include "engine/shared/ownership.hpp"
 
-#include "engine/doorbell.hpp"
-#include "engine/ring.hpp"
+#include "engine/shared/doorbell.hpp"
+#include "engine/shared/ring.hpp"
 #include "tests/engine/watchdog.hpp"
 
 #include <array>

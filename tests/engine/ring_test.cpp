@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The submission ring: order, wrap-around, full, and sums across threads and processes.
-#include "engine/ring.hpp"
+#include "engine/shared/ring.hpp"
 
-#include "engine/arena.hpp"
+#include "engine/shared/arena.hpp"
 #include "tests/engine/watchdog.hpp"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Who carries out which call, for times made by hand.
-#include "engine/route_trials.hpp"
+#include "engine/calls/route_trials.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Settings: precedence of their origins, text forms, and messages that name what is wrong and where it came from.
-#include "engine/error.hpp"
-#include "engine/settings.hpp"
+#include "engine/base/error.hpp"
+#include "engine/settings/settings.hpp"
 
 #include <gtest/gtest.h>
 

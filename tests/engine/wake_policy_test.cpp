@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The wake policy against applications made by hand.
-#include "engine/wake_policy.hpp"
+#include "engine/helper/wake_policy.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Wisdom: what is kept is found again; files that are damaged in any place, cut, of another format or for another key are
 // refused with a reason, and replaced; programs come back as they were.
-#include "engine/wisdom.hpp"
+#include "engine/wisdom/wisdom.hpp"
 
-#include "algos/alltoall_flat.hpp"
-#include "algos/choice.hpp"
-#include "algos/exchange.hpp"
-#include "engine/program_bytes.hpp"
-#include "engine/recall.hpp"
+#include "algos/collectives/alltoall_flat.hpp"
+#include "algos/collectives/exchange.hpp"
+#include "algos/select/choice.hpp"
+#include "engine/wisdom/program_bytes.hpp"
+#include "engine/wisdom/recall.hpp"
 
 #include <spdlog/sinks/ostream_sink.h>
 

@@ -7,7 +7,7 @@
 // Without --epochs it runs until a file DIR/stop appears. A rank that has run 20 epochs writes its process id to DIR/R.
 // An error goes to DIR/error.R, too: a launcher may lose the last words of a job that breaks.
 // Exit: 0 all right, 1 wrong data, 2 an error on creation or init (on every rank), 3 an error later.
-#include "api/stoker.h"
+#include <stoker/stoker.h>
 
 #include <cstdio>
 #include <cstdlib>

@@ -5,7 +5,7 @@
 //   transfer_loop --folder DIR
 //
 // Exit: 3, an error, which is what the test waits for.
-#include "api/stoker_global.h"
+#include <stoker/stoker_global.h>
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A thread of the carrier's in the place of a paused helper (Helper::Assist, Plea in engine/waiting.hpp): the helper has work in
+// A thread of the carrier's in the place of a paused helper (Helper::Assist, Plea in engine/helper/waiting.hpp): the helper has work in
 // its lists, and may do it once a rank pleads and no assistant is in its place. It sleeps without a time limit. A lost wake-up
 // is a helper that sleeps although both hold, and nobody has anything left to do: an invalid end state.
 //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CompletionWord (engine/doorbell.hpp): an executor publishes epochs of two requests; two threads of the rank wait for one
+// CompletionWord (engine/shared/doorbell.hpp): an executor publishes epochs of two requests; two threads of the rank wait for one
 // each, on the rank's only bell, without a time limit. To be proved: nobody sleeps on a completed epoch (invalid end state),
 // and whoever sees the epoch sees the result written before it (assertion).
 //

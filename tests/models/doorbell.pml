@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Doorbell (engine/doorbell.hpp): ranks push and ring, a helper drains and sleeps without a time limit. A lost wake-up is a
+// Doorbell (engine/shared/doorbell.hpp): ranks push and ring, a helper drains and sleeps without a time limit. A lost wake-up is a
 // helper that sleeps while a ring holds work and no rank has anything left to do: an invalid end state. For such a sleeper
 // nudge() is ring().
 //

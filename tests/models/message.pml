@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A message within a node (try_send and try_recv in engine/executor.cpp) whose receiver's block is another request's as soon as the
+// A message within a node (try_send and try_recv in engine/execute/executor.cpp) whose receiver's block is another request's as soon as the
 // message is taken: the request may be freed then, and its memory become a block that the same or another thread initialises, while
 // the sender's executor has yet to see that the message is taken. The next request's receiver must not find a message ready
 // before its own sender says so.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Life of a block between its rank and the helper (engine/ownership.hpp, engine/progress.cpp). The rank starts epochs and
+// Life of a block between its rank and the helper (engine/shared/ownership.hpp, engine/execute/progress.cpp). The rank starts epochs and
 // waits for each, passively or by assisting; after some epochs it frees the request and uses the memory for the next one.
 // The entries that it pushed may be popped long after. To be proved:
 //   every step of every epoch is executed, and once only (assertions at the end of Wait);

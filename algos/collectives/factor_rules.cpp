@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "algos/collectives/factor_rules.hpp"
+
+#include <algorithm>
+#include <ranges>
+
+namespace stoker::algos {
+
+namespace {
+
+using Factors = std::vector<std::size_t>;
+
+FactorList list_of(const Factors& dividing, const Factors& gathering, Signs signs) {
+  FactorList list;
+  if (signs != Signs::gathering) {
+    for (const std::size_t factor : dividing) {
+      list.add(-static_cast<std::int32_t>(factor));
+    }
+  }
+  if (signs != Signs::dividing) {
+    for (const std::size_t factor : gathering) {
+      list.add(static_cast<std::int32_t>(factor));
+    }
+  }
+  return list;
+}
+
+std::string expected(const FactorList& list, std::size_t members) {
+  return " for " + std::to_string(members) + " members; expected, for example, " + to_text(list);
+}
+
+// Which signs there are, and in which order.
+std::string sign_defect(const FactorList& factors, Signs signs) {
+  const auto all = factors.all();
+  const auto negative = [](std::int32_t factor) { return factor < 0; };
+  if (signs == Signs::dividing && !std::ranges::all_of(all, negative)) {
+    return "has a positive factor, but there is nothing to gather,";
+  }
+  if (signs == Signs::gathering && std::ranges::any_of(all, negative)) {
+    return "has a negative factor, but there is nothing to divide,";
+  }
+  return std::ranges::is_partitioned(all, negative) ? "" : "has a negative factor behind a positive one";
+}
+
+// One sign of a list for cyclic shift or a tree, in the order of an allgather.
+std::string product_defect(const Factors& factors, std::size_t members, bool least_last) {
+  std::size_t held = 1;
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    if (held >= members) {
+      return "has more factors than it takes";
+    }
+    const std::size_t needed = (members + held - 1) / held;
+    if (least_last && i + 1 == factors.size() && factors[i] > needed) {
+      return "has a product that is too large: " + std::to_string(needed) + " would do in the place of " +
+             std::to_string(factors[i]);
+    }
+    held *= factors[i];
+  }
+  return held < members ? "has a product that is too small, " + std::to_string(held) + "," : "";
+}
+
+std::string each_sign_defect(const FactorList& factors, std::size_t members, Signs signs, bool least_last,
+                             const FactorList& example) {
+  std::string defect = sign_defect(factors, signs);
+  Factors reduced = dividing(factors);
+  std::ranges::reverse(reduced);
+  if (defect.empty() && signs != Signs::gathering) {
+    defect = product_defect(reduced, members, least_last);
+  }
+  if (defect.empty() && signs != Signs::dividing) {
+    defect = product_defect(gathering(factors), members, least_last);
+  }
+  return defect.empty() ? defect : defect + expected(example, members);
+}
+
+} // namespace
+
+Factors dividing(const FactorList& factors) {
+  Factors result;
+  for (const std::int32_t factor : factors.all()) {
+    if (factor < 0) {
+      result.push_back(static_cast<std::size_t>(-static_cast<std::int64_t>(factor)));
+    }
+  }
+  return result;
+}
+
+Factors gathering(const FactorList& factors) {
+  Factors result;
+  for (const std::int32_t factor : factors.all()) {
+    if (factor > 0) {
+      result.push_back(static_cast<std::size_t>(factor));
+    }
+  }
+  return result;
+}
+
+std::size_t product(std::span<const std::size_t> factors) {
+  constexpr std::size_t most = std::size_t{1} << 40U; // far above any number of members, far below overflow
+  std::size_t result = 1;
+  for (const std::size_t factor : factors) {
+    result = factor > most / result ? most : result * factor;
+  }
+  return result;
+}
+
+Phases phases_of(const FactorList& factors, std::size_t members) {
+  Phases phases;
+  phases.dividing = dividing(factors);
+  std::size_t combined = phases.parts();
+  for (const std::size_t factor : gathering(factors)) {
+    (combined < members ? phases.combining : phases.gathering).push_back(factor);
+    combined *= combined < members ? factor : 1;
+  }
+  return phases;
+}
+
+std::string exchange_defect(const FactorList& factors, std::size_t members, Signs signs) {
+  std::string defect = sign_defect(factors, signs);
+  if (defect.empty() && signs != Signs::both) {
+    const std::size_t all = product(signs == Signs::dividing ? dividing(factors) : gathering(factors));
+    if (all != members) {
+      defect = "has a product of " + std::to_string(all);
+    }
+  } else if (defect.empty()) {
+    const Phases phases = phases_of(factors, members);
+    const std::size_t combined = product(phases.combining);
+    const std::size_t gathered = product(phases.gathering);
+    if (members % phases.parts() != 0 || phases.parts() * combined != members) {
+      defect = phases.parts() * combined < members ? "has a product that is too small to combine all operands"
+                                                   : "has factors that do not multiply to the number of operands";
+    } else if (gathered != phases.parts()) {
+      defect = "divides the vector into " + std::to_string(phases.parts()) + " parts, but gathers " +
+               std::to_string(gathered);
+    }
+  }
+  return defect.empty() ? defect : defect + expected(exchange_factors(members, signs), members);
+}
+
+std::string cyclic_defect(const FactorList& factors, std::size_t members, Signs signs) {
+  return each_sign_defect(factors, members, signs, true, cyclic_factors(members, signs));
+}
+
+std::string tree_defect(const FactorList& factors, std::size_t members, Signs signs) {
+  return each_sign_defect(factors, members, signs, false, cyclic_factors(members, signs));
+}
+
+FactorList exchange_factors(std::size_t members, Signs signs) {
+  constexpr std::size_t most = 8;
+  Factors factors;
+  for (std::size_t prime = 2, rest = members; rest > 1; ++prime) {
+    prime = prime * prime > rest ? rest : prime;
+    for (; rest % prime == 0; rest /= prime) {
+      if (!factors.empty() && factors.back() * prime <= most) {
+        factors.back() *= prime;
+      } else {
+        factors.push_back(prime);
+      }
+    }
+  }
+  return list_of(factors, {factors.rbegin(), factors.rend()}, signs);
+}
+
+FactorList cyclic_factors(std::size_t members, Signs signs) {
+  Factors factors;
+  for (std::size_t held = 1; held < members; held *= factors.back()) {
+    factors.push_back(std::min<std::size_t>(4, (members + held - 1) / held));
+  }
+  return list_of({factors.rbegin(), factors.rend()}, factors, signs);
+}
+
+FactorList exchange_or_cyclic_factors(std::size_t members, Signs signs) {
+  const FactorList exchange = exchange_factors(members, signs);
+  constexpr std::int32_t large = 16;
+  return std::ranges::all_of(exchange.all(), [](std::int32_t f) { return f >= -large && f <= large; })
+             ? exchange
+             : cyclic_factors(members, signs);
+}
+
+} // namespace stoker::algos

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Flat exchanges within a group.
+#include "algos/collectives/group_exchange.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace stoker::algos {
+
+void Part::add(const Slice& slice) {
+  if (slice.bytes() > 0 && (slices.empty() || !join(slices.back(), slice))) {
+    slices.push_back(slice);
+  }
+}
+
+void Part::add_after(std::span<const StepId> steps) {
+  const bool there = after.size() >= steps.size() && std::equal(steps.rbegin(), steps.rend(), after.rbegin());
+  if (!there) {
+    after.insert(after.end(), steps.begin(), steps.end());
+  }
+}
+
+void Part::add(const Part& part) {
+  for (const Slice& slice : part.slices) {
+    add(slice);
+  }
+  add_after(part.after);
+}
+
+std::uint64_t Part::bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Slice& slice : slices) {
+    bytes += slice.bytes();
+  }
+  return bytes;
+}
+
+// Kinkead et al., "Scaling All-to-all Operations Across Emerging Many-Core Supercomputers", 2025, Algorithms 1 (pairwise)
+// and 2 (nonblocking); batches of rounds: Namugwanya et al., "Collective-optimized FFTs", 2023.
+Arrivals append_direct(Builder& builder, const GroupExchange& group, std::size_t batch) {
+  const std::size_t n = group.members.size();
+  Arrivals arrivals(n);
+  std::vector<StepId> previous; // steps of the batch before
+  std::vector<StepId> current;
+  const auto with_previous = [&](const std::vector<StepId>& after) {
+    std::vector<StepId> all = after;
+    all.insert(all.end(), previous.begin(), previous.end());
+    return all;
+  };
+  for (std::size_t i = 1; i < n; ++i) {
+    const std::size_t from = (group.me + n - i) % n;
+    const std::size_t to = (group.me + i) % n;
+    if (const Part& part = group.incoming[from]; !part.slices.empty()) {
+      arrivals[from] = builder.recv(group.members[from], part.slices, with_previous(part.after));
+      current.push_back(*arrivals[from]);
+    }
+    if (const Part& part = group.outgoing[to]; !part.slices.empty()) {
+      current.push_back(builder.send(group.members[to], part.slices, with_previous(part.after)));
+    }
+    if (i % batch == 0 && !current.empty()) {
+      // An empty copy joins many steps, so that edges grow with the sum of two batches and not with their product.
+      previous = current.size() > 2 ? std::vector{builder.copy(std::span<const Slice>(), {}, current)} : current;
+      current.clear();
+    }
+  }
+  return arrivals;
+}
+
+// Fan et al., "Configurable Algorithms for All-to-All Collectives", 2024: tunable-radix all-to-all. The part for the member
+// d places on travels as many places in phase x as d has in its x-th digit, in a bundle with all others that share the
+// digit. Parts start where they lie and end where they belong, so neither of the paper's rotations is needed. The paper
+// finishes one message before it starts the next; here a message waits for what it carries and for nothing else.
+Arrivals append_radix(Builder& builder, const GroupExchange& group, std::size_t radix) {
+  if (radix < 2) {
+    throw std::invalid_argument("a radix is at least 2");
+  }
+  const std::size_t n = group.members.size();
+  Arrivals arrivals(n);
+  // What lies here and is to go on, by the distance between its origin and its destination.
+  std::vector<Part> held(n);
+  for (std::size_t distance = 1; distance < n; ++distance) {
+    held[distance] = group.outgoing[(group.me + distance) % n];
+  }
+  for (std::size_t unit = 1; unit < n; unit *= radix) {
+    for (std::size_t digit = 1; digit < radix && digit * unit < n; ++digit) {
+      const std::size_t to = (group.me + digit * unit) % n;
+      const std::size_t from = (group.me + n - digit * unit) % n;
+      Part departing;
+      Part arriving;
+      std::vector<std::size_t> last_hop; // origins of the parts that end here
+      std::vector<std::size_t> transit;  // distances of those that go on
+      std::uint64_t transit_bytes = 0;
+      const auto for_each_distance = [&](auto visit) {
+        for (std::size_t run = digit * unit; run < n; run += radix * unit) {
+          for (std::size_t distance = run; distance < std::min(run + unit, n); ++distance) {
+            visit(distance);
+          }
+        }
+      };
+      for_each_distance([&](std::size_t distance) { departing.add(std::exchange(held[distance], {})); });
+      // The part that has `distance` to go in all has come the lower digits of it before this phase.
+      const auto origin_of = [&](std::size_t distance) { return (from + n - distance % unit) % n; };
+      for_each_distance([&](std::size_t distance) {
+        if (distance >= unit * radix) {
+          const std::size_t origin = origin_of(distance);
+          transit_bytes += group.bytes(origin, (origin + distance) % n);
+        }
+      });
+      std::uint64_t place = transit_bytes > 0 ? builder.scratch(transit_bytes) : 0;
+      for_each_distance([&](std::size_t distance) {
+        const std::size_t origin = origin_of(distance);
+        if (distance < unit * radix) {
+          if (const Part& end = group.incoming[origin]; !end.slices.empty()) {
+            arriving.add(end);
+            last_hop.push_back(origin);
+          }
+        } else if (const std::uint64_t bytes = group.bytes(origin, (origin + distance) % n); bytes > 0) {
+          arriving.add({Buffer::scratch, place, bytes});
+          transit.push_back(distance);
+          held[distance].add({Buffer::scratch, place, bytes});
+          place += bytes;
+        }
+      });
+      if (!arriving.slices.empty()) {
+        const StepId arrival = builder.recv(group.members[from], arriving.slices, arriving.after);
+        for (const std::size_t origin : last_hop) {
+          arrivals[origin] = arrival;
+        }
+        for (const std::size_t distance : transit) {
+          held[distance].after = {arrival};
+        }
+      }
+      if (!departing.slices.empty()) {
+        builder.send(group.members[to], departing.slices, departing.after);
+      }
+    }
+  }
+  return arrivals;
+}
+
+Arrivals append_flat(Builder& builder, const GroupExchange& group, FlatExchange how) {
+  const std::size_t n = group.members.size();
+  const auto parameter = static_cast<std::size_t>(how.parameter);
+  if (how.kind == FlatExchange::Kind::radix) {
+    return append_radix(builder, group, parameter == 0 ? balanced_radix(n) : parameter);
+  }
+  return append_direct(builder, group, parameter == 0 ? n : parameter);
+}
+
+std::size_t balanced_radix(std::size_t members) {
+  std::size_t radix = 2;
+  while (radix * radix < members) {
+    ++radix;
+  }
+  return radix;
+}
+
+} // namespace stoker::algos

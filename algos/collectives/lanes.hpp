@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How node-aware algorithms see the ranks: those of this rank's node, and its lanes, which stand for the node in one part of what
+// there is to do each.
+#pragma once
+
+#include "algos/collectives/vector_steps.hpp"
+
+#include <functional>
+#include <vector>
+
+namespace stoker::algos {
+
+class Lanes {
+public:
+  // `per_node`: how many, at most as many as the smallest node has ranks; or Parts::domains. With a root, it is a lane of its
+  // node: the first that would otherwise not be (`root` -1: none).
+  Lanes(const VectorCall& call, std::int32_t per_node, int root = -1);
+
+  [[nodiscard]] std::size_t count() const { return lanes_.size(); }
+  [[nodiscard]] const Group& node() const { return node_; } // the ranks of this rank's node
+  [[nodiscard]] int nodes() const { return static_cast<int>(lanes_.front().size()); }
+  // The rank that is the lane on a node; of this rank's node.
+  [[nodiscard]] int rank(std::size_t lane, int node) const { return lanes_[lane][static_cast<std::size_t>(node)]; }
+  [[nodiscard]] int here(std::size_t lane) const { return rank(lane, my_node_); }
+  // Of which lane this rank is its node's; count() when of none.
+  [[nodiscard]] std::size_t mine() const { return mine_; }
+  // The ranks of a lane on all nodes, in the nodes' order, seen from this node.
+  [[nodiscard]] Group between(std::size_t lane) const;
+  // Which lane acts for a rank of any node.
+  [[nodiscard]] std::size_t lane_of(int rank) const;
+
+private:
+  const VectorCall& call_;
+  Group node_;
+  int my_node_ = 0;
+  std::vector<std::vector<int>> lanes_; // by lane and node
+  std::size_t mine_ = 0;
+};
+
+// Within a node: each lane sends the others what `blocks_of` says it has for them, and gets theirs.
+void share_from_lanes(VectorSteps& steps, const Lanes& lanes,
+                      const std::function<Blocks(std::size_t lane, int to)>& blocks_of, const Home& home);
+
+// Node by node is also rank by rank: what node-aware algorithms need for operations that are not commutative, and for scans.
+[[nodiscard]] bool nodes_in_order(const topology::Layout& layout);
+// Throws std::invalid_argument unless that is so, or the operation does not ask for it.
+void check_order(const VectorCall& call);
+
+} // namespace stoker::algos

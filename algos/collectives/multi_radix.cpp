@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "algos/collectives/multi_radix.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace stoker::algos {
+
+namespace {
+
+// How many blocks a member has before each stage of a cyclic allgather, and at the end: 1 first, `members` last.
+std::vector<std::size_t> cyclic_holdings(std::span<const std::size_t> factors, std::size_t members) {
+  std::vector<std::size_t> held{1};
+  for (const std::size_t factor : factors) {
+    held.push_back(std::min(held.back() * factor, members));
+  }
+  return held;
+}
+
+std::vector<std::size_t> reversed(std::span<const std::size_t> factors) { return {factors.rbegin(), factors.rend()}; }
+
+// The members that a member meets in a stage, itself among them, in their order.
+std::vector<std::size_t> partners_of(std::size_t member, std::size_t stride, std::size_t factor) {
+  std::vector<std::size_t> partners(factor);
+  const std::size_t first = member - (member / stride % factor * stride);
+  for (std::size_t d = 0; d < factor; ++d) {
+    partners[d] = first + (d * stride);
+  }
+  return partners;
+}
+
+} // namespace
+
+void exchange_reduce_scatter(VectorSteps& steps, const Group& group, std::span<const std::size_t> factors,
+                             std::size_t first, PartOrder order, const std::function<const Home&(bool last)>& home) {
+  const std::size_t parts = product(factors);
+  Blocks held = block_range(0, parts);
+  std::size_t stride = 1; // between the members that divide what they have
+  for (std::size_t stage = 0; stage < factors.size(); ++stage) {
+    const std::size_t factor = factors[stage];
+    const std::size_t part_stride = order == PartOrder::by_member ? stride : parts / (stride * factor);
+    const std::size_t digit = group.me / stride % factor;
+    std::vector<Blocks> shares(factor);
+    for (const std::size_t part : held) {
+      shares[part / part_stride % factor].push_back(part);
+    }
+    const std::vector<std::size_t> partners = partners_of(group.me, stride, factor);
+    const auto blocks = [&](const Blocks& share) {
+      Blocks result;
+      std::ranges::transform(share, std::back_inserter(result), [&](std::size_t part) { return first + part; });
+      return result;
+    };
+    // To the next one first, so that not all ranks send to the same one.
+    for (std::size_t d = 1; d < factor; ++d) {
+      const std::size_t partner = (digit + d) % factor;
+      steps.send(group.members[partners[partner]], blocks(shares[partner]));
+    }
+    steps.reduce_here(group.subgroup(partners), blocks(shares[digit]), home(stage + 1 == factors.size()));
+    held = shares[digit];
+    stride *= factor;
+  }
+}
+
+void exchange_allgather(VectorSteps& steps, const Group& group, std::span<const std::size_t> factors, std::size_t parts,
+                        const std::function<Blocks(std::size_t member)>& blocks_of, const Home& home) {
+  const std::size_t rest = group.me / parts * parts; // members that have other operands are no partners
+  const auto held_by = [&](std::size_t member, std::size_t stages) {
+    std::vector<std::size_t> owners{member - rest};
+    std::size_t stride = parts;
+    for (std::size_t stage = 0; stage < stages; ++stage) {
+      const std::size_t factor = factors[stage];
+      stride /= factor;
+      const std::size_t before = owners.size();
+      for (std::size_t i = 0; i < before; ++i) {
+        const std::size_t digit = owners[i] / stride % factor;
+        for (std::size_t d = 0; d < factor; ++d) {
+          if (d != digit) {
+            owners.push_back(owners[i] + (d * stride) - (digit * stride));
+          }
+        }
+      }
+    }
+    std::ranges::sort(owners);
+    Blocks blocks;
+    for (const std::size_t owner : owners) {
+      const Blocks more = blocks_of(rest + owner);
+      blocks.insert(blocks.end(), more.begin(), more.end());
+    }
+    return blocks;
+  };
+  std::size_t stride = parts;
+  for (std::size_t stage = 0; stage < factors.size(); ++stage) {
+    const std::size_t factor = factors[stage];
+    stride /= factor;
+    const std::size_t digit = (group.me - rest) / stride % factor;
+    const Blocks mine = held_by(group.me, stage);
+    const auto partner = [&](std::size_t d) { return group.me + (d * stride) - (digit * stride); };
+    for (std::size_t d = 1; d < factor; ++d) {
+      steps.send(group.members[partner((digit + d) % factor)], mine);
+    }
+    for (std::size_t d = 1; d < factor; ++d) {
+      const std::size_t from = partner((digit + factor - d) % factor);
+      steps.receive(group.members[from], held_by(from, stage), home);
+    }
+  }
+}
+
+void exchange_allreduce(VectorSteps& steps, const Group& group, const Phases& phases, std::size_t first,
+                        const Home& home) {
+  const std::size_t parts = phases.parts();
+  // A member that combines sends its operands, too, so that the result goes to another place. The last one shall be `home`.
+  std::size_t combining_left = phases.combining.size();
+  const auto place = [&]() -> const Home& { return combining_left % 2 == 0 ? home : steps.aside(); };
+  exchange_reduce_scatter(steps, group, phases.dividing, first, PartOrder::nested,
+                          [&](bool /*last*/) -> const Home& { return place(); });
+
+  // Where the parts of a member are, by its digits.
+  const auto part_of = [&](std::size_t member) {
+    std::size_t part = 0;
+    std::size_t stride = 1;
+    for (const std::size_t factor : phases.dividing) {
+      part += member / stride % factor * (parts / (stride * factor));
+      stride *= factor;
+    }
+    return Blocks{first + part};
+  };
+  const Blocks mine = part_of(group.me);
+  std::size_t stride = parts;
+  for (const std::size_t factor : phases.combining) {
+    --combining_left;
+    // In place, the operands may be where the result should go.
+    const Home& to = steps.is_at(mine.front(), place()) ? (&place() == &home ? steps.aside() : home) : place();
+    const std::size_t digit = group.me / stride % factor;
+    const std::vector<std::size_t> partners = partners_of(group.me, stride, factor);
+    for (std::size_t d = 1; d < factor; ++d) {
+      steps.send(group.members[partners[(digit + d) % factor]], mine);
+    }
+    steps.reduce(group.subgroup(partners), mine, to);
+    stride *= factor;
+  }
+  steps.settle(mine, home);
+  exchange_allgather(steps, group, phases.gathering, parts, part_of, home);
+}
+
+void cyclic_reduce_scatter(VectorSteps& steps, const Group& group, std::span<const std::size_t> factors,
+                           std::size_t first, const Home& home) {
+  // The reverse of an allgather: what is brought there in the last stage leaves here in the first one.
+  const std::size_t members = group.size();
+  const std::vector<std::size_t> held = cyclic_holdings(reversed(factors), members);
+  const auto blocks = [&](std::size_t begin, std::size_t end) { // by distance from this member
+    Blocks result;
+    for (std::size_t distance = begin; distance < end; ++distance) {
+      result.push_back(first + ((group.me + distance) % members));
+    }
+    return result;
+  };
+  for (std::size_t stage = factors.size(); stage-- > 0;) {
+    const std::size_t before = held[stage + 1];
+    const std::size_t after = held[stage];
+    const auto share = [&](std::size_t j) { return std::min((j + 1) * after, before) - (j * after); };
+    for (std::size_t j = 1; j * after < before; ++j) {
+      steps.send(group.members[(group.me + (j * after)) % members], blocks(j * after, (j * after) + share(j)));
+    }
+    for (std::size_t j = 1; j * after < before; ++j) {
+      steps.accumulate(group.members[(group.me + members - (j * after)) % members], blocks(0, share(j)), home);
+    }
+  }
+}
+
+void cyclic_allgather(VectorSteps& steps, const Group& group, std::span<const std::size_t> factors,
+                      const std::function<Blocks(std::size_t member)>& blocks_of, const Home& home) {
+  const std::size_t members = group.size();
+  const auto blocks = [&](std::size_t begin, std::size_t count) { // of consecutive members
+    Blocks result;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Blocks more = blocks_of((begin + i) % members);
+      result.insert(result.end(), more.begin(), more.end());
+    }
+    return result;
+  };
+  const std::vector<std::size_t> held = cyclic_holdings(factors, members);
+  for (std::size_t stage = 0; stage < factors.size(); ++stage) {
+    const std::size_t before = held[stage];
+    const std::size_t after = held[stage + 1];
+    const auto share = [&](std::size_t j) { return std::min((j + 1) * before, after) - (j * before); };
+    for (std::size_t j = 1; j * before < after; ++j) {
+      steps.send(group.members[(group.me + members - (j * before)) % members], blocks(group.me, share(j)));
+    }
+    for (std::size_t j = 1; j * before < after; ++j) {
+      const std::size_t from = (group.me + (j * before)) % members;
+      steps.receive(group.members[from], blocks(from, share(j)), home);
+    }
+  }
+}
+
+void allgather(VectorSteps& steps, const Group& group, const FactorList& factors,
+               const std::function<Blocks(std::size_t member)>& blocks_of, const Home& home) {
+  const std::vector<std::size_t> list = gathering(factors);
+  if (product(list) == group.size()) {
+    exchange_allgather(steps, group, list, group.size(), blocks_of, home);
+  } else {
+    cyclic_allgather(steps, group, list, blocks_of, home);
+  }
+}
+
+std::size_t allreduce_parts(const FactorList& factors, std::size_t members) {
+  return exchange_defect(factors, members, Signs::both).empty() ? phases_of(factors, members).parts() : members;
+}
+
+void allreduce(VectorSteps& steps, const Group& group, const FactorList& factors, std::size_t first, const Home& home) {
+  if (exchange_defect(factors, group.size(), Signs::both).empty()) {
+    exchange_allreduce(steps, group, phases_of(factors, group.size()), first, home);
+    return;
+  }
+  cyclic_reduce_scatter(steps, group, dividing(factors), first, home);
+  const Blocks mine{first + group.me};
+  steps.settle(mine, home);
+  cyclic_allgather(
+      steps, group, gathering(factors), [&](std::size_t member) { return Blocks{first + member}; }, home);
+}
+
+// ---- trees ----
+
+namespace {
+
+// The runs of members into which a tree divides a group at one level.
+struct Level {
+  std::size_t begin = 0; // of the run of which this is a division
+  std::size_t end = 0;
+  std::size_t stride = 1;
+  std::size_t factor = 1;
+};
+
+class Tree {
+public:
+  Tree(const Group& group, std::size_t root) : group_(group), root_(root) {}
+
+  // Who stands for the members begin..end.
+  [[nodiscard]] std::size_t head(std::size_t begin, std::size_t end) const {
+    return begin <= root_ && root_ < end ? root_ : begin;
+  }
+  [[nodiscard]] Level level(std::size_t stride, std::size_t factor) const {
+    const std::size_t begin = group_.me / (stride * factor) * (stride * factor);
+    return {begin, std::min(begin + (stride * factor), group_.size()), stride, factor};
+  }
+  // Calls `visit(head, begin, end)` for each run of the level.
+  template <class Visit>
+  void for_runs(const Level& level, Visit visit) const {
+    for (std::size_t begin = level.begin; begin < level.end; begin += level.stride) {
+      const std::size_t end = std::min(begin + level.stride, level.end);
+      visit(head(begin, end), begin, end);
+    }
+  }
+  [[nodiscard]] bool stands_for_its_run(const Level& level) const {
+    const std::size_t begin = group_.me / level.stride * level.stride;
+    return head(begin, std::min(begin + level.stride, group_.size())) == group_.me;
+  }
+  [[nodiscard]] std::size_t head(const Level& level) const { return head(level.begin, level.end); }
+
+private:
+  const Group& group_;
+  std::size_t root_;
+};
+
+std::vector<Level> levels_from_leaves(const Tree& tree, std::span<const std::size_t> factors) {
+  std::vector<Level> levels;
+  std::size_t stride = 1;
+  for (const std::size_t factor : factors) {
+    levels.push_back(tree.level(stride, factor));
+    stride *= factor;
+  }
+  return levels;
+}
+
+std::vector<Level> levels_from_root(const Tree& tree, std::span<const std::size_t> factors) {
+  std::vector<Level> levels = levels_from_leaves(tree, reversed(factors));
+  std::ranges::reverse(levels);
+  return levels;
+}
+
+Blocks blocks_of_run(const std::function<Blocks(std::size_t member)>& blocks_of, std::size_t begin, std::size_t end) {
+  Blocks blocks;
+  for (std::size_t member = begin; member < end; ++member) {
+    const Blocks more = blocks_of(member);
+    blocks.insert(blocks.end(), more.begin(), more.end());
+  }
+  return blocks;
+}
+
+} // namespace
+
+void tree_reduce(VectorSteps& steps, const Group& group, std::size_t root, std::span<const std::size_t> factors,
+                 std::span<const std::size_t> blocks, const Home& home) {
+  const Tree tree(group, root);
+  for (const Level& level : levels_from_leaves(tree, factors)) {
+    if (tree.head(level) != group.me) {
+      steps.send(group.members[tree.head(level)], blocks);
+      return;
+    }
+    std::vector<std::size_t> heads;
+    tree.for_runs(level, [&](std::size_t head, std::size_t, std::size_t) { heads.push_back(head); });
+    steps.reduce_here(group.subgroup(heads), blocks, home);
+  }
+}
+
+void tree_broadcast(VectorSteps& steps, const Group& group, std::size_t root, std::span<const std::size_t> factors,
+                    std::span<const std::size_t> blocks, const Home& home) {
+  const Tree tree(group, root);
+  for (const Level& level : levels_from_root(tree, factors)) {
+    const std::size_t source = tree.head(level);
+    if (source == group.me) {
+      tree.for_runs(level, [&](std::size_t head, std::size_t, std::size_t) {
+        if (head != source) {
+          steps.send(group.members[head], blocks);
+        }
+      });
+    } else if (tree.stands_for_its_run(level)) {
+      steps.receive(group.members[source], blocks, home);
+    }
+  }
+}
+
+void tree_gather(VectorSteps& steps, const Group& group, std::size_t root, std::span<const std::size_t> factors,
+                 const std::function<Blocks(std::size_t member)>& blocks_of, const Home& home) {
+  const Tree tree(group, root);
+  for (const Level& level : levels_from_leaves(tree, factors)) {
+    const std::size_t target = tree.head(level);
+    if (target != group.me) {
+      const std::size_t begin = group.me / level.stride * level.stride;
+      steps.send(group.members[target], blocks_of_run(blocks_of, begin, std::min(begin + level.stride, level.end)));
+      return;
+    }
+    tree.for_runs(level, [&](std::size_t head, std::size_t begin, std::size_t end) {
+      if (head != target) {
+        steps.receive(group.members[head], blocks_of_run(blocks_of, begin, end), home);
+      }
+    });
+  }
+}
+
+void tree_scatter(VectorSteps& steps, const Group& group, std::size_t root, std::span<const std::size_t> factors,
+                  const std::function<Blocks(std::size_t member)>& blocks_of, const Home& home, const Home& own) {
+  const Tree tree(group, root);
+  for (const Level& level : levels_from_root(tree, factors)) {
+    const std::size_t source = tree.head(level);
+    if (source == group.me) {
+      tree.for_runs(level, [&](std::size_t head, std::size_t begin, std::size_t end) {
+        if (head != source) {
+          steps.send(group.members[head], blocks_of_run(blocks_of, begin, end));
+        }
+      });
+    } else if (tree.stands_for_its_run(level)) {
+      const std::size_t begin = group.me / level.stride * level.stride;
+      const std::size_t end = std::min(begin + level.stride, level.end);
+      steps.receive(group.members[source], blocks_of_run(blocks_of, begin, end), end - begin == 1 ? own : home);
+    }
+  }
+}
+
+} // namespace stoker::algos

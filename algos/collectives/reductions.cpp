@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// allreduce, reduce and reduce_scatter.
+#include "algos/collectives/vector_algorithms.hpp"
+
+#include "algos/collectives/chain.hpp"
+#include "algos/collectives/lanes.hpp"
+#include "algos/collectives/multi_radix.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <stdexcept>
+#include <utility>
+
+namespace stoker::algos {
+
+namespace {
+
+// A program that reduces the whole vector, cut into parts.
+class Reduction {
+public:
+  Reduction(const VectorCall& call, const Tuning& tuning, std::size_t parts, bool receives)
+      : bytes_(call.sizes.front()),
+        builder_(call.rank, call.layout.ranks(), call.in_place ? 0 : bytes_, receives ? bytes_ : 0),
+        steps(builder_, call,
+              cut(bytes_, parts, call.element_bytes,
+                  {static_cast<std::uint64_t>(tuning.part_bytes), static_cast<std::uint64_t>(tuning.fixed_bytes)})),
+        result(receives ? steps.whole(Buffer::recv) : steps.aside()) {
+    steps.begin_at(steps.all(), steps.whole(call.in_place ? Buffer::recv : Buffer::send));
+  }
+  [[nodiscard]] Program finish() && { return std::move(builder_).finish(); }
+
+private:
+  std::uint64_t bytes_;
+  Builder builder_;
+
+public:
+  VectorSteps steps;
+  Home result; // in the receive buffer, or in scratch on a rank that has none
+};
+
+Reduction allreduction(const VectorCall& call, const Tuning& tuning, std::size_t parts) {
+  return {call, tuning, parts, true};
+}
+
+Reduction reduction_to_root(const VectorCall& call, const Tuning& tuning, std::size_t parts) {
+  return {call, tuning, parts, call.rank == call.root};
+}
+
+Program finish_in_place_of_result(Reduction&& reduction) {
+  reduction.steps.settle(reduction.steps.all(), reduction.result);
+  return std::move(reduction).finish();
+}
+
+// Each member's part goes to the root, which has its own.
+void gather_parts(VectorSteps& steps, const Group& group, std::size_t root, const Home& home) {
+  if (group.me != root) {
+    steps.send(group.members[root], Blocks{group.me});
+    return;
+  }
+  steps.settle(Blocks{root}, home);
+  for (std::size_t member = 0; member < group.size(); ++member) {
+    if (member != root) {
+      steps.receive(group.members[member], Blocks{member}, home);
+    }
+  }
+}
+
+// Within a node: each lane ends with its part, reduced over the node. `parts`: of a lane.
+Blocks reduce_to_lanes(VectorSteps& steps, const Lanes& lanes, const std::function<Blocks(std::size_t lane)>& blocks_of,
+                       const Home& home) {
+  for (std::size_t i = 0; i < lanes.count(); ++i) {
+    const std::size_t lane = (i + std::min(lanes.mine(), lanes.count() - 1)) % lanes.count();
+    if (lane != lanes.mine()) {
+      steps.send(lanes.here(lane), blocks_of(lane));
+    }
+  }
+  if (lanes.mine() == lanes.count()) {
+    return {};
+  }
+  Blocks mine = blocks_of(lanes.mine());
+  steps.reduce_here(lanes.node(), mine, home);
+  return mine;
+}
+
+} // namespace
+
+// ---- allreduce ----
+
+Program allreduce_exchange(const VectorCall& call, const Tuning& tuning) {
+  const Group group = all_ranks(call);
+  const Phases phases = phases_of(tuning.factors, group.size());
+  Reduction reduction = allreduction(call, tuning, phases.parts());
+  exchange_allreduce(reduction.steps, group, phases, 0, reduction.result);
+  return finish_in_place_of_result(std::move(reduction));
+}
+
+Program allreduce_cyclic(const VectorCall& call, const Tuning& tuning) {
+  const Group group = all_ranks(call);
+  Reduction reduction = allreduction(call, tuning, group.size());
+  cyclic_reduce_scatter(reduction.steps, group, dividing(tuning.factors), 0, reduction.result);
+  reduction.steps.settle(Blocks{group.me}, reduction.result);
+  cyclic_allgather(
+      reduction.steps, group, gathering(tuning.factors), [](std::size_t member) { return Blocks{member}; },
+      reduction.result);
+  return std::move(reduction).finish();
+}
+
+Program allreduce_tree(const VectorCall& call, const Tuning& tuning) {
+  const Group group = all_ranks(call);
+  Reduction reduction = allreduction(call, tuning, 1);
+  tree_reduce(reduction.steps, group, 0, dividing(tuning.factors), reduction.steps.all(), reduction.result);
+  if (group.me == 0) {
+    reduction.steps.settle(reduction.steps.all(), reduction.result);
+  }
+  tree_broadcast(reduction.steps, group, 0, gathering(tuning.factors), reduction.steps.all(), reduction.result);
+  return std::move(reduction).finish();
+}
+
+// The parts go round, each from the rank after the one that it ends at; every rank adds its own operand on the way.
+Program allreduce_copy_in(const VectorCall& call, const Tuning& tuning) {
+  const Group group = all_ranks(call);
+  const std::size_t ranks = group.size();
+  Reduction reduction = allreduction(call, tuning, ranks);
+  const int before = group.members[(group.me + ranks - 1) % ranks];
+  const int behind = group.members[(group.me + 1) % ranks];
+  for (std::size_t step = 1; step < ranks; ++step) {
+    reduction.steps.send(before, Blocks{(group.me + step - 1) % ranks});
+    const bool last = step + 1 == ranks;
+    reduction.steps.accumulate(behind, Blocks{(group.me + step) % ranks},
+                               last ? reduction.result : reduction.steps.aside());
+  }
+  const auto part_of = [&](std::size_t member) { return Blocks{(member + ranks - 1) % ranks}; };
+  reduction.steps.settle(part_of(group.me), reduction.result);
+  const std::vector<std::size_t> all{ranks};
+  cyclic_allgather(reduction.steps, group, ranks > 1 ? all : std::vector<std::size_t>{}, part_of, reduction.result);
+  return std::move(reduction).finish();
+}
+
+Program allreduce_building_blocks(const VectorCall& call, const Tuning& tuning) {
+  const Group group = all_ranks(call);
+  std::size_t members = 1;
+  FactorList factors;
+  while (2 * members <= group.size()) {
+    members *= 2;
+    factors.add(-2);
+  }
+  for (std::size_t m = members; m > 1; m /= 2) {
+    factors.add(2);
+  }
+  Reduction reduction = allreduction(call, tuning, members);
+  VectorSteps& steps = reduction.steps;
+  // Of the first pairs the second rank stands back.
+  const std::size_t pairs = group.size() - members;
+  Group exchanging;
+  for (std::size_t member = 0; member < group.size(); ++member) {
+    if (member >= 2 * pairs || member % 2 == 0) {
+      exchanging.me = member == group.me ? exchanging.size() : exchanging.me;
+      exchanging.members.push_back(group.members[member]);
+    }
+  }
+  const bool paired = group.me < 2 * pairs;
+  if (paired && group.me % 2 == 1) {
+    steps.send(call.rank - 1, steps.all());
+    steps.receive(call.rank - 1, steps.all(), reduction.result);
+    return std::move(reduction).finish();
+  }
+  if (paired) {
+    steps.reduce(group.subgroup(std::vector<std::size_t>{group.me, group.me + 1}), steps.all(), reduction.result);
+  }
+  exchange_allreduce(steps, exchanging, phases_of(factors, members), 0, reduction.result);
+  steps.settle(steps.all(), reduction.result);
+  if (paired) {
+    steps.send(call.rank + 1, steps.all());
+  }
+  return std::move(reduction).finish();
+}
+
+namespace {
+
+// Cyclic shift, which a list between nodes may stand for, takes operands in any order.
+FactorList factors_between(const VectorCall& call, const FactorList& given) {
+  const auto nodes = static_cast<std::size_t>(call.layout.nodes());
+  if (call.commutative || exchange_defect(given, nodes, Signs::both).empty()) {
+    return given;
+  }
+  const FactorList exchange = exchange_factors(nodes, Signs::both);
+  if (given == exchange_or_cyclic_factors(nodes, Signs::both)) { // it is the preset
+    return exchange;
+  }
+  throw std::invalid_argument("node-aware: between=" + to_text(given) +
+                              " is for cyclic shift, but the operation is not "
+                              "commutative; expected, for example, " +
+                              to_text(exchange));
+}
+
+} // namespace
+
+Program allreduce_node_aware(const VectorCall& call, const Tuning& tuning) {
+  check_order(call);
+  const Lanes lanes(call, tuning.lanes);
+  const FactorList factors = factors_between(call, tuning.factors_between);
+  const std::size_t parts = allreduce_parts(factors, static_cast<std::size_t>(call.layout.nodes()));
+  Reduction reduction = allreduction(call, tuning, lanes.count() * parts);
+  const auto blocks_of = [&](std::size_t lane) { return block_range(lane * parts, (lane + 1) * parts); };
+  const Blocks mine = reduce_to_lanes(reduction.steps, lanes, blocks_of, reduction.result);
+  if (!mine.empty()) {
+    allreduce(reduction.steps, lanes.between(lanes.mine()), factors, mine.front(), reduction.result);
+    reduction.steps.settle(mine, reduction.result);
+  }
+  share_from_lanes(
+      reduction.steps, lanes, [&](std::size_t lane, int /*to*/) { return blocks_of(lane); }, reduction.result);
+  return std::move(reduction).finish();
+}
+
+// ---- reduce ----
+
+Program reduce_exchange(const VectorCall& call, const Tuning& tuning) {
+  const Group group = all_ranks(call);
+  Reduction reduction = reduction_to_root(call, tuning, group.size());
+  exchange_reduce_scatter(reduction.steps, group, dividing(tuning.factors), 0, PartOrder::by_member,
+                          [&](bool /*last*/) -> const Home& { return reduction.result; });
+  gather_parts(reduction.steps, group, static_cast<std::size_t>(call.root), reduction.result);
+  return std::move(reduction).finish();
+}
+
+Program reduce_cyclic(const VectorCall& call, const Tuning& tuning) {
+  const Group group = all_ranks(call);
+  Reduction reduction = reduction_to_root(call, tuning, group.size());
+  cyclic_reduce_scatter(reduction.steps, group, dividing(tuning.factors), 0, reduction.result);
+  gather_parts(reduction.steps, group, static_cast<std::size_t>(call.root), reduction.result);
+  return std::move(reduction).finish();
+}
+
+Program reduce_tree(const VectorCall& call, const Tuning& tuning) {
+  const Group group = all_ranks(call);
+  Reduction reduction = reduction_to_root(call, tuning, 1);
+  tree_reduce(reduction.steps, group, static_cast<std::size_t>(call.root), dividing(tuning.factors),
+              reduction.steps.all(), reduction.result);
+  if (call.rank == call.root) {
+    reduction.steps.settle(reduction.steps.all(), reduction.result);
+  }
+  return std::move(reduction).finish();
+}
+
+Program reduce_chain(const VectorCall& call, const Tuning& tuning) {
+  const Chain chain = chain_of(call);
+  Reduction reduction = reduction_to_root(call, tuning, segments_of(call, tuning));
+  for (const std::size_t segment : reduction.steps.all()) {
+    if (chain.behind >= 0) {
+      reduction.steps.accumulate(chain.behind, Blocks{segment}, reduction.result);
+    }
+    if (chain.before >= 0) {
+      reduction.steps.send(chain.before, Blocks{segment});
+    }
+  }
+  if (call.rank == call.root) {
+    reduction.steps.settle(reduction.steps.all(), reduction.result);
+  }
+  return std::move(reduction).finish();
+}
+
+Program reduce_node_aware(const VectorCall& call, const Tuning& tuning) {
+  check_order(call);
+  const Lanes lanes(call, tuning.lanes, call.root);
+  Reduction reduction = reduction_to_root(call, tuning, lanes.count());
+  VectorSteps& steps = reduction.steps;
+  const auto blocks_of = [&](std::size_t lane) { return Blocks{lane}; };
+  const Blocks mine = reduce_to_lanes(steps, lanes, blocks_of, reduction.result);
+  const int root_node = call.layout.node_of(call.root);
+  if (!mine.empty()) {
+    tree_reduce(steps, lanes.between(lanes.mine()), static_cast<std::size_t>(root_node),
+                dividing(tuning.factors_between), mine, reduction.result);
+  }
+  if (call.layout.node_of(call.rank) != root_node) {
+    return std::move(reduction).finish();
+  }
+  if (call.rank != call.root) {
+    if (!mine.empty()) {
+      steps.send(call.root, mine);
+    }
+    return std::move(reduction).finish();
+  }
+  steps.settle(mine, reduction.result);
+  for (std::size_t lane = 0; lane < lanes.count(); ++lane) {
+    if (lane != lanes.mine()) {
+      steps.receive(lanes.here(lane), blocks_of(lane), reduction.result);
+    }
+  }
+  return std::move(reduction).finish();
+}
+
+// ---- reduce_scatter ----
+
+namespace {
+
+// A program that ends with one block of the vector at each rank.
+class BlockReduction {
+public:
+  explicit BlockReduction(const VectorCall& call)
+      : rank_(static_cast<std::size_t>(call.rank)), cuts_(block_cuts(call)),
+        // In place the receive buffer holds all operands.
+        builder_(call.rank, call.layout.ranks(), call.in_place ? 0 : cuts_.back(),
+                 call.in_place ? cuts_.back() : call.sizes[rank_]),
+        in_place_(call.in_place), steps(builder_, call, cuts_),
+        result(VectorSteps::at(Buffer::recv, std::vector<std::uint64_t>(call.sizes.size(), 0))) {
+    steps.begin_at(steps.all(), steps.whole(in_place_ ? Buffer::recv : Buffer::send));
+  }
+  // Where the last sum goes: in place there may be operands in the way until all is over.
+  [[nodiscard]] const Home& last_home() { return in_place_ ? steps.aside() : result; }
+  [[nodiscard]] Program finish() && {
+    if (in_place_) {
+      builder_.wait_all();
+    }
+    steps.settle(Blocks{rank_}, result);
+    return std::move(builder_).finish();
+  }
+
+private:
+  std::size_t rank_;
+  std::vector<std::uint64_t> cuts_;
+  Builder builder_;
+  bool in_place_;
+
+public:
+  VectorSteps steps;
+  Home result;
+};
+
+} // namespace
+
+Program reduce_scatter_exchange(const VectorCall& call, const Tuning& tuning) {
+  BlockReduction reduction(call);
+  exchange_reduce_scatter(
+      reduction.steps, all_ranks(call), dividing(tuning.factors), 0, PartOrder::by_member,
+      [&](bool last) -> const Home& { return last ? reduction.last_home() : reduction.steps.aside(); });
+  return std::move(reduction).finish();
+}
+
+Program reduce_scatter_cyclic(const VectorCall& call, const Tuning& tuning) {
+  BlockReduction reduction(call);
+  cyclic_reduce_scatter(reduction.steps, all_ranks(call), dividing(tuning.factors), 0, reduction.steps.aside());
+  return std::move(reduction).finish();
+}
+
+Program reduce_scatter_node_aware(const VectorCall& call, const Tuning& tuning) {
+  check_order(call);
+  const Lanes lanes(call, tuning.lanes);
+  const topology::Layout& layout = call.layout;
+  BlockReduction reduction(call);
+  VectorSteps& steps = reduction.steps;
+  const auto blocks_of = [&](std::size_t lane, int node) { // node -1: of all
+    Blocks blocks;
+    for (int rank = 0; rank < layout.ranks(); ++rank) {
+      if (lanes.lane_of(rank) == lane && (node < 0 || layout.node_of(rank) == node)) {
+        blocks.push_back(static_cast<std::size_t>(rank));
+      }
+    }
+    return blocks;
+  };
+  const Blocks mine = reduce_to_lanes(
+      steps, lanes, [&](std::size_t lane) { return blocks_of(lane, -1); }, steps.aside());
+  const int node = layout.node_of(call.rank);
+  if (!mine.empty()) {
+    for (int i = 1; i < lanes.nodes(); ++i) {
+      const int other = (node + i) % lanes.nodes();
+      steps.send(lanes.rank(lanes.mine(), other), blocks_of(lanes.mine(), other));
+    }
+    const Blocks here = blocks_of(lanes.mine(), node);
+    steps.reduce_here(lanes.between(lanes.mine()), here, steps.aside());
+    for (const std::size_t block : here) {
+      if (block != static_cast<std::size_t>(call.rank)) {
+        steps.send(static_cast<int>(block), Blocks{block});
+      }
+    }
+  } else {
+    steps.receive(lanes.here(lanes.lane_of(call.rank)), Blocks{static_cast<std::size_t>(call.rank)},
+                  reduction.last_home());
+  }
+  return std::move(reduction).finish();
+}
+
+} // namespace stoker::algos

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One row per algorithm. Names, help text, `stoker info`, tests and documentation are derived from it.
+#pragma once
+
+#include "algos/collectives/exchange.hpp"
+#include "algos/collectives/factor_list.hpp"
+#include "algos/collectives/group_exchange.hpp"
+#include "algos/collectives/neighbor_exchange.hpp"
+#include "algos/collectives/vector_call.hpp"
+#include "algos/schedule/schedule.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace stoker::algos {
+
+enum class Collective : std::uint8_t {
+  alltoall,
+  alltoallv,
+  neighbor_alltoall,
+  neighbor_alltoallv,
+  // Those of a VectorCall.
+  allreduce,
+  reduce,
+  bcast,
+  reduce_scatter,
+  reduce_scatter_block,
+  allgather,
+  allgatherv,
+  gather,
+  gatherv,
+  scatter,
+  scatterv,
+  barrier,
+  scan,
+  exscan,
+};
+inline constexpr std::size_t collective_count = 18;
+[[nodiscard]] std::string_view name_of(Collective collective);
+// Nothing where there is none of that name.
+[[nodiscard]] std::optional<Collective> find_collective(std::string_view name);
+[[nodiscard]] constexpr bool is_vector_call(Collective collective) { return collective >= Collective::allreduce; }
+// Which have a root, and which combine operands.
+[[nodiscard]] constexpr bool has_root(Collective collective) {
+  return collective == Collective::reduce || collective == Collective::bcast || collective == Collective::gather ||
+         collective == Collective::gatherv || collective == Collective::scatter || collective == Collective::scatterv;
+}
+[[nodiscard]] constexpr bool combines(Collective collective) {
+  return collective == Collective::allreduce || collective == Collective::reduce ||
+         collective == Collective::reduce_scatter || collective == Collective::reduce_scatter_block ||
+         collective == Collective::scan || collective == Collective::exscan;
+}
+
+// Values of an algorithm's parameters. Which of them an algorithm reads, its row says. 0 where nothing was asked for.
+struct Tuning {
+  std::int32_t batch = 0;         // messages at a time
+  std::int32_t radix = 0;         //
+  std::int32_t radix_within = 0;  //
+  std::int32_t radix_between = 0; //
+  std::int32_t leaders = 0;       // per node; Parts::domains: one for each NUMA domain
+  std::int32_t groups = 0;        // per node; likewise
+  FlatExchange between;           // nested exchanges: all at once where nothing was asked for
+  FlatExchange within;
+  std::int32_t lanes = 0;       // per node; likewise
+  std::int32_t part_bytes = 0;  // the least part of a vector that is cut
+  std::int32_t fixed_bytes = 0; // all parts but the last
+  FactorList factors;           // among all ranks
+  FactorList factors_between;   // among nodes
+  bool operator==(const Tuning&) const = default;
+};
+
+// What can be said about an algorithm behind its name, as in "multileader:leaders=2,between=pairwise". A number, a
+// flat exchange, or a list of factors.
+struct Parameter {
+  std::string_view name;
+  std::string_view summary;
+  std::int32_t Tuning::*number = nullptr;
+  std::int32_t least = 1;
+  std::int32_t (*most)(const topology::Layout&) = nullptr;
+  std::int32_t (*preset)(const topology::Layout&) = nullptr; // the value where none is given
+  bool domains = false;                                      // "domains" is a value, too
+  FlatExchange Tuning::*exchange = nullptr;
+  FactorList Tuning::*factors = nullptr;
+  FactorList (*preset_factors)(const topology::Layout&) = nullptr;
+  // What is wrong with a list, with one that works; "" if nothing.
+  std::string (*factors_defect)(const FactorList&, const topology::Layout&) = nullptr;
+};
+
+// Whose block sizes an algorithm reads: those of its own rank, of every rank of its node, or of all.
+enum class Knowledge : std::uint8_t { own, node, all };
+
+// By the kind of problem that the collective is.
+using Compile = std::variant<Program (*)(const Exchange&, const Tuning&), // alltoall, alltoallv
+                             Program (*)(const NeighborExchange&),        // neighbor_alltoall, neighbor_alltoallv
+                             Program (*)(const VectorCall&, const Tuning&)>;
+
+struct Algorithm {
+  Collective collective;
+  std::string_view name;    // what users write in an info key, the environment or a tuning file
+  Knowledge knowledge;      // nested exchanges between nodes that forward need all, whatever is said here
+  std::string_view summary; // one line for help texts
+  std::string_view source;  // where in the literature
+  std::span<const Parameter> parameters;
+  Compile compile;
+  bool puts = false;        // reads Exchange::put_offsets
+  bool commutative = false; // only for commutative operations
+  bool fixed_order = false; // which operands are combined first depends on the number of ranks and the parameters only
+};
+
+[[nodiscard]] std::span<const Algorithm> registry();
+[[nodiscard]] std::span<const Algorithm> algorithms_of(Collective collective);
+// nullptr when there is none.
+[[nodiscard]] const Algorithm* find(Collective collective, std::string_view name);
+
+} // namespace stoker::algos

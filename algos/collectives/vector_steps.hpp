@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the algorithms for vector calls are written with: one rank's blocks of the vector, where each of them is at present, and
+// the stages of messages that combine, divide and gather them among the members of a group.
+#pragma once
+
+#include "algos/collectives/vector_call.hpp"
+#include "algos/schedule/builder.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace stoker::algos {
+
+using Blocks = std::vector<std::size_t>;
+[[nodiscard]] Blocks block_range(std::size_t begin, std::size_t end);
+
+// Ranks in the order of the operation, seen from members[me].
+struct Group {
+  std::vector<int> members;
+  std::size_t me = 0;
+
+  [[nodiscard]] std::size_t size() const { return members.size(); }
+  // Those of the members with these indices, of which this rank is one.
+  [[nodiscard]] Group subgroup(std::span<const std::size_t> indices) const;
+};
+[[nodiscard]] Group all_ranks(const VectorCall& call);
+
+// Where each block lies, or would lie, in one buffer.
+struct Home {
+  Buffer buffer = Buffer::scratch;
+  std::vector<std::uint64_t> offsets;
+};
+
+class VectorSteps {
+public:
+  // `cuts`: byte offsets in the vector at which its blocks begin, and its end. Blocks are nowhere at first.
+  VectorSteps(Builder& builder, const VectorCall& call, std::vector<std::uint64_t> cuts);
+
+  [[nodiscard]] std::size_t blocks() const { return cuts_.size() - 1; }
+  [[nodiscard]] Blocks all() const { return block_range(0, blocks()); }
+  [[nodiscard]] std::uint64_t bytes(std::size_t block) const { return cuts_[block + 1] - cuts_[block]; }
+
+  // The vector one block behind the other in a buffer, from its beginning; and blocks at the places that are given.
+  [[nodiscard]] Home whole(Buffer buffer) const;
+  [[nodiscard]] static Home at(Buffer buffer, std::vector<std::uint64_t> offsets);
+  // In scratch; made when first asked for, of which there are two.
+  [[nodiscard]] const Home& aside(std::size_t number = 0);
+
+  // What this rank has before the first step.
+  void begin_at(std::span<const std::size_t> blocks, const Home& home);
+  [[nodiscard]] bool is_at(std::size_t block, const Home& home) const;
+
+  void send(int peer, std::span<const std::size_t> blocks);
+  // To `home`, where they are from then on.
+  void receive(int peer, std::span<const std::size_t> blocks, const Home& home);
+  // The result of reducing the blocks over the group, all other members of which send theirs, in their order: to `home`, where they
+  // are from then on. If this rank sends its own operands too, that home is another one.
+  void reduce(const Group& group, std::span<const std::size_t> blocks, const Home& home);
+  // The same for a result that this rank alone makes: if any order will do, its own operand comes first, and then those of the next
+  // members, round the group. Nothing has to be copied first then.
+  void reduce_here(const Group& group, std::span<const std::size_t> blocks, const Home& home);
+  // What this rank has, combined with what `peer` sends, as the right operand.
+  void accumulate(int peer, std::span<const std::size_t> blocks, const Home& home);
+  // What `peer` sends, combined with what this rank has, as the right operand; and passed on as it came to others.
+  void prepend(int peer, std::span<const int> others, std::span<const std::size_t> blocks, const Home& home);
+  // Copies what is not there yet.
+  void settle(std::span<const std::size_t> blocks, const Home& home);
+  // Messages without bytes: of the steps that follow each waits for those that came.
+  void signal(int peer);
+  void await(int peer);
+
+private:
+  struct State {
+    Slice place;
+    std::vector<StepId> ready;                  // after these it may be read
+    std::vector<std::pair<Slice, StepId>> read; // who reads it, or has read it where it was
+  };
+  struct Operands {
+    std::vector<Slice> slices;
+    std::vector<StepId> after;
+  };
+  [[nodiscard]] Slice slice(std::size_t block, const Home& home) const;
+  [[nodiscard]] Operands present(std::span<const std::size_t> blocks) const;
+  [[nodiscard]] std::vector<Slice> slices(std::span<const std::size_t> blocks, const Home& home) const;
+  [[nodiscard]] std::vector<Slice> slot(std::span<const std::size_t> blocks); // fresh room in scratch
+  // Adds the steps that have to be over before the blocks can be written there.
+  void add_readers(std::span<const std::size_t> blocks, const Home& home, std::vector<StepId>& after) const;
+  void note_read(std::span<const std::size_t> blocks, StepId step);
+  void move(std::span<const std::size_t> blocks, const Home& home, StepId step);
+  [[nodiscard]] bool near(int peer) const;
+
+  Builder& builder_;
+  const VectorCall& call_;
+  std::vector<std::uint64_t> cuts_;
+  std::vector<State> states_;
+  std::vector<Home> aside_;
+  std::vector<StepId> awaited_;
+};
+
+// Cuts a vector of so many bytes into `parts` blocks without cutting elements: equal ones of at least `least` bytes as long as there
+// are bytes; or with `fixed` bytes all but the last, which is what remains.
+struct Partition {
+  std::uint64_t least = 64;
+  std::uint64_t fixed = 0; // 0: equal parts
+};
+[[nodiscard]] std::vector<std::uint64_t> cut(std::uint64_t bytes, std::size_t parts, std::uint64_t element_bytes,
+                                             Partition how);
+
+// Where the blocks of a call begin, one behind the other, and the end.
+[[nodiscard]] std::vector<std::uint64_t> block_cuts(const VectorCall& call);
+
+} // namespace stoker::algos

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the files of the C door share: where exceptions end and become codes and a message per thread, and checks of arguments.
+#pragma once
+
+#include "engine/base/error.hpp"
+#include <stoker/stoker.h>
+
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+
+namespace stoker::engine {
+class Engine;
+}
+
+namespace stoker::api {
+
+// Keeps the message for this thread; returns the code. The rank is put in front where the message does not begin with one.
+int fail(engine::Code code, const std::string& message);
+
+// The one place where exceptions end.
+template <class Call>
+int guarded(Call&& call) {
+  try {
+    call();
+    return STOKER_SUCCESS;
+  } catch (const engine::Error& error) {
+    return fail(error.code(), error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(engine::Code::resource, "out of memory");
+  } catch (const std::exception& error) {
+    return fail(engine::Code::argument, error.what());
+  }
+}
+
+// All throw engine::Error.
+inline void check_pointer(const void* pointer, const char* name) {
+  if (pointer == nullptr) {
+    throw engine::Error(engine::Code::argument, std::string(name) + " is null");
+  }
+}
+void check_comm(MPI_Comm comm); // an intracommunicator, while MPI works
+[[nodiscard]] const std::shared_ptr<engine::Engine>& live(stoker_engine handle);
+
+} // namespace stoker::api

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C door to global memory.
+#include <stoker/stoker_global.h>
+
+#include "api/c/guarded.hpp"
+#include "api/c/handles.hpp"
+#include "engine/global/global_memory.hpp"
+#include "engine/global/team.hpp"
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+using stoker::api::check_comm;
+using stoker::api::check_pointer;
+using stoker::api::guarded;
+using stoker::api::live;
+using stoker::engine::AtomicOp;
+using stoker::engine::Code;
+using stoker::engine::ElementType;
+using stoker::engine::Error;
+using stoker::engine::GlobalMemory;
+using stoker::engine::GlobalPointer;
+using stoker::engine::OperationKind;
+using stoker::engine::Team;
+using stoker::engine::TransferCounters;
+
+namespace {
+
+struct Transfer {
+  std::shared_ptr<GlobalMemory> global;
+  GlobalMemory::Slot* slot = nullptr;
+};
+
+// Never destroyed: an application may give back handles in destructors of its own global objects.
+auto& global_table = *new stoker::api::HandleTable<std::shared_ptr<GlobalMemory>, stoker_global>;
+auto& team_table = *new stoker::api::HandleTable<std::unique_ptr<Team>, stoker_team>;
+auto& transfer_table = *new stoker::api::HandleTable<Transfer, stoker_transfer>;
+
+[[noreturn]] void refuse_handle(const char* what) {
+  throw Error(Code::request, std::string(what) + " is not a live " + what + ": null, freed, foreign or never created");
+}
+
+const std::shared_ptr<GlobalMemory>& live(stoker_global handle) {
+  const auto* found = global_table.find(handle);
+  if (found == nullptr) [[unlikely]] {
+    refuse_handle("global");
+  }
+  return *found;
+}
+
+// Also of a global memory that is gone.
+Team& known(stoker_team handle) {
+  const auto* found = team_table.find(handle);
+  if (found == nullptr) {
+    refuse_handle("team");
+  }
+  return **found;
+}
+
+Team& live(stoker_team handle) {
+  Team& team = known(handle);
+  if (team.closed()) {
+    throw Error(Code::request, "the team's global memory is freed, or its engine destroyed; expected a live one");
+  }
+  return team;
+}
+
+Transfer& live(stoker_transfer handle) {
+  auto* found = transfer_table.find(handle);
+  if (found == nullptr) {
+    refuse_handle("transfer");
+  }
+  return *found;
+}
+
+GlobalPointer engines(const stoker_gptr& pointer) { return {pointer.unit, pointer.segment, pointer.offset}; }
+stoker_gptr doors(const GlobalPointer& pointer) { return {pointer.unit, pointer.segment, pointer.offset}; }
+
+ElementType element(MPI_Datatype type) {
+  const auto known = stoker::engine::element_type_of(type);
+  if (!known) {
+    throw Error(Code::argument,
+                "type is none that atomics take; expected a predefined integer or floating-point datatype "
+                "of 4 or 8 bytes");
+  }
+  return *known;
+}
+
+AtomicOp atomic_op(MPI_Op op, ElementType type) {
+  const auto known = stoker::engine::atomic_op_of(op);
+  if (!known || !applies_to(*known, type)) {
+    throw Error(Code::argument, "op is none that atomics take with this datatype; expected MPI_SUM, MPI_PROD, MPI_MIN, "
+                                "MPI_MAX, MPI_REPLACE or MPI_NO_OP, or for integers MPI_BAND, MPI_BOR or MPI_BXOR");
+  }
+  return *known;
+}
+
+int begin(OperationKind kind, stoker_global global, stoker_gptr pointer, void* local, size_t bytes,
+          stoker_transfer* transfer, const std::optional<GlobalMemory::Signal>& signal = std::nullopt) {
+  return guarded([&] {
+    if (transfer != nullptr) {
+      *transfer = STOKER_TRANSFER_NULL;
+    }
+    const std::shared_ptr<GlobalMemory>& memory = live(global);
+    GlobalMemory::Slot* slot = memory->begin(kind, engines(pointer), local, bytes, transfer == nullptr, signal);
+    if (slot == nullptr || transfer == nullptr) {
+      return;
+    }
+    *transfer = transfer_table.insert({memory, slot});
+    if (*transfer == STOKER_TRANSFER_NULL) {
+      memory->wait(*slot);
+      memory->release(*slot);
+    }
+  });
+}
+
+void release(stoker_transfer* transfer) {
+  const Transfer object = transfer_table.remove(*transfer);
+  *transfer = STOKER_TRANSFER_NULL;
+  object.global->release(*object.slot);
+}
+
+void complete(stoker_transfer* transfer) {
+  if (*transfer == STOKER_TRANSFER_NULL) {
+    return;
+  }
+  const Transfer& object = live(*transfer);
+  try {
+    object.global->wait(*object.slot);
+  } catch (const Error&) { // release() says it: the handle goes all the same
+  }
+  release(transfer);
+}
+
+} // namespace
+
+extern "C" {
+
+int stoker_global_create(stoker_engine engine, size_t heap_bytes, stoker_global* global) {
+  return guarded([&] {
+    check_pointer(global, "global");
+    *global = STOKER_GLOBAL_NULL;
+    *global = global_table.insert(std::make_shared<GlobalMemory>(live(engine), heap_bytes));
+  });
+}
+
+int stoker_global_free(stoker_global* global) {
+  return guarded([&] {
+    check_pointer(global, "global");
+    const std::shared_ptr<GlobalMemory> object = live(*global);
+    (void)global_table.remove(*global);
+    *global = STOKER_GLOBAL_NULL;
+    object->close();
+  });
+}
+
+int stoker_team_create(stoker_global global, MPI_Comm comm, stoker_team* team) {
+  return guarded([&] {
+    check_pointer(team, "team");
+    *team = STOKER_TEAM_NULL;
+    check_comm(comm);
+    *team = team_table.insert(std::make_unique<Team>(live(global), comm));
+  });
+}
+
+int stoker_team_free(stoker_team* team) {
+  return guarded([&] {
+    check_pointer(team, "team");
+    (void)known(*team);
+    const std::unique_ptr<Team> object = team_table.remove(*team);
+    *team = STOKER_TEAM_NULL;
+    object->free();
+  });
+}
+
+int stoker_team_size(stoker_team team, int* size) {
+  return guarded([&] {
+    check_pointer(size, "size");
+    *size = live(team).size();
+  });
+}
+
+int stoker_team_rank(stoker_team team, int* rank) {
+  return guarded([&] {
+    check_pointer(rank, "rank");
+    *rank = live(team).rank();
+  });
+}
+
+int stoker_team_unit(stoker_team team, int rank, int* unit) {
+  return guarded([&] {
+    check_pointer(unit, "unit");
+    *unit = live(team).unit(rank);
+  });
+}
+
+int stoker_team_allocate(stoker_team team, size_t bytes, stoker_gptr* pointer) {
+  return guarded([&] {
+    check_pointer(pointer, "pointer");
+    *pointer = {STOKER_GPTR_NULL_UNIT, 0, 0};
+    *pointer = doors(live(team).allocate(bytes));
+  });
+}
+
+int stoker_team_deallocate(stoker_team team, stoker_gptr pointer) {
+  return guarded([&] { live(team).deallocate(engines(pointer)); });
+}
+
+int stoker_global_allocate(stoker_global global, size_t bytes, stoker_gptr* pointer) {
+  return guarded([&] {
+    check_pointer(pointer, "pointer");
+    *pointer = {STOKER_GPTR_NULL_UNIT, 0, 0};
+    *pointer = doors(live(global)->allocate(bytes));
+  });
+}
+
+int stoker_global_deallocate(stoker_global global, stoker_gptr pointer) {
+  return guarded([&] { live(global)->deallocate(engines(pointer)); });
+}
+
+int stoker_global_address(stoker_global global, stoker_gptr pointer, size_t bytes, void** address) {
+  return guarded([&] {
+    check_pointer(address, "address");
+    *address = nullptr;
+    *address = live(global)->address(engines(pointer), bytes);
+  });
+}
+
+int stoker_put(stoker_global global, stoker_gptr target, const void* local, size_t bytes) {
+  return guarded([&] { live(global)->put(engines(target), local, bytes); });
+}
+
+int stoker_get(stoker_global global, void* local, stoker_gptr source, size_t bytes) {
+  return guarded([&] { live(global)->get(local, engines(source), bytes); });
+}
+
+int stoker_put_nb(stoker_global global, stoker_gptr target, const void* local, size_t bytes,
+                  stoker_transfer* transfer) {
+  return begin(OperationKind::put, global, target, const_cast<void*>(local), bytes, transfer);
+}
+
+int stoker_put_signal_nb(stoker_global global, stoker_gptr target, const void* local, size_t bytes, stoker_gptr signal,
+                         uint64_t value, stoker_transfer* transfer) {
+  return begin(OperationKind::put, global, target, const_cast<void*>(local), bytes, transfer,
+               GlobalMemory::Signal{engines(signal), value});
+}
+
+int stoker_wait_until(stoker_global global, stoker_gptr word, int comparison, uint64_t value) {
+  return guarded([&] {
+    if (comparison < STOKER_EQ || comparison > STOKER_LE) {
+      throw Error(Code::argument, "comparison is " + std::to_string(comparison) + "; expected STOKER_EQ to STOKER_LE");
+    }
+    static_assert(STOKER_EQ == static_cast<int>(GlobalMemory::Comparison::equal) &&
+                  STOKER_LE == static_cast<int>(GlobalMemory::Comparison::less_equal));
+    live(global)->wait_until(engines(word), static_cast<GlobalMemory::Comparison>(comparison), value);
+  });
+}
+
+int stoker_get_nb(stoker_global global, void* local, stoker_gptr source, size_t bytes, stoker_transfer* transfer) {
+  return begin(OperationKind::get, global, source, local, bytes, transfer);
+}
+
+int stoker_transfer_test(stoker_transfer* transfer, int* flag) {
+  return guarded([&] {
+    check_pointer(transfer, "transfer");
+    check_pointer(flag, "flag");
+    *flag = 1;
+    if (*transfer == STOKER_TRANSFER_NULL) {
+      return;
+    }
+    const Transfer& object = live(*transfer);
+    *flag = object.global->test(*object.slot) ? 1 : 0;
+    if (*flag != 0) {
+      release(transfer);
+    }
+  });
+}
+
+int stoker_transfer_wait(stoker_transfer* transfer) {
+  return guarded([&] {
+    check_pointer(transfer, "transfer");
+    complete(transfer);
+  });
+}
+
+int stoker_transfer_waitall(int count, stoker_transfer transfers[]) {
+  return guarded([&] {
+    if (count < 0) {
+      throw Error(Code::argument, "count is " + std::to_string(count) + "; expected 0 or more");
+    }
+    if (count > 0) {
+      check_pointer(transfers, "transfers");
+    }
+    std::optional<Error> failure; // the first; every transfer is completed
+    for (int i = 0; i < count; ++i) {
+      try {
+        complete(&transfers[i]);
+      } catch (const Error& error) {
+        if (!failure) {
+          failure.emplace(error.code(), "transfers[" + std::to_string(i) + "]: " + error.what());
+        }
+      }
+    }
+    if (failure) {
+      throw Error(*failure);
+    }
+  });
+}
+
+int stoker_flush(stoker_global global, int unit) {
+  return guarded([&] {
+    if (unit < 0) {
+      throw Error(Code::argument, "unit is " + std::to_string(unit) + "; expected 0 or more");
+    }
+    live(global)->flush(unit);
+  });
+}
+
+int stoker_flush_all(stoker_global global) {
+  return guarded([&] { live(global)->flush(-1); });
+}
+
+int stoker_fetch_and_op(stoker_global global, stoker_gptr target, MPI_Datatype type, MPI_Op op, const void* operand,
+                        void* result) {
+  return guarded([&] {
+    const ElementType known = element(type);
+    live(global)->fetch_and_op(engines(target), known, atomic_op(op, known), operand, result);
+  });
+}
+
+int stoker_compare_and_swap(stoker_global global, stoker_gptr target, MPI_Datatype type, const void* expected,
+                            const void* desired, void* result) {
+  return guarded([&] {
+    const ElementType known = element(type);
+    if (!is_integer(known)) {
+      throw Error(Code::argument, "type is a floating-point datatype; expected an integer one of 4 or 8 bytes");
+    }
+    live(global)->compare_and_swap(engines(target), known, expected, desired, result);
+  });
+}
+
+int stoker_accumulate(stoker_global global, stoker_gptr target, MPI_Datatype type, MPI_Op op, const void* operands,
+                      size_t count) {
+  return guarded([&] {
+    const ElementType known = element(type);
+    live(global)->accumulate(engines(target), known, atomic_op(op, known), operands, count);
+  });
+}
+
+int stoker_global_get_statistics(stoker_global global, stoker_global_statistics* statistics) {
+  return guarded([&] {
+    check_pointer(statistics, "statistics");
+    if (statistics->size < sizeof *statistics) { // of the first release
+      throw Error(Code::argument, "statistics->size is " + std::to_string(statistics->size) + "; expected at least " +
+                                      std::to_string(sizeof *statistics));
+    }
+    live(global)->check_open();
+    const TransferCounters::Sums sums = live(global)->statistics();
+    *statistics = {.size = statistics->size,
+                   .node_transfers = sums[TransferCounters::node_transfers],
+                   .node_bytes = sums[TransferCounters::node_bytes],
+                   .wire_transfers = sums[TransferCounters::wire_transfers],
+                   .wire_bytes = sums[TransferCounters::wire_bytes],
+                   .node_atomics = sums[TransferCounters::node_atomics],
+                   .wire_atomics = sums[TransferCounters::wire_atomics]};
+  });
+}
+
+} // extern "C"

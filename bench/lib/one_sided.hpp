@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One-sided communication in one shape: a piece of memory on every rank that all ranks reach, by stoker's global memory, by MPI's
+// windows, or by plain loads and stores within a node. All calls go through the same virtual functions.
+#pragma once
+
+#include "bench/lib/session.hpp"
+
+#include <sched.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace stoker::bench {
+
+class OneSided {
+public:
+  OneSided() = default;
+  OneSided(const OneSided&) = delete;
+  OneSided& operator=(const OneSided&) = delete;
+  virtual ~OneSided() = default; // collective
+  // What the reports call it: "engine" (stoker), "mpi-allocated", "mpi-created", "load-store".
+  [[nodiscard]] virtual std::string name() const = 0;
+  // From rank 0; the same answer on all ranks.
+  [[nodiscard]] virtual bool reaches([[maybe_unused]] int target) const { return true; }
+  [[nodiscard]] virtual bool is_mpi() const { return false; }
+  // Runs on the engine's helpers, which must not be paused.
+  [[nodiscard]] virtual bool needs_helpers() const { return false; }
+  // This rank's part.
+  [[nodiscard]] virtual std::byte* memory() = 0;
+
+  // Blocking: complete at the target.
+  virtual void put(int target, std::size_t offset, const void* local, std::size_t bytes) = 0;
+  virtual void get(int target, std::size_t offset, void* local, std::size_t bytes) = 0;
+  // `local` belongs to the transfer until complete(target).
+  virtual void start_put(int target, std::size_t offset, const void* local, std::size_t bytes) = 0;
+  virtual void start_get(int target, std::size_t offset, void* local, std::size_t bytes) = 0;
+  // Atomic, on an aligned word; may be in progress until complete(target), as may `value` be in use.
+  virtual void start_xor(int target, std::size_t offset, const std::uint64_t& value) = 0;
+  virtual void complete(int target) = 0;
+  virtual std::uint64_t fetch_xor(int target, std::size_t offset, std::uint64_t value) = 0;
+
+  // Stores a word that the target polls with `flag`; whoever sees it sees what this rank completed before, too.
+  virtual void set_flag(int target, std::size_t offset, std::uint64_t value) = 0;
+  // The same behind data that are not complete: it is stored when they are. Both are, at the latest, after complete(target).
+  virtual void start_put_and_flag(int target, std::size_t offset, const void* local, std::size_t bytes,
+                                  std::size_t flag, std::uint64_t value) {
+    start_put(target, offset, local, bytes);
+    flags_.push_back({target, flag, value});
+  }
+  void complete_and_flag(int target) {
+    complete(target);
+    std::erase_if(flags_,
+                  [&](const Flag& f) { return f.target == target && (set_flag(f.target, f.place, f.value), true); });
+  }
+  // A word of this rank's part, as it is now.
+  [[nodiscard]] virtual std::uint64_t flag(std::size_t offset) = 0;
+  // Until that is `value`.
+  virtual void await_flag(std::size_t offset, std::uint64_t value) {
+    while (flag(offset) != value) {
+      sched_yield(); // there may be more ranks than cores
+    }
+  }
+  // After a barrier: what others have completed is to be seen by loads from memory(). Before one: what was stored there is to be
+  // seen by others' gets.
+  virtual void synchronise() = 0;
+
+private:
+  struct Flag {
+    int target;
+    std::size_t place;
+    std::uint64_t value;
+  };
+  std::vector<Flag> flags_; // behind data that are not complete
+};
+
+// All ways that there are here, with at least so much memory on every rank, in whole pages. The MPI library's come first. What the MPI
+// library or stoker refuses is left out with a note. Collective.
+class OneSidedWays {
+public:
+  OneSidedWays(Session& session, Engine& engine, std::size_t least, bool direct);
+  // Those that reach the target.
+  [[nodiscard]] std::vector<OneSided*> reaching(int target) const;
+  [[nodiscard]] const std::vector<std::unique_ptr<OneSided>>& all() const { return ways_; }
+
+private:
+  std::vector<std::unique_ptr<OneSided>> ways_;
+};
+
+// `body` with helpers running exactly when `way` needs them, which is until all ranks have done with it: what a rank's helper carries
+// is others' transfers. Null: a computation. `enter` and `leave` are called before and after, outside the timed region.
+Variant in_turn(
+    MPI_Comm comm, HelperSwitch& helpers, const OneSided* way, std::function<void()> body,
+    std::function<void()> enter = [] {}, std::function<void()> leave = [] {});
+
+// Puts from rank 0, blocking and nonblocking, arrive at the target, and gets bring them back. Throws on all ranks if they do not.
+// Collective.
+void validate(OneSided& way, const Session& session, int target, std::size_t bytes);
+
+} // namespace stoker::bench

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The exchanges that a benchmark goes through, collective by size, and the ways of executing them that it compares.
+#pragma once
+
+#include "bench/lib/operation.hpp"
+#include "bench/lib/session.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stoker::bench {
+
+struct PointOptions {
+  std::vector<std::string> collectives = {"alltoall", "alltoallv"};
+  std::vector<std::uint64_t> bytes;
+  std::vector<std::string> executors = {"engine", "inline"};
+  std::string algorithm;
+  std::vector<std::string> buffers = {"heap"};
+  bool validate_always = false;
+  int inits = 3;
+  std::vector<Setting> settings; // of the engine, by the benchmark
+
+  // All options, for benchmarks that go through collectives and sizes per pair, with an algorithm of stoker's.
+  void add_to(CLI::App& app);
+  // Those about sizes, and about the ways of executing an exchange.
+  void add_bytes_to(CLI::App& app, const std::string& description);
+  void add_ways_to(CLI::App& app);
+};
+
+// One point and what runs at it.
+class Point {
+public:
+  // `buffers`: one of the options', which rows tell from here on. `shape`: what an Exchange is made of, after its communicator.
+  template <class... Shape>
+  Point(Session& session, const PointOptions& options, Engine* engine, const std::string& buffers, Shape... shape)
+      : session_(session), options_(options), engine_(engine), mapped_from_(buffers == "mapped" ? engine : nullptr),
+        helpers_(engine), exchange_(session.comm(), std::move(shape)..., mapped_from_) {
+    session.report().constant("buffers", buffers);
+  }
+
+  [[nodiscard]] Exchange& exchange() { return exchange_; }
+  [[nodiscard]] Engine* engine() { return engine_; }           // null where no executor of stoker's was asked for
+  [[nodiscard]] Engine* mapped_from() { return mapped_from_; } // as an Exchange takes it
+  // Adds an operation after validating it; null is ignored. One with an init is made as often as the options say, for the time
+  // of its init. Collective.
+  Operation* add(const std::function<std::unique_ptr<Operation>()>& make);
+  // One per executor asked for, with the algorithm of --algorithm or the one given. What stoker does not support here is left out,
+  // and said so.
+  std::vector<Operation*> add_stoker() { return add_stoker(options_.algorithm); }
+  std::vector<Operation*> add_stoker(const std::string& algorithm);
+  // `body` with helpers running exactly when `operation` needs them (never when it is null), and, if asked for, with
+  // its data checked after every timed region.
+  [[nodiscard]] Variant variant(Operation* operation, std::function<void()> body);
+  [[nodiscard]] HelperSwitch& helpers() { return helpers_; }
+  // Of its inits, each on its slowest rank; nothing where it has none.
+  [[nodiscard]] std::optional<Summary> init_times(const Operation* operation) const;
+  [[nodiscard]] std::optional<double> init_us(const Operation* operation) const; // their median
+
+private:
+  Session& session_;
+  const PointOptions& options_;
+  Engine* engine_;
+  Engine* mapped_from_;
+  HelperSwitch helpers_;
+  Exchange exchange_;
+  std::vector<std::unique_ptr<Operation>> operations_; // after the exchange: they refer to it
+  std::map<const Operation*, Summary> init_times_;
+  int epoch_ = 0;
+};
+
+// What rows are compared with: the first operation, or the fastest of the MPI library's.
+enum class Baseline : std::uint8_t { first, fastest_mpi };
+
+// Runs the operations back to back, measures and reports them, each in a row that has what is in `common`. The first one is one
+// of the MPI library's. With `breakdown`, rows have before_us, between_us and after_us: means over the epochs and over the ranks that send to other nodes.
+// Returns the rows. Collective.
+std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<Operation*>& operations,
+                              const Row& common, bool breakdown = false, Baseline baseline = Baseline::first);
+
+// Creates the engine that the options ask for (none where they ask for no executor) and begins a table of these columns.
+std::optional<Engine> begin_points(Session& session, const PointOptions& options, std::vector<std::string> columns);
+
+// The same, and calls `visit` for every point: of each collective, each size, each kind of buffers.
+void for_each_point(Session& session, const PointOptions& options, std::vector<std::string> columns,
+                    const std::function<void(Point&)>& visit);
+
+} // namespace stoker::bench

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/base/agreement.hpp"
+
+#include <array>
+#include <climits>
+#include <cstdio>
+
+namespace stoker::engine {
+
+void agree(MPI_Comm comm, const std::optional<Error>& mine) {
+  int rank = 0;
+  MPI_Comm_rank(comm, &rank);
+  const int failing = mine ? rank : INT_MAX;
+  int first = INT_MAX;
+  check_mpi(MPI_Allreduce(&failing, &first, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
+  if (first == INT_MAX) {
+    return;
+  }
+  struct {
+    int code = 0;
+    std::array<char, 1020> text{};
+  } message;
+  if (rank == first) {
+    message.code = static_cast<int>(mine->code());
+    std::snprintf(message.text.data(), message.text.size(), "%s", mine->what());
+  }
+  check_mpi(MPI_Bcast(&message, sizeof message, MPI_BYTE, first, comm), "MPI_Bcast");
+  if (mine) {
+    throw *mine;
+  }
+  throw Error(static_cast<Code>(message.code), message.text.data());
+}
+
+std::string mpi_text(int code) {
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  return text.data();
+}
+
+void check_mpi(int code, const char* call) {
+  if (code != MPI_SUCCESS) {
+    throw Error(Code::mpi, std::string(call) + ": " + mpi_text(code));
+  }
+}
+
+} // namespace stoker::engine

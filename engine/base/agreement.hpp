@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Errors of collective calls: either nobody fails or everybody does, with the text of the lowest rank that failed.
+#pragma once
+
+#include "engine/base/error.hpp"
+
+#include <mpi.h>
+
+#include <optional>
+#include <string>
+
+namespace stoker::engine {
+
+// Collective over comm. Throws on all ranks if `mine` holds an error on any. A rank whose own error it was keeps its text.
+void agree(MPI_Comm comm, const std::optional<Error>& mine);
+
+// Runs `work` and keeps the error that it throws, so that the rank can still take part in what the others do next.
+template <class Work>
+[[nodiscard]] std::optional<Error> attempt(Work&& work) {
+  try {
+    work();
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return Error(Code::resource, "out of memory");
+  } catch (const std::exception& error) {
+    return Error(Code::argument, error.what());
+  }
+}
+
+// MPI's own text for an error code.
+[[nodiscard]] std::string mpi_text(int code);
+
+// Throws Error(Code::mpi) with MPI's own text unless `code` is MPI_SUCCESS.
+void check_mpi(int code, const char* call);
+
+} // namespace stoker::engine

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one exception type of the engine. The doors turn it into a return code (C) or into stoker::Error (C++).
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace stoker::engine {
+
+// The numbers are those of STOKER_ERR_* in api/include/stoker/stoker.h (which this header does not include because it needs mpi.h);
+// api/ asserts that they agree.
+enum class Code : int {
+  success = 0,
+  argument = 1,
+  request = 2,
+  state = 3,
+  unsupported = 4,
+  mismatch = 5,
+  resource = 6,
+  setting = 7,
+  thread_level = 8,
+  mpi = 9,
+  access = 10,
+  peer_lost = 11,
+};
+
+// what() names the rank, the argument and what was expected.
+class Error : public std::runtime_error {
+public:
+  Error(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  [[nodiscard]] Code code() const noexcept { return code_; }
+
+private:
+  Code code_;
+};
+
+} // namespace stoker::engine

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Nonblocking collectives, whose start is local: requests that are initialised by the first call of a shape, in the background,
+// and bound to the buffers of every later one (MPI-4.1, section 6.12: a nonblocking collective may not wait for other ranks).
+//
+// Which call may use which request is decided by the order of calls on the communicator and by what MPI requires to be equal on
+// all ranks: the collective, the root, the operation, sizes in bytes. Where sizes are known to their own rank only (alltoallv,
+// gatherv, neighborhoods) every block goes straight to its rank, which takes no more knowledge than that.
+//
+// A shape whose calls take longer than the MPI library's own is left to that: some calls of either kind are timed, and the
+// ranks agree on what they saw, without waiting for one another.
+#pragma once
+
+#include "engine/core/engine.hpp"
+#include "engine/data/bound_data.hpp"
+#include "engine/data/vector_arguments.hpp"
+#include "engine/requests/request.hpp"
+
+#include <mpi.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stoker::engine {
+
+// Starts the MPI library's own nonblocking call with the same arguments on `comm`, which has the ranks, and the topology, of the
+// application's; returns MPI's code. May be called later than the call was started, and by another thread of this process: what
+// it captures has to last until the call is complete, datatypes and operators that the application frees included. Not called
+// more than once, and destroyed with the call.
+using MpiStart = std::function<int(MPI_Comm comm, MPI_Request* request)>;
+
+class NonblockingCalls;
+
+// One call. Used by one thread at a time. May only be destroyed once it is complete.
+class NonblockingCall {
+public:
+  virtual ~NonblockingCall() = default;
+  // Local: one attempt with this thread's own means. True: complete, and finish() has only to be called. MPI's own progress is the
+  // caller's business while this is false.
+  [[nodiscard]] virtual bool done() = 0;
+  // Returns once done() would be true; drives the MPI library meanwhile.
+  virtual void wait() = 0;
+  // Of a call that is done, once: results are where the caller wants them. Throws Error.
+  virtual void finish() = 0;
+
+  // Once it is finished.
+  struct Report {
+    bool by_mpi = false;   // the MPI library's own call
+    bool on_trial = false; // to compare the two
+    double exchange_seconds = 0;
+    double exposed_seconds = 0; // spent inside start, done, wait and finish
+    std::string_view
+        algorithm; // storage of the communicator's calls; "mpi": the MPI library's; "none": there was nothing to do
+  };
+  [[nodiscard]] virtual Report report() const = 0;
+};
+
+// Of one communicator. Calls are started by one thread at a time and in the same order on all ranks; different ones may be waited
+// for by several threads.
+//
+// Where MPI provides MPI_THREAD_MULTIPLE on all ranks, a thread of this object's initialises requests, and starts calls that had to
+// be put off because of that, or because so many before them were not complete. It exists while there is something of that kind
+// to do, and a little longer. Elsewhere requests are initialised inside wait(), which waits for the other ranks then: only calls
+// that are waited for at once, as blocking ones are, may be made there.
+class NonblockingCalls {
+public:
+  // Collective over comm, whose ranks are the engine's and which is duplicated. Without trials all calls are the engine's, but
+  // those for which it has no request. Throws Error on every rank.
+  NonblockingCalls(std::shared_ptr<Engine> engine, MPI_Comm comm, bool trials = true);
+  NonblockingCalls(const NonblockingCalls&) = delete;
+  NonblockingCalls& operator=(const NonblockingCalls&) = delete;
+  ~NonblockingCalls();
+
+  // Whether start() and exchange() are local on all ranks. Else, without MPI_THREAD_MULTIPLE, a call gets on in wait() only, and has
+  // to be waited for before the next one is started.
+  [[nodiscard]] bool starts_locally() const;
+
+  // Collective. No call may be outstanding; none may be started afterwards. Before the engine is destroyed and before MPI is
+  // finalized.
+  void close();
+
+  // Local. One of the collectives of algos::is_vector_call() but gatherv and scatterv, or alltoall (whose counts point to the one
+  // count; VectorArguments::op and root are not read). Of `arguments` only buffers need outlive the call of this function, and an
+  // operator of the application's, which MPI has no means to keep, until the call is complete; info is read when a shape is first
+  // seen. Executor::engine stands for Executor::inline_ where the engine has no helpers, or the operator is the application's.
+  //
+  // Throws Error(argument) for what is wrong with this rank's arguments, and nothing is started then; Error(unsupported) where no
+  // request is to be had on any rank, which is decided alike on all ranks: the shapes are used up (most_shapes), or the operator
+  // is the application's and its elements have gaps (the ranks' datatypes must be alike in that).
+  [[nodiscard]] std::unique_ptr<NonblockingCall> start(algos::Collective collective, const VectorArguments& arguments,
+                                                       Executor executor, MpiStart mpi);
+  // Local. Every block straight to its rank. `kind` names the MPI function: calls of one kind are compared with MPI's together.
+  // Blocks to the same rank match in their order. `sends` and `recvs` must not overlap.
+  [[nodiscard]] std::unique_ptr<NonblockingCall> exchange(std::string_view kind, std::vector<PeerBlock> sends,
+                                                          std::vector<PeerBlock> recvs, Executor executor,
+                                                          MpiStart mpi);
+
+  static constexpr std::size_t most_shapes = 64; // of start()
+  static constexpr std::size_t lanes = 4; // calls of a shape that are under way at the same time; more wait for these
+
+  class Impl;
+
+private:
+  std::shared_ptr<Impl> impl_;
+};
+
+} // namespace stoker::engine

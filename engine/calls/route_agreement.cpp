@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/calls/route_agreement.hpp"
+
+namespace stoker::engine {
+
+RouteAgreement::~RouteAgreement() {
+  if (request_ != MPI_REQUEST_NULL) {
+    (void)findings_.release();
+  }
+}
+
+void RouteAgreement::ask(MPI_Comm comm, const RouteTrials::Findings& mine) {
+  asked_ = true;
+  *findings_ = mine;
+  if (MPI_Iallreduce(MPI_IN_PLACE, findings_->data(), static_cast<int>(mine.size()), MPI_DOUBLE, MPI_MAX, comm,
+                     &request_) != MPI_SUCCESS) {
+    request_ = MPI_REQUEST_NULL;
+    *findings_ = RouteTrials::nothing_found;
+  }
+}
+
+void RouteAgreement::progress() {
+  int done = 0;
+  if (request_ != MPI_REQUEST_NULL && MPI_Test(&request_, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+    request_ = MPI_REQUEST_NULL;
+    *findings_ = RouteTrials::nothing_found;
+  }
+}
+
+std::optional<RouteTrials::Findings> RouteAgreement::answer() {
+  progress();
+  if (request_ != MPI_REQUEST_NULL) {
+    return std::nullopt;
+  }
+  asked_ = false;
+  return *findings_;
+}
+
+void RouteAgreement::wait() {
+  MPI_Wait(&request_, MPI_STATUS_IGNORE);
+  asked_ = false;
+}
+
+} // namespace stoker::engine

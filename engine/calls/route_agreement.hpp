@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What all ranks found of a route, brought together without waiting for one another.
+#pragma once
+
+#include "engine/calls/route_trials.hpp"
+
+#include <mpi.h>
+
+#include <memory>
+#include <optional>
+
+namespace stoker::engine {
+
+// One question at a time. Used by one thread at a time.
+class RouteAgreement {
+public:
+  RouteAgreement() = default;
+  RouteAgreement(const RouteAgreement&) = delete;
+  RouteAgreement& operator=(const RouteAgreement&) = delete;
+  // Local. A question without an answer is left to MPI, storage included.
+  ~RouteAgreement();
+
+  // A nonblocking collective over comm: in the same place among the calls on it on all ranks.
+  void ask(MPI_Comm comm, const RouteTrials::Findings& mine);
+  // Until answer() has given one.
+  [[nodiscard]] bool asked() const { return asked_; }
+  // Local. Lets MPI work on it.
+  void progress();
+  // Local. The largest of all ranks, once there: nothing_found where MPI fails, as its own calls do then, too.
+  [[nodiscard]] std::optional<RouteTrials::Findings> answer();
+  // Waits until all ranks have asked.
+  void wait();
+
+private:
+  std::unique_ptr<RouteTrials::Findings> findings_ = std::make_unique<RouteTrials::Findings>();
+  MPI_Request request_ = MPI_REQUEST_NULL;
+  bool asked_ = false;
+};
+
+} // namespace stoker::engine

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/core/comm_context.hpp"
+
+#include "engine/base/agreement.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace stoker::engine {
+
+std::vector<int> translate(MPI_Comm comm, MPI_Group engine_group) {
+  int inter = 0;
+  check_mpi(MPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter");
+  if (inter != 0) {
+    throw Error(Code::unsupported, "comm is an intercommunicator; expected an intracommunicator");
+  }
+  MPI_Group group = MPI_GROUP_NULL;
+  check_mpi(MPI_Comm_group(comm, &group), "MPI_Comm_group");
+  int size = 0;
+  MPI_Group_size(group, &size);
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::vector<int> translated(ranks.size());
+  const int code = MPI_Group_translate_ranks(group, size, ranks.data(), engine_group, translated.data());
+  MPI_Group_free(&group);
+  check_mpi(code, "MPI_Group_translate_ranks");
+  for (int r = 0; r < size; ++r) {
+    if (translated[static_cast<std::size_t>(r)] == MPI_UNDEFINED) {
+      throw Error(Code::argument, "rank " + std::to_string(r) +
+                                      " of comm is not a rank of the engine's communicator; "
+                                      "expected a communicator whose ranks all are");
+    }
+  }
+  return translated;
+}
+
+CommContext::CommContext(MPI_Comm comm, MPI_Group engine_group, const topology::Layout& engine_layout)
+    : engine_ranks_(translate(comm, engine_group)), layout_(engine_layout.restricted_to(engine_ranks_)) {
+  check_mpi(MPI_Comm_dup(comm, &comm_), "MPI_Comm_dup");
+  MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(comm_, &rank_);
+  check_mpi(MPI_Comm_split(comm_, layout_.node_of(rank_), rank_, &node_), "MPI_Comm_split");
+}
+
+int CommContext::rank_of(int engine_rank) const {
+  const auto found = std::ranges::find(engine_ranks_, engine_rank);
+  return found == engine_ranks_.end() ? -1 : static_cast<int>(found - engine_ranks_.begin());
+}
+
+void CommContext::free() {
+  blocking_calls_.reset();
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  for (MPI_Comm* comm : {&node_, &comm_}) {
+    if (*comm != MPI_COMM_NULL && finalized == 0) {
+      MPI_Comm_free(comm);
+    }
+  }
+}
+
+} // namespace stoker::engine

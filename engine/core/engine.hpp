@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The engine: what the ranks of a communicator share. Created and destroyed collectively; requests keep it alive, but refuse
+// to work once it is destroyed.
+#pragma once
+
+#include "algos/select/cost_model.hpp"
+#include "engine/core/comm_context.hpp"
+#include "engine/core/put_windows.hpp"
+#include "engine/execute/progress.hpp"
+#include "engine/helper/helper.hpp"
+#include "engine/helper/trace.hpp"
+#include "engine/settings/settings.hpp"
+#include "engine/shared/node_memory.hpp"
+#include "engine/wisdom/wisdom.hpp"
+#include "topology/discover.hpp"
+#include "topology/machine.hpp"
+
+#include <mpi.h>
+#include <spdlog/logger.h>
+
+#include <atomic>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stoker::engine {
+
+class GlobalMemory;
+class Request;
+
+// A communicator of the engine's own; errors are returned. Freeing is collective, and skipped once MPI is finalized.
+class OwnedComm {
+public:
+  OwnedComm() = default;
+  explicit OwnedComm(MPI_Comm comm) : comm_(comm) { MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN); }
+  OwnedComm(OwnedComm&& other) noexcept : comm_(std::exchange(other.comm_, MPI_COMM_NULL)) {}
+  OwnedComm& operator=(OwnedComm&& other) noexcept {
+    std::swap(comm_, other.comm_);
+    return *this;
+  }
+  ~OwnedComm();
+  operator MPI_Comm() const { return comm_; } // NOLINT(google-explicit-constructor): it is one
+
+private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+// What every rank knows of every rank's helper.
+struct HelperFacts {
+  int running = 0; // this rank hosts one
+  int core = -1;   // OS index, read back; -1: not bound to a single core
+  int reserved = 0;
+};
+
+class Engine {
+public:
+  // Collective over comm. Throws Error on every rank.
+  Engine(MPI_Comm comm, std::span<const SettingText> settings);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine();
+
+  // Collective over the engine's communicator. Completes active requests first.
+  void destroy();
+  // Collective over comm: returns when all ranks are here. Meanwhile this thread does the work of the helpers in whose place it
+  // is.
+  void meet(MPI_Comm comm);
+  // From now on until the helper ends, its thread makes no MPI call.
+  void take_helpers_place();
+  [[nodiscard]] bool destroyed() const { return destroyed_; }
+
+  void pause();
+  void resume();
+
+  // Memory in this rank's arena. The arena outlives the engine for as long as something is allocated in it.
+  [[nodiscard]] void* allocate(std::size_t bytes);
+
+  // Cached as an attribute of comm. Collective over comm when it is new.
+  [[nodiscard]] std::shared_ptr<CommContext> context(MPI_Comm comm);
+  // One of the caller's own, which is neither kept nor freed by the engine. Collective over comm.
+  [[nodiscard]] std::shared_ptr<CommContext> private_context(MPI_Comm comm) const {
+    return std::make_shared<CommContext>(comm, group_, layout());
+  }
+
+  [[nodiscard]] const Settings& settings() const { return settings_; }
+  [[nodiscard]] const std::vector<EffectiveSetting>& effective_settings() const { return effective_settings_; }
+  [[nodiscard]] const topology::Machine& machine() const { return *machine_; }
+  [[nodiscard]] const topology::Discovery& discovery() const { return *discovery_; }
+  [[nodiscard]] const topology::Layout& layout() const { return discovery_->layout; }
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] bool has_helpers() const { return has_helpers_; } // equal on all ranks
+  [[nodiscard]] Helper* helper() const { return helper_.get(); }  // in the carrier's process
+  [[nodiscard]] int carrier() const { return layout().domain_ranks(layout().domain_of(rank_)).front(); }
+  [[nodiscard]] std::uint32_t arena_of(int engine_rank) const {
+    return static_cast<std::uint32_t>(layout().local_index(engine_rank));
+  }
+  [[nodiscard]] const std::vector<HelperFacts>& helper_facts() const { return helper_facts_; }
+  [[nodiscard]] const std::string& helper_explanation() const { return helper_explanation_; }
+  [[nodiscard]] const std::shared_ptr<NodeMemory>& memory() const { return memory_; }
+  [[nodiscard]] const algos::CostModel& cost_model() const { return cost_model_; } // equal on all ranks
+  [[nodiscard]] MPI_Comm control() const { return control_; }
+  [[nodiscard]] MPI_Comm network() const { return network_.data; }
+  [[nodiscard]] int highest_tag() const { return highest_tag_; }
+  [[nodiscard]] spdlog::logger& log() const { return *log_; }
+  [[nodiscard]] Trace* trace() const { return trace_.get(); }
+
+  [[nodiscard]] Wisdom& wisdom() { return *wisdom_; }
+  [[nodiscard]] PutWindows& put_windows() { return put_windows_; }
+
+  // Inline execution of this rank's own requests. Any thread of the application.
+  void start_inline(Task& task, std::uint64_t epoch);
+  bool inline_round(); // returns whether anything moved; false as well while another thread is at it
+
+  // Guards this rank's end of the submission ring, which has a single producer.
+  [[nodiscard]] std::mutex& submission_mutex() { return submission_mutex_; }
+
+  // Requests that exist, so that destroy() can complete the active ones.
+  void enlist(Request& request);
+  void delist(Request& request);
+  // The same for global memories, which are closed.
+  void enlist(GlobalMemory& global);
+  void delist(GlobalMemory& global);
+  // Of global memories that are not closed; the first open is collective, and both are called by all ranks alike. While there
+  // is one the helpers look for what other nodes want.
+  void open_global_access();
+  void close_global_access();
+  // For a segment of global memory: no rank hands out a number twice, nor one that another does.
+  [[nodiscard]] std::uint64_t next_segment();
+  // Of each rank of comm. Throws Error(argument) when one is none of the engine's.
+  [[nodiscard]] std::vector<int> ranks_of(MPI_Comm comm) const { return translate(comm, group_); }
+
+  // Takes over a freed request's block until no other process can touch it any more.
+  void give_back(std::uint64_t block, std::uint64_t last_epoch, bool submitted);
+  // Gives back what can be given back by now.
+  void sweep();
+
+private:
+  struct FreedBlock {
+    std::uint64_t block;
+    std::uint64_t last_epoch;
+    bool submitted;
+  };
+  void create_node(const OwnedComm& node);
+  void start_helper();
+
+  Settings settings_;
+  std::vector<EffectiveSetting> effective_settings_;
+  std::shared_ptr<spdlog::logger> log_;
+  std::unique_ptr<Wisdom> wisdom_;
+  std::unique_ptr<topology::Machine> machine_;
+  std::optional<topology::Discovery> discovery_;
+  int rank_ = 0;
+  int highest_tag_ = 0;
+  bool has_helpers_ = false;
+  OwnedComm control_; // for what the application's threads have to say
+  algos::CostModel cost_model_ = algos::typical_cluster;
+  OwnedComm data_; // for the endpoints' messages
+  OwnedComm ready_;
+  Network network_; // both
+  MPI_Group group_ = MPI_GROUP_NULL;
+  int keyval_ = MPI_KEYVAL_INVALID;
+  std::mutex contexts_mutex_;
+  std::list<std::pair<MPI_Comm, std::shared_ptr<CommContext>>> contexts_;
+  PutWindows put_windows_;
+  std::shared_ptr<NodeMemory> memory_;
+  std::unique_ptr<Trace> trace_;
+  std::unique_ptr<Helper> helper_;
+  std::optional<Helper::Assist> in_its_place_; // while the engine is being destroyed
+  std::vector<HelperFacts> helper_facts_;
+  std::string helper_explanation_;
+  bool helper_reserved_ = false;
+
+  std::mutex inline_mutex_; // guards inline_
+  std::unique_ptr<Progress> inline_;
+  std::mutex submission_mutex_;
+  OwnedComm global_short_messages_; // of global memory between nodes, once there has been one
+  OwnedComm global_data_;
+  OwnedComm global_ready_;
+  bool global_opened_ = false;
+  int globals_open_ = 0;
+  std::atomic<std::uint64_t> segments_{0};
+  std::mutex requests_mutex_;        // guards requests_, globals_ and freed_
+  std::list<GlobalMemory*> globals_; // in the order of their creation
+  std::list<Request*> requests_;
+  std::vector<FreedBlock> freed_;
+  bool destroyed_ = false;
+
+  friend int forget_context(MPI_Comm, int, void*, void*);
+};
+
+// Memory from Engine::allocate. Throws Error(argument) for anything else.
+void deallocate(void* memory);
+
+} // namespace stoker::engine

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/core/put_windows.hpp"
+
+#include "engine/base/agreement.hpp"
+#include "engine/helper/helper.hpp"
+#include "engine/shared/node_memory.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stoker::engine {
+namespace {
+
+bool on_all(MPI_Comm comm, bool mine) {
+  int value = mine ? 1 : 0;
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
+  return value != 0;
+}
+
+// What a rank asks its carrier to expose.
+struct Wish {
+  std::int32_t carrier = -1;
+  std::uint32_t arena = 0;
+  std::uint64_t offset = 0; // in the arena
+  std::uint64_t bytes = 0;
+  std::uint64_t address = 0; // the carrier's own memory
+};
+
+// Collective over the ranks of the node. Where each of them is exposed, in their order; 0 where it could not be.
+std::vector<std::uint64_t> expose(const CommContext& context, const CarrierView& carrier, Window& window, void* base,
+                                  std::uint64_t bytes) {
+  NodeMemory& memory = *carrier.memory;
+  Wish mine{.carrier = carrier.rank, .arena = memory.self(), .bytes = bytes};
+  if (carrier.helper != nullptr) {
+    mine.address = reinterpret_cast<std::uint64_t>(base);
+  } else if (bytes > 0) {
+    mine.offset = memory.arena().offset_of(base);
+  }
+  int members = 0;
+  MPI_Comm_size(context.node(), &members);
+  std::vector<Wish> wishes(static_cast<std::size_t>(members));
+  check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, wishes.data(), sizeof mine, MPI_BYTE, context.node()),
+            "MPI_Allgather");
+  std::vector<std::uint64_t> exposed(wishes.size(), 0);
+  for (std::size_t i = 0; i < wishes.size(); ++i) {
+    const Wish& wish = wishes[i];
+    if (wish.carrier == context.rank() && wish.bytes > 0) {
+      void* const place = wish.address != 0
+                              ? reinterpret_cast<void*>(wish.address) // NOLINT(performance-no-int-to-ptr): its own
+                              : memory.base(wish.arena) + wish.offset;
+      exposed[i] = window.attach(place, wish.bytes).value_or(0);
+    }
+  }
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, exposed.data(), static_cast<int>(exposed.size()), MPI_UINT64_T, MPI_SUM,
+                          context.node()),
+            "MPI_Allreduce");
+  return exposed;
+}
+
+} // namespace
+
+bool PutWindows::possible(const std::shared_ptr<CommContext>& context, bool by_carriers, const CarrierView& carrier) {
+  const auto known = std::ranges::find_if(
+      tried_, [&](const Tried& t) { return t.context.lock() == context && t.by_carriers == by_carriers; });
+  if (known != tried_.end()) {
+    return known->works;
+  }
+  // Open MPI's windows copy by cross-memory attach within a node, and try for ever where that is refused.
+  bool works = on_all(context->comm(), by_carriers ? carrier.rank >= 0 : carrier.memory->attach_works());
+  if (works) { // by a trial
+    std::uint64_t word = 0;
+    const auto window =
+        by_carriers ? Window::dynamic(context->comm()) : Window::over(context->comm(), &word, sizeof word);
+    works = window != nullptr;
+    if (works) {
+      window->free();
+    }
+  }
+  tried_.push_back({context, by_carriers, works});
+  return works;
+}
+
+std::shared_ptr<const PutWindow> PutWindows::find(const std::shared_ptr<CommContext>& context, bool by_carriers,
+                                                  const void* base, std::uint64_t bytes) {
+  std::vector<std::size_t> candidates; // of this communicator: the same on all ranks
+  std::vector<int> flags;              // of each: whether it is in use, whether it cannot be shared
+  for (std::size_t i = 0; i < known_.size(); ++i) {
+    const PutWindow& window = *known_[i].window;
+    if (known_[i].context.lock() == context && window.by_carriers == by_carriers) {
+      const bool alive = known_[i].window.use_count() > 1;
+      candidates.push_back(i);
+      flags.push_back(alive ? 1 : 0);
+      flags.push_back(!alive || window.base != base || window.bytes != bytes ? 1 : 0);
+    }
+  }
+  check_mpi(
+      MPI_Allreduce(MPI_IN_PLACE, flags.data(), static_cast<int>(flags.size()), MPI_INT, MPI_MAX, context->comm()),
+      "MPI_Allreduce");
+  std::shared_ptr<const PutWindow> found;
+  for (std::size_t i = candidates.size(); i-- > 0;) { // from the back, so that the places of the others stay right
+    if (flags[2 * i + 1] == 0) {
+      found = known_[candidates[i]].window;
+    } else if (flags[2 * i] == 0) {
+      release(candidates[i]);
+    }
+  }
+  return found;
+}
+
+std::shared_ptr<const PutWindow> PutWindows::keep(const std::shared_ptr<CommContext>& context, PutWindow window) {
+  check_mpi(MPI_Comm_dup(context->comm(), &window.comm), "MPI_Comm_dup");
+  known_.push_back({context, std::make_shared<PutWindow>(std::move(window))});
+  return known_.back().window;
+}
+
+void PutWindows::release(std::size_t index) {
+  const std::shared_ptr<const PutWindow> gone = known_[index].window;
+  known_.erase(known_.begin() + static_cast<std::ptrdiff_t>(index));
+  MPI_Comm comm = gone->comm;
+  MPI_Comm_free(&comm);
+  if (std::ranges::none_of(known_, [&](const Known& other) { return other.window->window == gone->window; })) {
+    gone->window->free();
+  }
+}
+
+std::shared_ptr<const PutWindow> PutWindows::own(const std::shared_ptr<CommContext>& context, void* base,
+                                                 std::uint64_t bytes) {
+  if (const auto found = find(context, false, base, bytes)) {
+    return keep(context, *found);
+  }
+  PutWindow result;
+  result.window = Window::over(context->comm(), base, bytes);
+  if (result.window == nullptr) {
+    return nullptr;
+  }
+  result.base = base;
+  result.bytes = bytes;
+  return keep(context, std::move(result));
+}
+
+std::shared_ptr<const PutWindow> PutWindows::carried(const std::shared_ptr<CommContext>& context,
+                                                     const CarrierView& carrier, void* base, std::uint64_t bytes) {
+  if (const auto found = find(context, true, base, bytes)) {
+    return keep(context, *found);
+  }
+  PutWindow result;
+  result.base = base;
+  result.bytes = bytes;
+  result.by_carriers = true;
+  result.window = Window::dynamic(context->comm());
+  if (result.window == nullptr) {
+    return nullptr;
+  }
+  const auto exposed = expose(*context, carrier, *result.window, base, bytes);
+  int me = 0;
+  MPI_Comm_rank(context->node(), &me);
+  result.exposed = exposed[static_cast<std::size_t>(me)];
+  if (!on_all(context->comm(), bytes == 0 || result.exposed != 0)) {
+    result.window->free();
+    return nullptr;
+  }
+  // The number tells the helper, to which it comes with a block, which window of its process is meant.
+  struct Number {
+    std::int32_t carrier;
+    std::uint64_t number;
+  };
+  const Number mine{context->rank(), carrier.helper != nullptr ? carrier.helper->add_window(result.window) : 0};
+  std::vector<Number> all(exposed.size());
+  check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, context->node()),
+            "MPI_Allgather");
+  result.number = std::ranges::find(all, carrier.rank, &Number::carrier)->number;
+  return keep(context, std::move(result));
+}
+
+void PutWindows::free() {
+  while (!known_.empty()) {
+    release(known_.size() - 1);
+  }
+}
+
+} // namespace stoker::engine

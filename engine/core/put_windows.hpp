@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The windows that the puts of requests go through. Requests over the same memory share one for as long as one of them lives: after
+// that the memory may be gone, or other memory at its address.
+#pragma once
+
+#include "engine/core/comm_context.hpp"
+#include "engine/transport/window.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace stoker::engine {
+
+class Helper;
+class NodeMemory;
+
+// A window, and where in it this rank's memory is.
+struct PutWindow {
+  std::shared_ptr<Window> window;
+  MPI_Comm comm =
+      MPI_COMM_NULL; // of this request's alone, for what its ranks have to say: others may be active at the same time
+  const void* base = nullptr; // of this rank's memory
+  std::uint64_t bytes = 0;
+  bool by_carriers = false;
+  std::uint64_t exposed = 0; // displacement of `base` at the rank that exposes it
+  std::uint64_t number = 0;  // of the window at the helper of this rank's carrier; 0: each rank puts by itself
+};
+
+// Who carries a rank's puts, as far as a window has to know it.
+struct CarrierView {
+  int rank = -1;            // of the carrier in the communicator; -1: none of its ranks
+  Helper* helper = nullptr; // of this process, where this rank is the carrier
+  NodeMemory* memory = nullptr;
+};
+
+class PutWindows {
+public:
+  // Whether the ranks can have windows, of their own or exposed by their carriers. Collective over the context's communicator,
+  // and tried once for each.
+  [[nodiscard]] bool possible(const std::shared_ptr<CommContext>& context, bool by_carriers,
+                              const CarrierView& carrier);
+
+  // Over `bytes` at `base` of each rank. Collective over the context's communicator. nullptr on all ranks where the MPI library
+  // refuses it.
+  [[nodiscard]] std::shared_ptr<const PutWindow> own(const std::shared_ptr<CommContext>& context, void* base,
+                                                     std::uint64_t bytes);
+  // The same, exposed by the processes of the carriers, whose helpers poll: `base` lies in the rank's arena, unless the rank is
+  // a carrier.
+  [[nodiscard]] std::shared_ptr<const PutWindow> carried(const std::shared_ptr<CommContext>& context,
+                                                         const CarrierView& carrier, void* base, std::uint64_t bytes);
+
+  // Collective over all ranks that created some, in the order of creation. No request may be active.
+  void free();
+
+private:
+  struct Known {
+    std::weak_ptr<CommContext> context;
+    std::shared_ptr<const PutWindow> window;
+  };
+  // One that is the same, and alive, on all ranks; frees those that no rank needs any more. Collective.
+  [[nodiscard]] std::shared_ptr<const PutWindow> find(const std::shared_ptr<CommContext>& context, bool by_carriers,
+                                                      const void* base, std::uint64_t bytes);
+
+  struct Tried {
+    std::weak_ptr<CommContext> context;
+    bool by_carriers = false;
+    bool works = false;
+  };
+
+  [[nodiscard]] std::shared_ptr<const PutWindow> keep(const std::shared_ptr<CommContext>& context, PutWindow window);
+  void release(std::size_t index); // collective
+
+  std::vector<Tried> tried_;
+  std::vector<Known> known_; // in the order of creation
+};
+
+} // namespace stoker::engine

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/data/bound_data.hpp"
+
+#include "engine/base/error.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace stoker::engine {
+namespace {
+
+void check(const PeerBlock& block, std::size_t ranks) {
+  if (block.peer < 0 || static_cast<std::size_t>(block.peer) >= ranks) {
+    throw Error(Code::argument, "a block is for rank " + std::to_string(block.peer) + "; expected 0 to " +
+                                    std::to_string(ranks - 1) + ", a rank of comm");
+  }
+  if (block.count < 0) {
+    throw Error(Code::argument, "a block for rank " + std::to_string(block.peer) + " has count " +
+                                    std::to_string(block.count) + "; expected 0 or more");
+  }
+}
+
+} // namespace
+
+BoundData::BoundData(UserBuffer buffer) {
+  begin_part();
+  std::byte* const address = buffer.address();
+  std::vector<UserBlock> runs = buffer.runs();
+  types_.push_back(std::move(buffer).type());
+  pieces_.reserve(runs.size());
+  for (const UserBlock& run : runs) {
+    add({address + run.displacement, run.count, 0});
+  }
+}
+
+BoundData::BoundData(std::span<const PeerBlock> blocks, std::size_t ranks) {
+  // By rank, those of one in their order.
+  std::vector<std::size_t> next(ranks + 1, 0);
+  for (const PeerBlock& block : blocks) {
+    check(block, ranks);
+    ++next[static_cast<std::size_t>(block.peer) + 1];
+  }
+  for (std::size_t r = 0; r < ranks; ++r) {
+    next[r + 1] += next[r];
+  }
+  const std::vector<std::size_t> begin = next;
+  std::vector<std::size_t> order(blocks.size());
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    order[next[static_cast<std::size_t>(blocks[b].peer)]++] = b;
+  }
+  std::vector<MPI_Datatype> handles; // of types_
+  pieces_.reserve(blocks.size());
+  parts_.reserve(ranks);
+  for (std::size_t r = 0; r < ranks; ++r) {
+    begin_part();
+    for (std::size_t i = begin[r]; i < begin[r + 1]; ++i) {
+      const PeerBlock& block = blocks[order[i]];
+      if (block.count == 0) {
+        continue; // its type need not be one
+      }
+      const auto known = std::ranges::find(handles, block.type);
+      const auto type = static_cast<std::size_t>(known - handles.begin());
+      if (known == handles.end()) {
+        types_.emplace_back(block.type, "datatype");
+        handles.push_back(block.type);
+      }
+      if (block.address == nullptr && types_[type].contiguous() && types_[type].size() > 0) {
+        throw Error(Code::argument,
+                    "the address of a block for rank " + std::to_string(r) + " is null; expected a buffer");
+      }
+      add({static_cast<std::byte*>(block.address), block.count, type});
+    }
+  }
+}
+
+void BoundData::add(const Piece& piece) {
+  const Datatype& type = types_[piece.type];
+  const std::uint64_t bytes = static_cast<std::uint64_t>(piece.count) * type.size();
+  if (bytes == 0) {
+    return;
+  }
+  Part& part = parts_.back();
+  pieces_.push_back(piece);
+  if (part.bytes == 0) {
+    part.begin = piece.address;
+  }
+  runs_ = runs_ && type.contiguous() && piece.address == part.begin + part.bytes;
+  lowest_ = bytes_ == 0 ? piece.address : std::min(lowest_, piece.address);
+  highest_ = bytes_ == 0 ? piece.address + bytes : std::max(highest_, piece.address + bytes);
+  part.bytes += bytes;
+  bytes_ += bytes;
+}
+
+void BoundData::pack(std::byte* packed, MPI_Comm comm) const {
+  for (const Piece& piece : pieces_) {
+    engine::pack(types_[piece.type], piece.address, piece.count, packed, comm);
+    packed += static_cast<std::uint64_t>(piece.count) * types_[piece.type].size();
+  }
+}
+
+void BoundData::unpack(const std::byte* packed, MPI_Comm comm) const {
+  for (const Piece& piece : pieces_) {
+    engine::unpack(types_[piece.type], packed, piece.count, piece.address, comm);
+    packed += static_cast<std::uint64_t>(piece.count) * types_[piece.type].size();
+  }
+}
+
+} // namespace stoker::engine

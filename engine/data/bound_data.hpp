@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The data of one epoch of a rebindable request, wherever the application has them.
+#pragma once
+
+#include "engine/data/datatype.hpp"
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace stoker::engine {
+
+// Data for or from one rank. Several for the same rank are sent and received in the order of the list.
+struct PeerBlock {
+  int peer = 0;
+  void* address = nullptr; // not written where it is sent
+  MPI_Count count = 0;
+  MPI_Datatype type = MPI_DATATYPE_NULL; // may be freed once the call has returned
+};
+
+// Parts of bytes in their order: what a program takes for one run. The elements that a part consists of may lie anywhere.
+class BoundData {
+public:
+  BoundData() = default;
+  explicit BoundData(UserBuffer buffer);                           // one part: all blocks, as they are packed
+  BoundData(std::span<const PeerBlock> blocks, std::size_t ranks); // one for each rank. Throws Error(argument)
+
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  [[nodiscard]] std::uint64_t part_bytes(std::size_t part) const { return parts_[part].bytes; }
+  // Whether every part is one run of bytes in memory, too, somewhere within [lowest, lowest + span).
+  [[nodiscard]] bool runs() const { return runs_; }
+  [[nodiscard]] std::byte* lowest() const { return lowest_; }
+  [[nodiscard]] std::uint64_t span() const { return static_cast<std::uint64_t>(highest_ - lowest_); }
+  // Where a part begins: from the lowest byte where all are runs, and where all parts lie packed, one behind the other.
+  [[nodiscard]] std::uint64_t place(std::size_t part) const {
+    return parts_[part].bytes == 0 ? 0 : static_cast<std::uint64_t>(parts_[part].begin - lowest_);
+  }
+  [[nodiscard]] std::uint64_t packed_place(std::size_t part) const { return parts_[part].packed; }
+
+  // To and from the packed form. Throw Error(mpi).
+  void pack(std::byte* packed, MPI_Comm comm) const;
+  void unpack(const std::byte* packed, MPI_Comm comm) const;
+
+private:
+  struct Piece {
+    std::byte* address = nullptr;
+    std::int64_t count = 0;
+    std::size_t type = 0;
+  };
+  struct Part {
+    std::uint64_t bytes = 0;
+    std::uint64_t packed = 0;
+    std::byte* begin = nullptr; // of the run
+  };
+  void begin_part() { parts_.push_back({.packed = bytes_}); }
+  void add(const Piece& piece);
+
+  std::vector<Datatype> types_;
+  std::vector<Piece> pieces_; // in the order of the parts
+  std::vector<Part> parts_;
+  std::uint64_t bytes_ = 0;
+  std::byte* lowest_ = nullptr; // of runs
+  std::byte* highest_ = nullptr;
+  bool runs_ = true;
+};
+
+} // namespace stoker::engine

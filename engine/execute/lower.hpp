@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Lowering: turns a rank's program into a block in its arena. A send/recv pair inside a node becomes a channel in shared
+// memory, a pair across nodes an MPI message between the processes that drive the two ranks (their endpoints).
+//
+// Two phases, since each side has to know where the other put its words: `place` writes the block, the ranks exchange
+// PairInfo, `link` fills in what the peers told.
+#pragma once
+
+#include "engine/shared/block.hpp"
+#include "engine/shared/node_memory.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace stoker::engine {
+
+// Where the ranks of the request's communicator are, seen from this rank.
+struct RankMap {
+  int rank = 0;
+  std::vector<int> arena_of;        // per rank: index of its arena in this node; -1: on another node
+  int endpoint = 0;                 // of this rank: rank in the network communicator that sends and receives for it
+  std::uint32_t endpoint_arena = 0; // of that process, which is on this node
+  int highest_tag = 0;
+  int carrier = -1; // rank in the request's communicator whose process is the endpoint; -1: none
+};
+
+struct PlacementOptions {
+  BufferDescriptor send;
+  BufferDescriptor recv;
+  std::uint64_t eager_bytes = 0; // messages within the node up to this go through the channel's slot
+  bool timed = false;
+  bool exclusive = false;               // executed inline; has to be for ReduceOp::user
+  bool rebindable = false;              // `send` and `recv` are yet to come: no buffer is known
+  bool resizable = false;               // so are the sizes of messages: room in the node for any that may be eager
+  OperationCode operation;              // of steps that combine operands
+  std::optional<std::uint64_t> exposed; // where the receive buffer begins in a window of the carriers
+  std::uint64_t window_number = 0;      // of that window in the carrier's process
+  bool window =
+      false; // puts go through a window of the request's own; for programs of copies, puts, their recvs and fences
+};
+
+// What a rank tells each other rank of the communicator about the messages between them.
+struct PairInfo {
+  std::uint64_t block = 0;       // offset in the sender of this info's arena
+  std::uint64_t send_digest = 0; // of the sizes of the messages that it will send to the receiver of this info
+  std::uint64_t recv_digest = 0; // of those that it expects from there
+  std::int32_t endpoint = 0;
+  std::int32_t window_rank = -1; // who exposes ...
+  std::uint64_t put_displacement =
+      0; // ... the place of the message from the receiver of this info to its sender; 0: not exposed
+  std::int32_t first_tag = 0; // of the messages from the receiver of this info to its sender
+};
+
+// Writes the block and returns its offset in the arena; fills `pairs`, one for each rank. Throws Error(resource) when the
+// arena or the tags are exhausted; nothing is left behind then.
+[[nodiscard]] std::uint64_t place(const algos::Program& program, NodeMemory& memory, const RankMap& map,
+                                  const PlacementOptions& options, std::span<PairInfo> pairs);
+
+// `peers[r]`: what rank r told this one. Throws Error(mismatch) when a rank will not send what this one expects.
+void link(Block& block, const NodeMemory& memory, const RankMap& map, std::span<const PairInfo> mine,
+          std::span<const PairInfo> peers);
+
+// Whether every process that may still touch the block has done so for the last time (see ownership.hpp): the memory may be
+// given back. `submitted`: epochs go through the ring of a helper.
+[[nodiscard]] bool reclaimable(const Block& block, std::uint64_t last_epoch, bool submitted);
+
+// Gives back what place() took.
+void reclaim(NodeMemory& memory, std::uint64_t block);
+
+} // namespace stoker::engine

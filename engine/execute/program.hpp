@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A request's block as one process sees it: offsets turned into pointers, buffers into views. Built once per process and
+// request, after init; of a rebindable block the rank's own buffers are looked up anew in every epoch, a peer's for every
+// message that is fetched.
+#pragma once
+
+#include "engine/shared/access.hpp"
+#include "engine/shared/block.hpp"
+#include "engine/shared/node_memory.hpp"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace stoker::engine {
+
+// What this process needs to run one step.
+struct StepView {
+  const LoweredStep* step = nullptr;
+  std::span<const algos::Slice> source;  // own slices; of the sender for recv_node
+  std::span<const algos::Slice> operand; // own slices
+  std::span<const algos::Slice> target;
+  std::byte* ready = nullptr;   // node: the channel's slots in the receiver's block
+  TakenWord* taken = nullptr;   // node, in the sender's block
+  std::uint32_t peer_views = 0; // recv_node: whose buffers
+};
+
+class Program {
+public:
+  // `operation`: of a request of this process; null: the block's code says all.
+  Program(Block* block, const NodeMemory& memory, const Operation* operation = nullptr);
+
+  // Of a rebindable block: as they are in the epoch that begins, or in the one that runs and that the caller executes.
+  void look_up_buffers() { buffers_ = views_of(*block_); }
+
+  [[nodiscard]] Block& block() const { return *block_; }
+  [[nodiscard]] const BufferViews& buffers() const { return buffers_; }
+  [[nodiscard]] BufferViews peer_buffers(const StepView& step) const {
+    return block_->rebindable != 0 ? views_of(peer_block(step)) : peers_[step.peer_views];
+  }
+  [[nodiscard]] const Combiner& combiner() const { return combiner_; }
+  [[nodiscard]] const StepView& step(std::uint32_t index) const { return steps_[index]; }
+  [[nodiscard]] std::byte* bounce(const LoweredStep& step) const { return arena_ + step.bounce; }
+  [[nodiscard]] RankRoot& rank_root() const { return *root_; }
+
+  // The block's work lists.
+  [[nodiscard]] std::uint32_t* remaining() const { return in_block<std::uint32_t>(block_, block_->remaining_at); }
+  [[nodiscard]] std::uint32_t* ready() const { return in_block<std::uint32_t>(block_, block_->ready_at); }
+  [[nodiscard]] std::uint32_t* waiting() const { return in_block<std::uint32_t>(block_, block_->waiting_at); }
+  [[nodiscard]] std::uint32_t* wire() const { return in_block<std::uint32_t>(block_, block_->wire_at); }
+  [[nodiscard]] std::uint8_t* posted() const { return in_block<std::uint8_t>(block_, block_->posted_at); }
+  [[nodiscard]] std::span<const algos::StepId> successors(const LoweredStep& step) const {
+    return {in_block<algos::StepId>(block_, block_->successors_at) + step.successors.begin, step.successors.count};
+  }
+
+private:
+  [[nodiscard]] BufferViews views_of(const Block& block) const;
+  [[nodiscard]] const Block& peer_block(const StepView& step) const {
+    return *memory_->at<Block>(step.step->peer_block);
+  }
+
+  Block* block_;
+  const NodeMemory* memory_;
+  std::byte* arena_;
+  RankRoot* root_;
+  BufferViews buffers_;
+  Combiner combiner_;
+  std::vector<StepView> steps_;
+  std::vector<BufferViews> peers_;
+};
+
+} // namespace stoker::engine

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/execute/progress.hpp"
+
+#include "engine/execute/executor.hpp"
+
+namespace stoker::engine {
+
+void Progress::adopt(Task& task, std::uint64_t epoch, std::uint64_t now_ns) {
+  youngest_ns_ = now_ns;
+  task.latest = epoch;
+  if (!task.listed) {
+    task.listed = true;
+    tasks_.push_back(&task);
+  }
+}
+
+bool Progress::poll() {
+  bool moved = wire_.poll();
+  moved |= window_steps_.poll();
+  for (std::size_t i = 0; i < tasks_.size();) {
+    Task& task = *tasks_[i];
+    const Outcome outcome = run(task);
+    moved |= outcome.moved;
+    if (outcome.done) {
+      tasks_[i] = tasks_.back();
+      tasks_.pop_back();
+      task.listed = false;
+      // Last access to the block: the rank may give its memory back from here on (see ownership.hpp).
+      task.program.block().retired.store(task.latest, std::memory_order_release);
+    } else {
+      ++i;
+    }
+  }
+  return moved;
+}
+
+bool Progress::post(Task& task) {
+  EpochState& state = task.program.block().state;
+  const std::uint32_t count = state.wire_count;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t step = task.program.wire()[i];
+    is_window(task.program.step(step).step->op) ? window_steps_.post(task, step) : wire_.post(task, step);
+  }
+  state.wire_count = 0; // posting finishes no step, so nothing was added meanwhile
+  return count > 0;
+}
+
+Progress::Outcome Progress::run(Task& task) {
+  Block& block = task.program.block();
+  if (block.exclusive == 0 && !block.ownership.try_acquire(id_)) {
+    return {}; // the rank assists
+  }
+  // Only after this check is the epoch that runs the one that was adopted: the rank may have completed it by itself, and be
+  // about to start the next.
+  Outcome outcome;
+  outcome.done = block.completed.reached(task.latest);
+  if (!outcome.done) {
+    if (block.rebindable != 0 && task.bound != task.latest) { // not before: the rank writes them when no epoch runs
+      task.bound = task.latest;
+      task.program.look_up_buffers();
+    }
+    outcome.moved = !task.events.empty();
+    for (const WireEvent& event : task.events) {
+      finish_wire_step(task.program, event.step, event.error, event.text.c_str());
+    }
+    task.events.clear();
+    // Other nodes first: what is local can be done while messages travel.
+    outcome.moved |= post(task);
+    outcome.moved |= advance(task.program);
+    outcome.moved |= post(task);
+    outcome.done = publish_if_complete(task.program);
+  }
+  if (block.exclusive == 0) {
+    block.ownership.release();
+  }
+  return outcome;
+}
+
+} // namespace stoker::engine

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The list of programs that one executor drives, and one round over it. The helper has one for its domain, every rank has
+// one for its inline requests. Used by one thread at a time; the programs themselves are shared through their ownership.
+#pragma once
+
+#include "engine/execute/program.hpp"
+#include "engine/execute/window_steps.hpp"
+#include "engine/execute/wire.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stoker::engine {
+
+// Values of the ownership word.
+enum ExecutorId : std::uint32_t { helper_executor = 1, rank_executor = 2 };
+
+class Window;
+
+// A finished wire step that its program has not been told of yet.
+struct WireEvent {
+  std::uint32_t step = 0;
+  int error = 0;
+  std::string text; // empty unless error
+};
+
+// A program of this process and what its executor notes about it.
+struct Task {
+  Task(Block* block, const NodeMemory& memory, const Operation* operation = nullptr)
+      : program(block, memory, operation), id(block->id) {}
+  Program program;
+  Window* window = nullptr;         // for its puts
+  MPI_Comm meeting = MPI_COMM_NULL; // inline, with a window: for fences and announcements
+  std::uint64_t id;                 // of the block when the task was made
+  std::uint64_t latest = 0;         // newest epoch adopted
+  std::uint64_t bound = 0;          // of a rebindable block: the epoch whose buffers the program has
+  bool listed = false;
+  std::vector<WireEvent> events;
+};
+
+class Progress {
+public:
+  Progress(const Network& network, ExecutorId id) : wire_(network), id_(id) {}
+
+  // From now on `task` is driven until `epoch` is complete. The task must outlive that.
+  void adopt(Task& task, std::uint64_t epoch, std::uint64_t now_ns);
+
+  // One round: MPI, then every program once. Returns whether anything moved.
+  bool poll();
+
+  [[nodiscard]] bool active() const { return !tasks_.empty(); }
+  [[nodiscard]] std::uint64_t youngest_ns() const { return youngest_ns_; } // when the newest epoch was adopted
+
+private:
+  struct Outcome {
+    bool moved = false;
+    bool done = false;
+  };
+  Outcome run(Task& task);
+  bool post(Task& task); // the steps on its wire list; returns whether there were any
+
+  Wire wire_;
+  WindowSteps window_steps_;
+  ExecutorId id_;
+  std::vector<Task*> tasks_;
+  std::uint64_t youngest_ns_ = 0;
+};
+
+} // namespace stoker::engine

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/execute/wire.hpp"
+
+#include "engine/base/agreement.hpp"
+#include "engine/execute/executor.hpp"
+#include "engine/execute/progress.hpp"
+
+#include <string>
+
+namespace stoker::engine {
+namespace {
+
+WireEvent failure(const Task& task, std::uint32_t step, int code) {
+  const LoweredStep& s = *task.program.step(step).step;
+  return {step, static_cast<int>(Code::mpi),
+          "rank " + std::to_string(task.program.block().rank) + ": the message " +
+              (s.op == Op::send_wire ? "to" : "from") + " rank " + std::to_string(s.peer) +
+              " failed: " + mpi_text(code)};
+}
+
+} // namespace
+
+void Wire::post(Task& task, std::uint32_t step) {
+  const StepView& view = task.program.step(step);
+  const LoweredStep& s = *view.step;
+  const bool sending = s.op == Op::send_wire;
+  Sent sent{.task = &task, .step = step};
+  std::byte* buffer = nullptr;
+  if (s.bounce != 0) {
+    buffer = task.program.bounce(s);
+    if (sending && gather(buffer, task.program.buffers(), view.source) != 0) {
+      sent.unreadable = true; // the message goes all the same, so that the receiver is not left waiting
+    }
+  } else {
+    buffer = contiguous(task.program.buffers(), sending ? view.source : view.target);
+  }
+  Block& block = task.program.block();
+  if (sending && block.timed != 0 && block.wire_began_at == 0) {
+    block.wire_began_at = now_ns();
+  }
+  ++block.state.in_flight;
+  task.program.posted()[step] = 1;
+  const std::uint32_t message = messages_.post({.outgoing = sending,
+                                                .data = buffer,
+                                                .bytes = s.bytes,
+                                                .peer = s.endpoint,
+                                                .tag = s.tag,
+                                                .put = s.put,
+                                                .window = task.window,
+                                                .target = s.window_rank,
+                                                .displacement = s.displacement});
+  if (message >= steps_.size()) {
+    steps_.resize(message + 1);
+  }
+  steps_[message] = sent;
+}
+
+bool Wire::poll() {
+  const auto& done = messages_.poll();
+  for (const Messages::Outcome& outcome : done) {
+    const Sent& sent = steps_[outcome.message];
+    if (sent.unreadable) {
+      sent.task->events.push_back({sent.step, static_cast<int>(Code::access), "the send buffer could not be read"});
+    } else if (outcome.error != MPI_SUCCESS) {
+      sent.task->events.push_back(failure(*sent.task, sent.step, outcome.error));
+    } else {
+      sent.task->events.push_back({sent.step, 0, {}});
+    }
+  }
+  return !done.empty();
+}
+
+} // namespace stoker::engine

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The steps of programs that lead to other nodes, as MPI messages. Used by one thread at a time.
+#pragma once
+
+#include "engine/execute/program.hpp"
+#include "engine/transport/messages.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace stoker::engine {
+
+struct Task;
+
+class Wire {
+public:
+  explicit Wire(const Network& network) : messages_(network) {}
+
+  // Posts the step's message. An error of MPI's is delivered like a completion.
+  void post(Task& task, std::uint32_t step);
+
+  // Asks MPI once for everything in flight and hands each finished step to its task. Returns whether there was any.
+  bool poll();
+
+private:
+  struct Sent { // or received
+    Task* task = nullptr;
+    std::uint32_t step = 0;
+    bool unreadable = false; // the data to send could not be read
+  };
+  Messages messages_;
+  std::vector<Sent> steps_; // by the number of their message
+};
+
+} // namespace stoker::engine

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/global/active_messages.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace stoker::engine {
+
+ActiveMessages::ActiveMessages(MPI_Comm comm) : comm_(comm), requests_(receives, MPI_REQUEST_NULL) {
+  for (std::size_t i = 0; i < receives; ++i) {
+    buffers_.push_back(std::make_unique<Buffer>());
+    receive(i);
+  }
+}
+
+ActiveMessages::~ActiveMessages() {
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    if (i < receives && requests_[i] != MPI_REQUEST_NULL) {
+      MPI_Cancel(&requests_[i]);
+    }
+    MPI_Wait(&requests_[i], MPI_STATUS_IGNORE);
+  }
+}
+
+void ActiveMessages::receive(std::size_t index) {
+  const int code = MPI_Irecv(buffers_[index]->data(), static_cast<int>(largest), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG,
+                             comm_, &requests_[index]);
+  if (code != MPI_SUCCESS) {
+    requests_[index] = MPI_REQUEST_NULL;
+    note(code);
+  }
+}
+
+std::byte* ActiveMessages::compose() {
+  if (composed_ == nullptr) {
+    if (spare_.empty()) {
+      composed_ = std::make_unique<Buffer>();
+    } else {
+      composed_ = std::move(spare_.back());
+      spare_.pop_back();
+    }
+  }
+  return composed_->data();
+}
+
+void ActiveMessages::send(int peer, std::size_t bytes) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int code = MPI_Isend(composed_->data(), static_cast<int>(bytes), MPI_BYTE, peer, 0, comm_, &request);
+  if (code != MPI_SUCCESS) {
+    note(code);
+    return;
+  }
+  buffers_.push_back(std::move(composed_));
+  requests_.push_back(request);
+}
+
+const std::vector<ActiveMessages::Received>& ActiveMessages::poll() {
+  for (const std::size_t index : taken_) {
+    receive(index);
+  }
+  taken_.clear();
+  received_.clear();
+  int count = 0;
+  indices_.resize(requests_.size());
+  statuses_.resize(requests_.size());
+  const int code =
+      MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, indices_.data(), statuses_.data());
+  count = count == MPI_UNDEFINED ? 0 : count;
+  if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
+    note(code);
+  }
+  sent_.clear();
+  for (int i = 0; i < count; ++i) {
+    const auto index = static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)]);
+    const MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
+    const int error = code == MPI_ERR_IN_STATUS ? status.MPI_ERROR : code;
+    note(error);
+    if (index >= receives) {
+      sent_.push_back(index);
+      continue;
+    }
+    taken_.push_back(index);
+    if (error == MPI_SUCCESS) {
+      int bytes = 0;
+      MPI_Get_count(&status, MPI_BYTE, &bytes);
+      received_.push_back({status.MPI_SOURCE, buffers_[index]->data(), static_cast<std::size_t>(bytes)});
+    }
+  }
+  // Close the gaps from the back, so that the indices of the others stay right.
+  std::ranges::sort(sent_, std::greater<>());
+  for (const std::size_t index : sent_) {
+    spare_.push_back(std::move(buffers_[index]));
+    buffers_[index] = std::move(buffers_.back());
+    requests_[index] = requests_.back();
+    buffers_.pop_back();
+    requests_.pop_back();
+  }
+  return received_;
+}
+
+} // namespace stoker::engine

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A helper's part in global memory: the operations that the ranks of its domain submit, and those that other nodes' helpers
+// ask for. How bytes travel between carriers is decided here and nowhere else.
+//
+// An operation within the node is a copy, done in slices. One that leads to another node goes in pieces, each with a slot of a
+// window, so that what a target may have to hold for an origin is bounded:
+//   request   the origin's header, with the bytes to put or the operands behind it if they are short.
+//   data      of a long put or get: one message between the origin's buffer and the target's memory, tagged by the slot.
+//   reply     the target's answer, once it has done its part: with the bytes or the result behind it if they are short. A long
+//             get has no other reply than its data.
+// Puts and gets of memory that the target's carrier exposes in a window go through that instead, without a message of ours.
+// Used by one thread at a time.
+#pragma once
+
+#include "engine/base/error.hpp"
+#include "engine/global/active_messages.hpp"
+#include "engine/global/global_operation.hpp"
+#include "engine/shared/access.hpp"
+#include "engine/shared/node_memory.hpp"
+#include "engine/transport/messages.hpp"
+#include "engine/transport/window.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stoker::engine {
+
+class GlobalAccess {
+public:
+  // `network` and `short_messages` are for this purpose alone; null communicators: there is one node only. `windows`: those that
+  // operations name, the first being number 1; it may grow.
+  GlobalAccess(const NodeMemory& memory, const Network& network, MPI_Comm short_messages,
+               const std::vector<std::shared_ptr<Window>>& windows);
+
+  // Takes over an operation in a rank's arena.
+  void adopt(std::uint32_t arena, std::uint64_t offset, std::uint64_t now_ns);
+
+  // One round. Returns whether anything moved.
+  bool poll();
+
+  // Whether other nodes may ask for something: then there is something to look for at any time.
+  void serve(bool on) { serving_ = on && wire_.has_value(); }
+  [[nodiscard]] bool serving() const { return serving_; }
+
+  [[nodiscard]] bool active() const { return serving_ || in_progress(); }
+  [[nodiscard]] bool in_progress() const;
+  // Whether something would wait if nobody looked for the length of a nap: more than an answer is to come.
+  [[nodiscard]] bool urgent() const;
+  [[nodiscard]] std::uint64_t youngest_ns() const { return youngest_ns_; } // when something was last adopted or moved
+
+private:
+  static constexpr std::size_t most_pieces = 64; // pieces on their way to other nodes
+  struct Header;
+
+  // An operation of a rank's that is not complete.
+  struct Running {
+    GlobalOperation* operation = nullptr;
+    std::uint32_t arena = 0; // of the rank
+    BufferView local;
+    std::uint64_t begun = 0; // bytes for which pieces have begun, or that are copied
+    std::uint32_t in_flight = 0;
+    bool signalled = false;    // the target will set the operation's signal by itself, or was told to
+    bool waiting = true;       // in a list of those for which more is to begin, else in begun_
+    Code code = Code::success; // first error
+    std::string text = {};
+  };
+  using RunningList = std::list<Running>;
+
+  struct Piece {
+    std::optional<RunningList::iterator> running; // none: the slot is free
+    std::uint64_t offset = 0;                     // in the operation
+    std::uint64_t bytes = 0;
+    std::uint32_t waiting_for = 0;       // events before it is done: reply, data
+    std::unique_ptr<std::byte[]> bounce; // for a local buffer in another process
+  };
+
+  // What a message of `data` belongs to.
+  struct Data {
+    bool own_piece = false; // else of another node's
+    std::uint32_t slot = 0; // of the piece, at the origin
+    int origin = -1;        // endpoint; own_piece: unused
+    bool reply_when_done = false;
+    std::atomic<std::uint64_t>* signal = nullptr; // to be set when done
+    std::uint64_t signal_value = 0;
+  };
+
+  // All that exists only where there are several nodes.
+  struct Between {
+    Between(const Network& network, MPI_Comm comm) : short_messages(comm), messages(network) {}
+    ActiveMessages short_messages;
+    Messages messages;
+    std::vector<Data> data; // by the number of the message
+    std::array<Piece, most_pieces> pieces;
+    std::vector<std::uint32_t> free_slots;
+    std::vector<std::unique_ptr<std::byte[]>> spare_bounces;
+    // Pieces on their way through a window: parallel arrays.
+    std::vector<MPI_Request> window_requests;
+    std::vector<std::uint32_t> window_slots;
+    int window_error = MPI_SUCCESS; // of this round
+    std::string broken;             // what MPI said when it failed; empty: it has not
+  };
+
+  static void unreachable(Running& running, int error); // errno of its local buffer
+  bool copy_slice();
+  void begin_pieces();
+  [[nodiscard]] std::uint64_t begin_piece(RunningList::iterator running); // returns its bytes
+  [[nodiscard]] std::uint64_t begin_window_piece(RunningList::iterator running);
+  bool poll_window_pieces();
+  void expose(GlobalOperation& operation, std::uint32_t arena);
+  // A buffer of the piece's own for what this process cannot address.
+  [[nodiscard]] std::byte* bounce_of(Piece& piece);
+  void post_data(const Message& message, const Data& data);
+  void data_here(std::uint32_t slot); // of a get, or the data of a put are on their way
+  void arrived(std::uint32_t slot);
+  void finish_piece(std::uint32_t slot);
+  void all_begun(RunningList& list, RunningList::iterator running); // out of `list`
+  void piece_gone(RunningList::iterator running);
+  void begin_signal(RunningList::iterator running); // after all pieces
+  [[nodiscard]] std::atomic<std::uint64_t>& word(std::uint32_t arena, std::uint64_t place) const;
+  void complete(RunningList::iterator running);
+  void receive(const ActiveMessages::Received& received);
+  void answer(int origin, const Header& request, const std::byte* payload);
+  void reply(int origin, std::uint32_t slot, std::size_t payload_bytes, int error);
+  void data_done(const Data& data, int error);
+  void break_off(int error);
+
+  const NodeMemory& memory_;
+  const std::vector<std::shared_ptr<Window>>& windows_;
+  std::optional<Between> wire_;
+  RunningList copies_;  // within the node; the first is being copied
+  RunningList waiting_; // to other nodes: not all pieces have begun
+  RunningList begun_;   // all have
+  bool serving_ = false;
+  std::uint64_t youngest_ns_ = 0;
+};
+
+} // namespace stoker::engine

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Global memory as one unit (a rank of the engine) sees it. What lies on its own node it reaches by loads and stores; the rest
+// is the helper's business (global_access.hpp), to which it submits operations.
+#pragma once
+
+#include "engine/core/engine.hpp"
+#include "engine/global/element.hpp"
+#include "engine/global/global_operation.hpp"
+#include "engine/global/segment_table.hpp"
+#include "engine/global/transfer_counters.hpp"
+#include "engine/helper/waiting.hpp"
+#include "engine/shared/free_list.hpp"
+#include "engine/shared/node_memory.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace stoker::engine {
+
+class Team;
+
+struct GlobalPointer {
+  std::int32_t unit = -1;
+  std::uint32_t segment = 0;
+  std::uint64_t offset = 0;
+};
+[[nodiscard]] std::string text_of(const GlobalPointer& pointer);
+
+class GlobalMemory {
+public:
+  // Collective over the engine's communicator. Throws Error on every rank.
+  GlobalMemory(std::shared_ptr<Engine> engine, std::uint64_t heap_bytes);
+  GlobalMemory(const GlobalMemory&) = delete;
+  GlobalMemory& operator=(const GlobalMemory&) = delete;
+  ~GlobalMemory();
+
+  // Collective. Completes transfers, frees teams and memory; what is called later throws Error(request). Nothing when it has
+  // been done before.
+  void close();
+  [[nodiscard]] bool closed() const { return closed_; }
+
+  [[nodiscard]] GlobalPointer allocate(std::uint64_t bytes);
+  void deallocate(GlobalPointer pointer);
+
+  // nullptr when it is on another node.
+  [[nodiscard]] std::byte* address(GlobalPointer pointer, std::uint64_t bytes) const;
+
+  void put(GlobalPointer target, const void* local, std::uint64_t bytes) {
+    if (std::byte* place = reach(target, bytes); place != nullptr && local != nullptr) [[likely]] {
+      counters_.add(TransferCounters::node_transfers, 1);
+      counters_.add(TransferCounters::node_bytes, bytes);
+      store_shared(place, local, bytes);
+    } else {
+      transfer(OperationKind::put, target, const_cast<void*>(local), bytes);
+    }
+  }
+  void get(void* local, GlobalPointer source, std::uint64_t bytes) {
+    if (const std::byte* place = reach(source, bytes); place != nullptr && local != nullptr) [[likely]] {
+      counters_.add(TransferCounters::node_transfers, 1);
+      counters_.add(TransferCounters::node_bytes, bytes);
+      load_shared(local, place, bytes);
+    } else {
+      transfer(OperationKind::get, source, local, bytes);
+    }
+  }
+
+  // A transfer under way, or complete and not released. It belongs to one thread at a time.
+  struct Slot;
+  // nullptr when the transfer was complete at once. `detached`: nobody will ask for it but a flush.
+  // `signal`: a put's, on the same unit.
+  struct Signal {
+    GlobalPointer word;
+    std::uint64_t value = 0;
+  };
+  [[nodiscard]] Slot* begin(OperationKind kind, GlobalPointer pointer, void* local, std::uint64_t bytes, bool detached,
+                            const std::optional<Signal>& signal = std::nullopt);
+  // Returns when the word, on this unit's node, compares so with `value`; what was put before its signal is to be seen then.
+  enum class Comparison : std::uint8_t { equal, not_equal, greater, greater_equal, less, less_equal };
+  void wait_until(GlobalPointer word, Comparison comparison, std::uint64_t value);
+  // These may be called after close() too.
+  [[nodiscard]] bool test(Slot& slot);
+  void wait(Slot& slot);
+  void release(Slot& slot); // complete it first. Throws the transfer's error
+  // Completes the transfers from and to one unit, or all (-1). Throws the error of detached ones.
+  void flush(int unit);
+  // The same, but errors stay for those who ask.
+  void complete(int unit);
+  void complete_all() { complete(-1); }
+
+  void fetch_and_op(GlobalPointer target, ElementType type, AtomicOp op, const void* operand, void* result);
+  void compare_and_swap(GlobalPointer target, ElementType type, const void* expected, const void* desired,
+                        void* result);
+  void accumulate(GlobalPointer target, ElementType type, AtomicOp op, const void* operands, std::uint64_t count);
+
+  [[nodiscard]] TransferCounters::Sums statistics() const { return counters_.sums(); }
+
+  // Throws Error(request) once it is closed.
+  void check_open() const;
+
+  // For teams.
+  [[nodiscard]] Engine& engine() { return *engine_; }
+  [[nodiscard]] NodeMemory& memory() { return *memory_; }
+  [[nodiscard]] RankRoot* carrier_root() { return carrier_; } // null: there are no helpers
+  void enlist(Team& team);
+  void delist(Team& team);
+  // Each with its place in an arena, and in the carriers' window, if there is one.
+  void insert_segment(std::uint32_t number, std::uint64_t bytes, std::span<const int> units,
+                      std::span<const SegmentPart> parts);
+  // Puts this unit's memory into the carriers' window, and takes it out. Returns its displacement; 0: there is no window.
+  [[nodiscard]] std::uint64_t expose(std::uint64_t place, std::uint64_t bytes);
+  void conceal(std::uint64_t place, std::uint64_t bytes);
+  void erase_segment(std::uint32_t number);
+
+private:
+  struct Waiter;
+  struct WordWaiter;
+  [[nodiscard]] std::atomic<std::uint64_t>* word_of(const GlobalPointer& pointer, const char* name) const;
+
+  [[nodiscard]] std::byte* reach(const GlobalPointer& pointer, std::uint64_t bytes) const noexcept {
+    const Segment* segment = table_.find(pointer.segment);
+    if (segment == nullptr || static_cast<std::uint32_t>(pointer.unit) >= segment->parts.size()) {
+      return nullptr;
+    }
+    const SegmentPart& part = segment->parts[static_cast<std::uint32_t>(pointer.unit)];
+    if (part.address == nullptr || pointer.offset > segment->bytes || bytes > segment->bytes - pointer.offset) {
+      return nullptr;
+    }
+    return part.address + pointer.offset;
+  }
+  // Throws Error(argument) naming `name`.
+  [[nodiscard]] SegmentPart located(const GlobalPointer& pointer, std::uint64_t bytes, const char* name) const;
+  [[nodiscard]] SegmentPart located_element(const GlobalPointer& pointer, std::uint64_t count, ElementType type,
+                                            const char* name = "target") const;
+  void check_local(const void* local, std::uint64_t bytes, const char* name) const;
+  [[nodiscard]] std::string self() const { return "rank " + std::to_string(engine_->rank()) + ": "; }
+
+  // Blocking, to or from another node; also where put() and get() find something wrong.
+  void transfer(OperationKind kind, GlobalPointer pointer, void* local, std::uint64_t bytes);
+  void atomic(OperationKind kind, GlobalPointer target, const SegmentPart& part, ElementType type, AtomicOp op,
+              std::span<const std::byte> operands, void* result);
+  // How the helper reaches `local`; nothing when it cannot.
+  [[nodiscard]] std::optional<BufferDescriptor> reachable(const void* local, std::uint64_t bytes) const;
+  // Arena memory to copy `local` to where the helper cannot reach it; 0: not needed.
+  [[nodiscard]] std::uint64_t staging_for(const void* local, std::uint64_t bytes);
+  [[nodiscard]] Slot& take_slot(OperationKind kind, const GlobalPointer& pointer, const SegmentPart& part,
+                                std::uint64_t bytes, bool detached);
+  void set_local(Slot& slot, void* local, std::uint64_t staging);
+  void submit(Slot& slot);
+  template <class AnyWaiter>
+  void wait_with(const AnyWaiter& waiter); // in the helper's place where it is this process's
+  void wait_for(Slot& slot, std::uint64_t epoch);
+  void open_window();
+  // Submits it, waits and releases it. `displacement`: that of an expose.
+  void execute(Slot& slot, std::uint64_t* displacement = nullptr);
+  void look_for_carrier(Slot& slot); // throws Error(peer_lost) when its process is gone
+  // With slots_mutex_:
+  void settle(Slot& slot); // once complete
+  void free_slot(Slot& slot);
+  void sweep_detached();
+
+  std::shared_ptr<Engine> engine_;
+  std::shared_ptr<NodeMemory> memory_;
+  OwnedComm comm_;
+  std::shared_ptr<Window> window_;  // of the carriers, over what units expose; null: everything travels in messages
+  std::uint64_t window_number_ = 0; // at this unit's helper
+  Helper* helper_ = nullptr;        // in this process
+  RankRoot* carrier_ = nullptr;
+  int ranks_ = 0;
+  SegmentTable table_;
+  std::mutex table_mutex_; // for changes
+  TransferCounters counters_;
+  bool access_open_ = false;
+  bool closed_ = false;
+
+  std::mutex heap_mutex_; // guards heap_
+  FreeList heap_;
+  std::uint64_t heap_place_ = 0;
+  std::uint64_t heap_bytes_ = 0;
+
+  mutable std::mutex slots_mutex_; // guards what follows, and slots as they say
+  std::deque<Slot> slots_;
+  std::vector<Slot*> free_slots_;
+  std::vector<std::uint64_t> record_blocks_; // in the arena
+  std::size_t detached_ = 0;                 // slots
+  std::map<int, Error> detached_errors_;     // the first of each unit, until a flush
+  std::list<Team*> teams_;                   // in the order of their creation
+};
+
+// This unit's side of an operation's record. Its epoch and the record are constant while it is used, the rest is guarded by
+// slots_mutex_.
+struct GlobalMemory::Slot {
+  GlobalOperation* operation = nullptr;
+  std::uint64_t epoch = 0;
+  bool used = false;
+  bool detached = false;
+  bool settled = false;          // what is left to do after the helper has been done
+  std::atomic<bool> lost{false}; // its helper is gone, and may have left the record in any state; code and text are set
+  unsigned tests = 0;            // by the thread that it belongs to
+  void* copy_to = nullptr;       // of what did not go straight to its place
+  std::uint64_t staging = 0;     // in the arena, to be given back; 0: none
+  Plea plea;
+  Code code = Code::success; // once settled
+  std::string text;
+};
+
+} // namespace stoker::engine

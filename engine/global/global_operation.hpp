@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The shared-memory form of one operation on global memory that a rank leaves to the helper of its domain. It lies in the
+// rank's arena. The rank writes it and submits it (the ring's push releases, its drain acquires); then it is the helper's, whose
+// last access is the release of `completed`, acquired by the rank before it reads the outcome or uses the record again.
+#pragma once
+
+#include "engine/global/element.hpp"
+#include "engine/shared/block.hpp"
+#include "engine/shared/doorbell.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace stoker::engine {
+
+enum class OperationKind : std::uint8_t {
+  put,
+  get,
+  fetch_and_op,
+  compare_and_swap,
+  accumulate,
+  expose, // the rank's own memory to the other carriers, in a window
+  conceal,
+};
+
+struct alignas(cache_line) GlobalOperation {
+  static constexpr std::size_t inline_bytes = 128;
+
+  OperationKind kind = OperationKind::put;
+  ElementType type = ElementType::int32; // atomics
+  AtomicOp op = AtomicOp::no_op;
+  std::int32_t unit = -1;     // of the target
+  std::int32_t endpoint = -1; // carrier of its domain; -1: on this node
+  std::uint32_t arena = 0;    // the target's, among those of its node
+  std::uint64_t place = 0;    // offset in it
+  std::uint64_t bytes = 0;    // of target memory
+  // Where the carriers have windows, and the target memory is in one:
+  std::uint64_t window = 0;       // its number at this rank's helper
+  std::uint64_t displacement = 0; // 0: it is in none. The outcome of expose
+  // A put that is told of at the target: this word of its arena gets the value once the data are there.
+  bool signals = false;
+  std::uint64_t signal_place = 0;
+  std::uint64_t signal_value = 0;
+  // What goes to the target, and then what comes from it. Atomics: the operands, then the result.
+  BufferDescriptor local;
+  std::uint64_t epoch = 0;                              // how often the record was used
+  alignas(16) std::byte inline_data[inline_bytes] = {}; // for a `local` that is so small that it is copied
+  std::int32_t error = 0;                               // Code; ordered by `completed`
+  char error_text[188] = {};
+  alignas(cache_line) CompletionWord completed;
+};
+
+} // namespace stoker::engine

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/helper/helper.hpp"
+
+#include "engine/base/error.hpp"
+#include "engine/execute/executor.hpp"
+#include "engine/transport/window.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <pthread.h>
+#include <system_error>
+
+namespace stoker::engine {
+namespace {
+
+// How long after the latest Start that it has seen a helper with nothing to do looks for new ones by itself, and how often:
+// at most so long is a request delayed that Start has left to Wait, if Wait does not come. 50 looks of some 20 us each.
+constexpr std::uint64_t watch_ns = 1'000'000'000;
+constexpr std::chrono::nanoseconds watch_interval = std::chrono::milliseconds(20);
+
+} // namespace
+
+Helper::Helper(const topology::Machine& machine, std::shared_ptr<NodeMemory> memory, std::vector<std::uint32_t> members,
+               const Network& network, const HelperOptions& options, TraceLane* trace)
+    : machine_(machine), memory_(std::move(memory)), members_(std::move(members)), options_(options), trace_(trace),
+      root_(memory_->root(memory_->self())), progress_(network, helper_executor) {
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    throw Error(Code::resource, std::string("the progress thread could not be started: ") + error.what());
+  }
+  pthread_getcpuclockid(thread_.native_handle(), &cpu_clock_);
+  bound_.wait(false, std::memory_order_acquire); // released in run()
+}
+
+void Helper::stop() {
+  if (thread_.joinable()) {
+    stop_.store(true, std::memory_order_relaxed);
+    root_.helper.ring(); // full fence: the thread sees the store, or the ring
+    thread_.join();
+  }
+}
+
+double Helper::cpu_seconds() const {
+  timespec t{};
+  clock_gettime(cpu_clock_, &t);
+  return static_cast<double>(t.tv_sec) + (1e-9 * static_cast<double>(t.tv_nsec));
+}
+
+void Helper::run() {
+  binding_ = topology::bind_helper_thread(machine_, options_.place.cpus);
+  set_timer_slack(std::chrono::nanoseconds(1));
+  set_short_slice();
+  bound_.store(true, std::memory_order_release); // acquired in the constructor
+  bound_.notify_one();
+
+  const IdleLimits limits = options_.place.reserved ? IdleLimits::reserved(options_.spin_us, options_.nap_us)
+                                                    : IdleLimits::shared(options_.spin_us, options_.nap_us);
+  IdlePolicy policy(limits);
+  std::uint64_t awake_since = now_ns();
+  const auto stopped = [this] { return stop_.load(std::memory_order_relaxed); };
+  while (!stopped()) {
+    if (!may_work() || !(active_.load(std::memory_order_relaxed) || has_submissions())) {
+      // For a while it looks by itself now and then: requests that are better off without a wake only nudge it, and may be
+      // left by a rank that does not come to Wait.
+      const bool lately = root_.paused.load(std::memory_order_relaxed) == 0 &&
+                          now_ns() - youngest_ns_.load(std::memory_order_relaxed) < watch_ns;
+      // What other nodes ask for may come while a thread of the carrier's is in its place, and after that thread has left.
+      const bool served = serving_.load(std::memory_order_relaxed) && root_.paused.load(std::memory_order_relaxed) == 0;
+      const std::chrono::nanoseconds nap = std::chrono::microseconds(std::max<std::uint64_t>(options_.nap_us, 1));
+      root_.helper.sleep(
+          [&] { return stopped() || (may_work() && (active_.load(std::memory_order_relaxed) || has_submissions())); },
+          served   ? std::optional(nap)
+          : lately ? std::optional(watch_interval)
+                   : std::nullopt);
+      awake_since = now_ns();
+      continue;
+    }
+    const std::uint64_t begin = now_ns();
+    bool moved = false;
+    {
+      const std::lock_guard lock(mutex_);
+      moved = may_work() &&
+              work(); // an Assist that began before this round is seen here: its thread has had the mutex since
+    }
+    const std::uint64_t end = now_ns();
+    if (trace_ != nullptr) {
+      trace_->add("progress", begin, end);
+    }
+    if (active_.load(std::memory_order_relaxed)) {
+      const Action action =
+          policy.next(moved, end, end - youngest_ns_.load(std::memory_order_relaxed), end - awake_since);
+      perform(action, root_.helper, [&] { return stopped() || has_submissions(); });
+      if (action.kind == Action::Kind::nap) {
+        awake_since = now_ns();
+      }
+    }
+  }
+}
+
+bool Helper::round() {
+  const std::lock_guard lock(mutex_);
+  return work();
+}
+
+bool Helper::work() {
+  std::size_t drained = 0;
+  for (const std::uint32_t arena : members_) {
+    // Bounded, so that one rank that starts many requests does not keep the others waiting.
+    drained += memory_->root(arena).ring.drain([&](const Submission& s) { adopt(arena, s); }, options_.batch);
+  }
+  bool moved = progress_.poll();
+  bool active = progress_.active();
+  bool urgent = active;
+  std::uint64_t youngest_ns = progress_.youngest_ns();
+  if (global_) {
+    moved |= global_->poll();
+    active |= global_->active();
+    urgent |= global_->urgent();
+    youngest_ns = std::max(youngest_ns, global_->youngest_ns());
+  }
+  active_.store(active, std::memory_order_relaxed);
+  urgent_.store(urgent, std::memory_order_relaxed);
+  youngest_ns_.store(youngest_ns, std::memory_order_relaxed);
+  return moved || drained > 0;
+}
+
+void Helper::open_global_access(const Network& network, MPI_Comm short_messages) {
+  const std::lock_guard lock(mutex_);
+  global_.emplace(*memory_, network, short_messages, windows_);
+}
+
+void Helper::serve(bool on) {
+  {
+    const std::lock_guard lock(mutex_);
+    global_->serve(on);
+    active_.store(active_.load(std::memory_order_relaxed) || global_->active(), std::memory_order_relaxed);
+    serving_.store(global_->serving(), std::memory_order_relaxed);
+  }
+  root_.helper.ring(); // full fence: the thread sees that it is active, or the ring
+}
+
+void Helper::adopt(std::uint32_t arena, const Submission& submission) {
+  if (submission.what == Submitted::operation) {
+    global_->adopt(arena, submission.block, now_ns());
+    return;
+  }
+  // The memory is still this request's: it is not given back before this helper has retired the epoch.
+  auto* block = reinterpret_cast<Block*>(memory_->base(arena) + submission.block);
+  std::unique_ptr<Task>& task = tasks_[{arena, submission.block}];
+  if (task == nullptr || task->id != block->id) {
+    task = std::make_unique<Task>(block, *memory_);
+    task->window = block->window != 0 ? windows_[block->window - 1].get() : nullptr;
+  }
+  progress_.adopt(*task, submission.epoch, now_ns());
+}
+
+std::uint64_t Helper::add_window(std::shared_ptr<Window> window) {
+  const std::lock_guard lock(mutex_);
+  windows_.push_back(std::move(window));
+  return windows_.size();
+}
+
+bool Helper::has_submissions() const {
+  return std::ranges::any_of(members_, [&](std::uint32_t arena) { return !memory_->root(arena).ring.empty(); });
+}
+
+bool Helper::may_work() const {
+  return assistants_.load(std::memory_order_relaxed) == 0 &&
+         (root_.paused.load(std::memory_order_relaxed) == 0 || root_.waiting.load(std::memory_order_relaxed) > 0);
+}
+
+// What is left to do is the thread's business again. What can wait for a nap is not worth a wake, which may cost whoever runs on
+// the thread's core more than the nap: while other nodes are served it sleeps no longer than that, unless it is paused.
+Helper::Assist::~Assist() {
+  helper_.assistants_.fetch_sub(1, std::memory_order_relaxed);
+  // Before the looks at pleas and rings: whoever pleads or pushes later wakes the thread by itself, and finds it free to work
+  // (tests/models/assist.pml). Pairs with the fences in Doorbell.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!helper_.may_work()) {
+    return;
+  }
+  const bool active = helper_.active_.load(std::memory_order_relaxed);
+  const bool can_wait =
+      helper_.serving_.load(std::memory_order_relaxed) && !helper_.urgent_.load(std::memory_order_relaxed);
+  if ((active && !can_wait) || helper_.has_submissions()) {
+    helper_.root_.helper.ring();
+  } else if (active) {
+    helper_.root_.helper.nudge(); // it may have gone to sleep for good when it was paused and this thread in its place
+  }
+}
+
+} // namespace stoker::engine

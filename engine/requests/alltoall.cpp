@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/requests/alltoall.hpp"
+
+#include "algos/collectives/exchange.hpp"
+#include "algos/select/selection.hpp"
+#include "engine/base/agreement.hpp"
+#include "engine/execute/executor.hpp"
+#include "engine/requests/init.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+namespace stoker::engine {
+namespace {
+
+using Sizes = std::vector<std::uint64_t>;
+
+// Sizes that this rank receives according to its peers; compared with what it expects.
+void check_sizes(const CommContext& context, const Sizes& announced, const UserBuffer& recv) {
+  for (std::size_t r = 0; r < announced.size(); ++r) {
+    if (announced[r] != recv.block_bytes(r)) {
+      throw Error(Code::mismatch, "rank " + std::to_string(context.rank()) + ": rank " + std::to_string(r) + " sends " +
+                                      std::to_string(announced[r]) + " bytes to it, but its receive arguments expect " +
+                                      std::to_string(recv.block_bytes(r)) + " from there");
+    }
+  }
+}
+
+// Every rank must be able to hold all sizes; equal on all ranks.
+constexpr std::uint64_t most_bytes_of_sizes = std::uint64_t{1} << 29U; // twice that while they are exchanged
+
+algos::BlockSizes known_sizes(const CommContext& context, const algos::Choice& choice, const Sizes& row,
+                              const Sizes& column) {
+  if (choice.algorithm->collective == algos::Collective::alltoall) {
+    return algos::BlockSizes::uniform(context.ranks(), row.front()); // check_sizes has compared them
+  }
+  const algos::Knowledge knowledge = algos::knowledge_of(choice);
+  auto sizes = algos::BlockSizes::table(context.ranks());
+  if (knowledge == algos::Knowledge::own) {
+    sizes.set_row(context.rank(), row);
+    sizes.set_column(context.rank(), column);
+    return sizes;
+  }
+  // With the rows of all ranks the columns are known, too; of a node's ranks both are needed.
+  const bool all = knowledge == algos::Knowledge::all;
+  if (const std::uint64_t bytes = row.size() * row.size() * sizeof row.front(); all && bytes > most_bytes_of_sizes) {
+    throw Error(Code::unsupported, algos::to_text(choice) + " for alltoallv of " + std::to_string(row.size()) +
+                                       " ranks would take " + std::to_string(bytes >> 20U) +
+                                       " MiB for block sizes on every rank; expected 512 at most, or an algorithm that "
+                                       "forwards only what its own node sends or receives");
+  }
+  Sizes mine = row;
+  if (!all) {
+    mine.insert(mine.end(), column.begin(), column.end());
+  }
+  std::vector<int> members(static_cast<std::size_t>(context.ranks()));
+  std::iota(members.begin(), members.end(), 0);
+  if (!all) {
+    const auto node = context.layout().node_ranks(context.layout().node_of(context.rank()));
+    members.assign(node.begin(), node.end());
+  }
+  Sizes gathered(mine.size() * members.size());
+  const int bytes = static_cast<int>(mine.size() * sizeof(std::uint64_t));
+  check_mpi(MPI_Allgather(mine.data(), bytes, MPI_BYTE, gathered.data(), bytes, MPI_BYTE,
+                          all ? context.comm() : context.node()),
+            "MPI_Allgather");
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto begin = gathered.begin() + static_cast<std::ptrdiff_t>(i * mine.size());
+    const auto middle = begin + static_cast<std::ptrdiff_t>(row.size());
+    sizes.set_row(members[i], Sizes(begin, middle));
+    if (!all) {
+      sizes.set_column(members[i], Sizes(middle, begin + static_cast<std::ptrdiff_t>(mine.size())));
+    }
+  }
+  return sizes;
+}
+
+std::uint64_t total(const Sizes& sizes) { return std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}); }
+
+} // namespace
+
+std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, algos::Collective collective,
+                                       const ExchangeArguments& arguments) {
+  const std::uint64_t begin = now_ns();
+  engine->sweep();
+  RequestPlan plan;
+  plan.context = engine->context(arguments.comm);
+  const CommContext& context = *plan.context;
+  const topology::Layout& layout = context.layout();
+  const MPI_Comm comm = context.comm();
+  const auto ranks = static_cast<std::size_t>(context.ranks());
+
+  // 1. What each rank can check by itself.
+  Sizes row;
+  Path send_path = Path::own;
+  Path recv_path = Path::own;
+  const auto failure = attempt([&] {
+    plan.in_place = arguments.sendbuf == MPI_IN_PLACE;
+    plan.recv = checked_recv_buffer(arguments, ranks);
+    if (!plan.in_place) {
+      plan.send = checked_send_buffer(arguments, ranks);
+      check_buffers_apart(plan.send, plan.recv);
+    }
+    plan.choice = requested_choice(*engine, collective, layout, arguments.info);
+    plan.executor = chosen_executor(*engine, arguments.info);
+
+    row.resize(ranks);
+    std::uint64_t longest_in_node = 0;
+    for (std::size_t r = 0; r < ranks; ++r) {
+      row[r] = plan.in_place ? plan.recv.block_bytes(r) : plan.send.block_bytes(r);
+      if (static_cast<int>(r) != context.rank() && layout.same_node(static_cast<int>(r), context.rank())) {
+        longest_in_node = std::max(longest_in_node, row[r]);
+      }
+    }
+    // Where blocks are bundled, messages are longer than blocks, and have to be fetched whatever the size of those.
+    const bool bundles = layout.nodes() > 1 || (plan.choice.algorithm != nullptr &&
+                                                algos::knowledge_of(plan.choice) != algos::Knowledge::own);
+    const Readers readers = readers_of(*engine, context, plan.executor, longest_in_node, bundles && total(row) > 0);
+    // Peers fetch from send buffers and scratch only.
+    recv_path = chosen_path(*engine, plan.recv, {.helper = readers.helper}, "recvbuf");
+    send_path = plan.in_place ? Path::own : chosen_path(*engine, plan.send, readers, "sendbuf");
+  });
+  agree(comm, with_rank(context, failure));
+
+  // 2. What the ranks must agree on, and who sends how much to whom.
+  agree_on_choice(context, collective, plan);
+  Sizes announced(ranks);
+  check_mpi(MPI_Alltoall(row.data(), 1, MPI_UINT64_T, announced.data(), 1, MPI_UINT64_T, comm), "MPI_Alltoall");
+  agree(comm, attempt([&] { check_sizes(context, announced, plan.recv); }));
+  if (plan.choice.algorithm == nullptr) {
+    std::uint64_t sent = total(row);
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, &sent, 1, MPI_UINT64_T, MPI_SUM, comm), "MPI_Allreduce");
+    // As if all blocks had the mean size, which is all that every rank knows of alltoallv.
+    const std::uint64_t mean = (sent + (ranks * ranks) - 1) / (ranks * ranks);
+    const auto sizes = algos::BlockSizes::uniform(context.ranks(), mean);
+    const Sizes offsets = algos::equal_offsets(context.ranks(), mean);
+    const algos::Exchange exchange{.layout = layout,
+                                   .rank = context.rank(),
+                                   .sizes = sizes,
+                                   .send_offsets = plan.in_place ? Sizes{} : offsets,
+                                   .recv_offsets = offsets,
+                                   .in_place = plan.in_place};
+    plan.choice = select(*engine, context, algos::candidates(collective, layout), plan.executor,
+                         [&](const algos::Choice& choice) { return algos::compile(choice, exchange); });
+  }
+
+  // 3. The program.
+  const algos::BlockSizes sizes = known_sizes(context, plan.choice, row, announced);
+  plan.through_window = puts_through_window(*engine, plan);
+  if (plan.through_window && plan.executor == Executor::engine && recv_path == Path::cma) {
+    recv_path = Path::staged; // a carrier can expose what it maps
+  }
+  const Sizes recv_offsets = program_offsets(plan.recv, recv_path);
+  Sizes put_offsets;
+  if (plan.choice.algorithm->puts) {
+    put_offsets.resize(ranks);
+    check_mpi(MPI_Alltoall(recv_offsets.data(), 1, MPI_UINT64_T, put_offsets.data(), 1, MPI_UINT64_T, comm),
+              "MPI_Alltoall");
+  }
+  const algos::Choice choice = plan.choice;
+  const algos::Exchange exchange{.layout = layout,
+                                 .rank = context.rank(),
+                                 .sizes = sizes,
+                                 .send_offsets = plan.in_place ? Sizes{} : program_offsets(plan.send, send_path),
+                                 .recv_offsets = recv_offsets,
+                                 .in_place = plan.in_place,
+                                 .put_offsets = put_offsets};
+  return make_request(
+      engine, std::move(plan), send_path, recv_path, [&] { return CompiledProgram{algos::compile(choice, exchange)}; },
+      begin);
+}
+
+std::unique_ptr<Request> make_rebindable_alltoall(const std::shared_ptr<Engine>& engine, RequestPlan plan,
+                                                  std::uint64_t bytes) {
+  const std::uint64_t begin = now_ns();
+  engine->sweep();
+  plan.rebindable = true;
+  const CommContext& context = *plan.context;
+  agree_on_choice(context, algos::Collective::alltoall, plan);
+  std::uint64_t first = bytes;
+  check_mpi(MPI_Bcast(&first, 1, MPI_UINT64_T, 0, context.comm()), "MPI_Bcast");
+  agree(context.comm(), attempt([&] {
+          if (bytes != first) {
+            throw Error(Code::mismatch, "rank " + std::to_string(context.rank()) + ": each block has " +
+                                            std::to_string(bytes) + " bytes here and " + std::to_string(first) +
+                                            " on rank 0; expected equal sizes on all ranks");
+          }
+        }));
+  const auto sizes = algos::BlockSizes::uniform(context.ranks(), bytes);
+  const Sizes offsets = algos::equal_offsets(context.ranks(), bytes);
+  const algos::Exchange exchange{.layout = context.layout(),
+                                 .rank = context.rank(),
+                                 .sizes = sizes,
+                                 .send_offsets = plan.in_place ? Sizes{} : offsets,
+                                 .recv_offsets = offsets,
+                                 .in_place = plan.in_place,
+                                 .put_offsets =
+                                     Sizes(offsets.size(), offsets[static_cast<std::size_t>(context.rank())])};
+  if (plan.choice.algorithm == nullptr) {
+    plan.choice = select(*engine, context, algos::candidates(algos::Collective::alltoall, context.layout()),
+                         plan.executor, [&](const algos::Choice& choice) { return algos::compile(choice, exchange); });
+  }
+  const algos::Choice choice = plan.choice;
+  return make_request(
+      engine, std::move(plan), Path::own, Path::own, [&] { return CompiledProgram{algos::compile(choice, exchange)}; },
+      begin);
+}
+
+std::unique_ptr<Request> make_any_exchange(const std::shared_ptr<Engine>& engine, RequestPlan plan) {
+  const std::uint64_t begin = now_ns();
+  engine->sweep();
+  plan.rebindable = true;
+  plan.any_sizes = true;
+  const CommContext& context = *plan.context;
+  plan.choice = {algos::find(algos::Collective::alltoallv, "nonblocking"), {}};
+  agree_on_choice(context, algos::Collective::alltoallv, plan);
+  // One byte from and to everybody stands for what they will be.
+  const auto sizes = algos::BlockSizes::uniform(context.ranks(), 1);
+  const Sizes offsets = algos::equal_offsets(context.ranks(), 1);
+  const algos::Exchange exchange{.layout = context.layout(),
+                                 .rank = context.rank(),
+                                 .sizes = sizes,
+                                 .send_offsets = offsets,
+                                 .recv_offsets = offsets};
+  const algos::Choice choice = plan.choice;
+  return make_request(
+      engine, std::move(plan), Path::own, Path::own, [&] { return CompiledProgram{algos::compile(choice, exchange)}; },
+      begin);
+}
+
+} // namespace stoker::engine

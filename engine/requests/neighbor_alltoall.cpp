@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/requests/neighbor_alltoall.hpp"
+
+#include "algos/collectives/neighbor_exchange.hpp"
+#include "algos/select/selection.hpp"
+#include "engine/base/agreement.hpp"
+#include "engine/execute/executor.hpp"
+#include "engine/requests/init.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace stoker::engine {
+namespace {
+
+using algos::NeighborBlock;
+using algos::Neighborhood;
+
+// As ranks tell each other of blocks.
+static_assert(std::is_trivially_copyable_v<NeighborBlock>);
+class BlockType {
+public:
+  BlockType() {
+    MPI_Type_contiguous(sizeof(NeighborBlock), MPI_BYTE, &type_);
+    MPI_Type_commit(&type_);
+  }
+  BlockType(const BlockType&) = delete;
+  BlockType& operator=(const BlockType&) = delete;
+  ~BlockType() { MPI_Type_free(&type_); }
+  [[nodiscard]] MPI_Datatype get() const { return type_; }
+
+private:
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+};
+
+// One block for each neighbor that exists, in the order in which blocks of one pair of ranks match.
+std::vector<NeighborBlock> blocks_to(const std::vector<int>& ranks, const std::vector<std::size_t>& order,
+                                     const UserBuffer& buffer, Path path) {
+  const std::vector<std::uint64_t> offsets = program_offsets(buffer, path);
+  std::vector<NeighborBlock> blocks;
+  for (const std::size_t i : order) {
+    if (ranks[i] != MPI_PROC_NULL) {
+      blocks.push_back({ranks[i], buffer.block_bytes(i), offsets[i], 0});
+    }
+  }
+  return blocks;
+}
+
+// Whether blocks of several ranks may travel together: by the algorithm, or by the one that may be selected.
+bool may_bundle(const algos::Choice& choice, const topology::Layout& layout) {
+  return choice.algorithm == nullptr ? layout.nodes() > 1 && layout.nodes() < layout.ranks()
+                                     : algos::knowledge_of(choice) != algos::Knowledge::own;
+}
+
+std::vector<std::size_t> in_order(std::size_t n) {
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  return order;
+}
+
+// What goes to or comes from nobody is never looked at.
+ExchangeArguments without_absent(ExchangeArguments arguments, const Neighbors& neighbors,
+                                 std::vector<MPI_Count>& sendcounts, std::vector<MPI_Count>& recvcounts) {
+  const auto clear = [](const std::vector<int>& ranks, const MPI_Count*& counts, std::vector<MPI_Count>& copy) {
+    if (counts == nullptr) {
+      return;
+    }
+    copy.assign(counts, counts + ranks.size());
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      copy[i] = ranks[i] == MPI_PROC_NULL ? 0 : copy[i];
+    }
+    counts = copy.data();
+  };
+  clear(neighbors.targets, arguments.sendcounts, sendcounts);
+  clear(neighbors.sources, arguments.recvcounts, recvcounts);
+  return arguments;
+}
+
+std::vector<int> displacements(const std::vector<int>& counts) {
+  std::vector<int> displs(counts.size(), 0);
+  std::exclusive_scan(counts.begin(), counts.end(), displs.begin(), 0);
+  return displs;
+}
+
+// Gathers the sizes and shared offsets of the blocks that this rank receives from their sources, and checks that they are what
+// it expects.
+void learn_incoming(const CommContext& context, Neighborhood& own) {
+  const auto ranks = static_cast<std::size_t>(context.ranks());
+  std::vector<NeighborBlock> out = own.outgoing;
+  std::ranges::stable_sort(out, {}, &NeighborBlock::peer);
+  std::vector<int> sending(ranks, 0);
+  for (const NeighborBlock& block : out) {
+    ++sending[static_cast<std::size_t>(block.peer)];
+  }
+  std::vector<int> receiving(ranks, 0);
+  check_mpi(MPI_Alltoall(sending.data(), 1, MPI_INT, receiving.data(), 1, MPI_INT, context.comm()), "MPI_Alltoall");
+  const std::vector<int> sdispls = displacements(sending);
+  const std::vector<int> rdispls = displacements(receiving);
+  std::vector<NeighborBlock> in(static_cast<std::size_t>(rdispls.back() + receiving.back()));
+  const BlockType type;
+  const int code = MPI_Alltoallv(out.data(), sending.data(), sdispls.data(), type.get(), in.data(), receiving.data(),
+                                 rdispls.data(), type.get(), context.comm());
+  check_mpi(code, "MPI_Alltoallv");
+
+  const auto failure = attempt([&] {
+    std::vector<int> taken(ranks, 0);
+    for (const NeighborBlock& block : own.incoming) {
+      ++taken[static_cast<std::size_t>(block.peer)];
+    }
+    for (std::size_t r = 0; r < ranks; ++r) {
+      if (taken[r] != receiving[r]) {
+        throw Error(Code::mismatch, "comm's topology: rank " + std::to_string(r) +
+                                        " lists this rank as a destination " + std::to_string(receiving[r]) +
+                                        " times, but is listed here as a source " + std::to_string(taken[r]) +
+                                        " times; expected edges that both ends know");
+      }
+    }
+    std::ranges::fill(taken, 0);
+    for (NeighborBlock& block : own.incoming) {
+      const auto r = static_cast<std::size_t>(block.peer);
+      const NeighborBlock& sent = in[static_cast<std::size_t>(rdispls[r]) + static_cast<std::size_t>(taken[r])];
+      if (sent.bytes != block.bytes) {
+        throw Error(Code::mismatch, "neighbor rank " + std::to_string(r) + " sends " + std::to_string(sent.bytes) +
+                                        " bytes to it (its block " + std::to_string(taken[r]) +
+                                        " for this rank), but the receive arguments expect " +
+                                        std::to_string(block.bytes) + " from there");
+      }
+      block.shared_offset = sent.shared_offset;
+      ++taken[r];
+    }
+  });
+  agree(context.comm(), with_rank(context, failure));
+}
+
+// The neighborhoods of all ranks of this node, in rank order.
+std::vector<Neighborhood> gather_node(const CommContext& context, const Neighborhood& own) {
+  const auto members = context.layout().node_ranks(context.layout().node_of(context.rank())).size();
+  struct Lengths {
+    int outgoing = 0;
+    int incoming = 0;
+  };
+  const Lengths mine{static_cast<int>(own.outgoing.size()), static_cast<int>(own.incoming.size())};
+  std::vector<Lengths> lengths(members);
+  check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, lengths.data(), sizeof mine, MPI_BYTE, context.node()),
+            "MPI_Allgather");
+  std::vector<NeighborBlock> blocks = own.outgoing;
+  blocks.insert(blocks.end(), own.incoming.begin(), own.incoming.end());
+  std::vector<int> counts;
+  for (const Lengths& length : lengths) {
+    counts.push_back(length.outgoing + length.incoming);
+  }
+  const std::vector<int> displs = displacements(counts);
+  std::vector<NeighborBlock> all(static_cast<std::size_t>(displs.back() + counts.back()));
+  const BlockType type;
+  const int code = MPI_Allgatherv(blocks.data(), static_cast<int>(blocks.size()), type.get(), all.data(), counts.data(),
+                                  displs.data(), type.get(), context.node());
+  check_mpi(code, "MPI_Allgatherv");
+  std::vector<Neighborhood> node(members);
+  auto next = all.begin();
+  for (std::size_t i = 0; i < members; ++i) {
+    node[i].outgoing.assign(next, next + lengths[i].outgoing);
+    next += lengths[i].outgoing;
+    node[i].incoming.assign(next, next + lengths[i].incoming);
+    next += lengths[i].incoming;
+  }
+  return node;
+}
+
+} // namespace
+
+Neighbors neighbors_of(MPI_Comm comm) {
+  Neighbors neighbors;
+  int topology = MPI_UNDEFINED;
+  check_mpi(MPI_Topo_test(comm, &topology), "MPI_Topo_test");
+  if (topology == MPI_CART) {
+    int dimensions = 0;
+    check_mpi(MPI_Cartdim_get(comm, &dimensions), "MPI_Cartdim_get");
+    for (int d = 0; d < dimensions; ++d) {
+      int before = MPI_PROC_NULL;
+      int after = MPI_PROC_NULL;
+      check_mpi(MPI_Cart_shift(comm, d, 1, &before, &after), "MPI_Cart_shift");
+      const std::size_t i = neighbors.sources.size();
+      neighbors.sources.insert(neighbors.sources.end(), {before, after});
+      neighbors.arrival_order.insert(neighbors.arrival_order.end(), {i + 1, i});
+    }
+    neighbors.targets = neighbors.sources;
+    return neighbors;
+  }
+  if (topology == MPI_GRAPH) {
+    int rank = 0;
+    int count = 0;
+    MPI_Comm_rank(comm, &rank);
+    check_mpi(MPI_Graph_neighbors_count(comm, rank, &count), "MPI_Graph_neighbors_count");
+    neighbors.targets.resize(static_cast<std::size_t>(count));
+    check_mpi(MPI_Graph_neighbors(comm, rank, count, neighbors.targets.data()), "MPI_Graph_neighbors");
+    neighbors.sources = neighbors.targets;
+  } else if (topology == MPI_DIST_GRAPH) {
+    int sources = 0;
+    int targets = 0;
+    int weighted = 0;
+    check_mpi(MPI_Dist_graph_neighbors_count(comm, &sources, &targets, &weighted), "MPI_Dist_graph_neighbors_count");
+    neighbors.sources.resize(static_cast<std::size_t>(sources));
+    neighbors.targets.resize(static_cast<std::size_t>(targets));
+    std::vector<int> source_weights(neighbors.sources.size() +
+                                    1); // MPICH asks for an address even where there are none
+    std::vector<int> target_weights(neighbors.targets.size() + 1);
+    check_mpi(MPI_Dist_graph_neighbors(comm, sources, neighbors.sources.data(), source_weights.data(), targets,
+                                       neighbors.targets.data(), target_weights.data()),
+              "MPI_Dist_graph_neighbors");
+  } else {
+    throw Error(Code::argument, "comm has no topology; expected a communicator from MPI_Cart_create, MPI_Graph_create, "
+                                "MPI_Dist_graph_create or MPI_Dist_graph_create_adjacent");
+  }
+  neighbors.arrival_order = in_order(neighbors.sources.size());
+  return neighbors;
+}
+
+std::unique_ptr<Request> make_neighbor_alltoall(const std::shared_ptr<Engine>& engine, algos::Collective collective,
+                                                const Neighbors& neighbors, const ExchangeArguments& given) {
+  const std::uint64_t begin = now_ns();
+  engine->sweep();
+  RequestPlan plan;
+  plan.context = engine->context(given.comm);
+  const CommContext& context = *plan.context;
+  const topology::Layout& layout = context.layout();
+
+  // 1. What each rank can check by itself.
+  Neighborhood own;
+  Path send_path = Path::own;
+  Path recv_path = Path::own;
+  const auto failure = attempt([&] {
+    if (given.sendbuf == MPI_IN_PLACE) {
+      throw Error(Code::argument,
+                  "sendbuf is MPI_IN_PLACE; expected a buffer: neighborhood collectives have no such form");
+    }
+    std::vector<MPI_Count> sendcounts;
+    std::vector<MPI_Count> recvcounts;
+    const ExchangeArguments arguments = without_absent(given, neighbors, sendcounts, recvcounts);
+    plan.recv = checked_recv_buffer(arguments, neighbors.sources.size());
+    plan.send = checked_send_buffer(arguments, neighbors.targets.size());
+    check_buffers_apart(plan.send, plan.recv);
+    plan.choice = requested_choice(*engine, collective, layout, arguments.info);
+    plan.executor = chosen_executor(*engine, arguments.info);
+
+    std::uint64_t longest_in_node = 0;
+    for (std::size_t i = 0; i < neighbors.targets.size(); ++i) {
+      const int peer = neighbors.targets[i];
+      if (peer != MPI_PROC_NULL && peer != context.rank() && layout.same_node(peer, context.rank())) {
+        longest_in_node = std::max(longest_in_node, plan.send.block_bytes(i));
+      }
+    }
+    const Readers readers =
+        readers_of(*engine, context, plan.executor, longest_in_node, may_bundle(plan.choice, layout));
+    // Peers fetch from send buffers and scratch only.
+    recv_path = chosen_path(*engine, plan.recv, {.helper = readers.helper}, "recvbuf");
+    send_path = chosen_path(*engine, plan.send, readers, "sendbuf");
+    own.outgoing = blocks_to(neighbors.targets, in_order(neighbors.targets.size()), plan.send, send_path);
+    own.incoming = blocks_to(neighbors.sources, neighbors.arrival_order, plan.recv, recv_path);
+    share_by_node(layout, own.outgoing);
+  });
+  agree(context.comm(), with_rank(context, failure));
+
+  // 2. What the ranks must agree on, and what they know of each other's blocks.
+  agree_on_choice(context, collective, plan);
+  learn_incoming(context, own);
+  std::vector<Neighborhood> node;
+  if (may_bundle(plan.choice, layout)) {
+    node = gather_node(context, own);
+  }
+  const algos::NeighborExchange exchange{.layout = layout, .rank = context.rank(), .own = own, .node = node};
+  if (plan.choice.algorithm == nullptr) {
+    plan.choice = select(*engine, context, algos::candidates(collective, layout), plan.executor,
+                         [&](const algos::Choice& choice) { return algos::compile(choice, exchange); });
+  }
+
+  // 3. The program.
+  const algos::Choice choice = plan.choice;
+  return make_request(
+      engine, std::move(plan), send_path, recv_path, [&] { return CompiledProgram{algos::compile(choice, exchange)}; },
+      begin);
+}
+
+} // namespace stoker::engine

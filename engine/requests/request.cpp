@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/requests/request.hpp"
+
+#include "engine/base/error.hpp"
+#include "engine/execute/executor.hpp"
+#include "engine/execute/lower.hpp"
+#include "engine/helper/waiting.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+
+namespace stoker::engine {
+namespace {
+
+// A Wait that comes later than that to an epoch that was left to it kept somebody waiting. Less than the interval of the
+// helper's own looks.
+constexpr std::uint64_t late_wait_ns = 5'000'000;
+
+// More than that in one direction takes longer than what a wake costs on any network, so there is something to hide: a trial could
+// only find out by chance that there is not.
+constexpr std::uint64_t most_wire_bytes_left = 128 * 1024;
+
+} // namespace
+
+Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
+    : engine_(std::move(engine)), plan_(std::move(plan)), memory_(engine_->memory()),
+      block_(reinterpret_cast<Block*>(memory_->base(memory_->self()) + plan_.block)),
+      task_(block_, *memory_, &plan_.operation),
+      helper_(plan_.executor == Executor::engine ? engine_->helper() : nullptr),
+      carrier_(plan_.executor == Executor::engine ? &memory_->root(engine_->arena_of(engine_->carrier())) : nullptr),
+      timed_(block_->timed != 0),
+      // Only what this thread can do by itself may be left to its Wait, and only what does not take the wire for long.
+      wake_policy_(((helper_ == nullptr || plan_.any_sizes) && block_->has_wire != 0) ||
+                   std::max(plan_.bytes_wire, plan_.bytes_from_wire) > most_wire_bytes_left ||
+                   engine_->settings().wake == WakeChoice::always) {
+  if (plan_.window != nullptr) {
+    task_.window = plan_.window->window.get();
+    task_.meeting = plan_.window->comm;
+  }
+  engine_->enlist(*this);
+}
+
+Request::~Request() {
+  if (engine_->destroyed()) {
+    return; // the arena went with it
+  }
+  engine_->delist(*this);
+  if (state_ == State::broken) {
+    return; // a process that is gone may have left the block in any state: its memory is not used again
+  }
+  for (const std::uint64_t staging : {plan_.send_staging, plan_.recv_staging}) {
+    if (staging != 0) {
+      memory_->arena().deallocate(staging);
+    }
+  }
+  engine_->give_back(plan_.block, epoch_, carrier_ != nullptr);
+}
+
+std::uint64_t Request::clock() const { return timed_ ? now_ns() : 0; }
+
+void Request::check_engine() const {
+  if (engine_->destroyed()) {
+    throw Error(Code::request, "the request's engine is destroyed; expected a request of a live engine");
+  }
+}
+
+void Request::start() {
+  check_engine();
+  if (state_ != State::inactive) {
+    throw Error(Code::state, "rank " + std::to_string(block_->rank) + ": request is " +
+                                 (state_ == State::active ? "active" : "broken by a lost process") +
+                                 "; expected an inactive one");
+  }
+  started_ns_ = clock();
+  exposed_ns_ = 0;
+  if (plan_.send_staging != 0) {
+    stage(plan_.send, plan_.send_staging);
+  }
+  if (plan_.recv_staging != 0 && plan_.in_place) {
+    stage(plan_.recv, plan_.recv_staging);
+  }
+  begin_epoch(*block_, ++epoch_);
+  state_ = State::active;
+  ++statistics_.starts;
+  if (carrier_ == nullptr) {
+    engine_->start_inline(task_, epoch_);
+  } else {
+    submit(wake_policy_.start());
+  }
+  exposed_ns_ += clock() - started_ns_;
+}
+
+void Request::stage(const UserBuffer& buffer, std::uint64_t place) {
+  std::byte* const staging = memory_->arena().base() + place;
+  if (plan_.operation.slots()) {
+    plan_.operation.to_slots(buffer.address(), buffer.bytes() / plan_.operation.element_bytes(), staging);
+  } else {
+    buffer.pack(staging, engine_->network());
+  }
+}
+
+void Request::unstage(const UserBuffer& buffer, std::uint64_t place) {
+  const std::byte* const staging = memory_->arena().base() + place;
+  if (plan_.operation.slots()) {
+    plan_.operation.from_slots(staging, buffer.bytes() / plan_.operation.element_bytes(), buffer.address());
+  } else {
+    buffer.unpack(staging, engine_->network());
+  }
+}
+
+void Request::submit(bool wake) {
+  engine::submit(*engine_, {.block = plan_.block, .epoch = epoch_}, plea_);
+  ring_deferred_ = !wake;
+  ring_deferred_ ? carrier_->helper.nudge() : carrier_->helper.ring();
+}
+
+void Request::call_helper() {
+  if (ring_deferred_) {
+    ring_deferred_ = false;
+    carrier_->helper.ring();
+  }
+  if (carrier_->paused.load(std::memory_order_relaxed) != 0) {
+    plea_.make(*carrier_);
+  }
+}
+
+bool Request::test() { return peek() && (wait(), true); }
+
+bool Request::peek() {
+  check_engine();
+  if (state_ != State::active || reached()) {
+    return true;
+  }
+  if (carrier_ == nullptr) {
+    engine_->inline_round();
+  } else {
+    if (ring_deferred_) {
+      wake_policy_.missed();
+    }
+    call_helper();
+  }
+  return reached();
+}
+
+void Request::wait() {
+  await();
+  if (state_ == State::active) {
+    finish();
+  }
+}
+
+void Request::await() {
+  check_engine();
+  if (state_ == State::inactive) {
+    return;
+  }
+  if (state_ == State::broken) {
+    throw Error(Code::peer_lost, "the request was broken by a lost process; it can only be freed");
+  }
+  if (!reached()) {
+    const std::uint64_t begin = clock();
+    wake_policy_.waited(begin - started_ns_ - exposed_ns_);
+    Request* const self = this;
+    if (helper_ != nullptr) {
+      const Helper::Assist in_its_place(*helper_);
+      wait_for_one(std::span(&self, 1));
+    } else {
+      wait_for_one(std::span(&self, 1));
+    }
+    exposed_ns_ += clock() - begin;
+  } else if (ring_deferred_) {
+    // The helper has come across it before this Wait.
+    now_ns() - started_ns_ > late_wait_ns ? wake_policy_.missed() : wake_policy_.slept();
+  }
+}
+
+int Request::wait_any(std::span<Request* const> requests) {
+  std::vector<Request*> active;
+  for (Request* request : requests) {
+    if (request != nullptr && request->active()) {
+      request->check_engine();
+      active.push_back(request);
+    }
+  }
+  if (active.empty()) {
+    return -1;
+  }
+  const auto complete = [&] {
+    return std::ranges::find_if(requests, [](Request* r) { return r != nullptr && r->active() && r->peek(); });
+  };
+  auto found = complete();
+  if (found == requests.end()) {
+    std::vector<std::unique_ptr<Helper::Assist>> in_their_place; // one for each engine of which this rank is a carrier
+    for (Request* request : active) {
+      if (request->helper_ != nullptr) {
+        in_their_place.push_back(std::make_unique<Helper::Assist>(*request->helper_));
+      }
+    }
+    wait_for_one(active);
+    found = complete();
+  }
+  return static_cast<int>(found - requests.begin());
+}
+
+const char* Request::access_name(algos::Buffer buffer) const {
+  static constexpr const char* names[] = {"own", "mapped", "cma", "staged"};
+  return names[static_cast<std::size_t>(block_->buffers[static_cast<std::size_t>(buffer)].path)];
+}
+
+const char* Request::puts_name() const {
+  if (!plan_.choice.algorithm->puts) {
+    return "none";
+  }
+  if (plan_.window != nullptr) {
+    return "window";
+  }
+  return carrier_ != nullptr && plan_.context->layout().nodes() == 1 ? "copies" : "messages";
+}
+
+std::int64_t Request::break_even() const {
+  if (plan_.mpi_seconds == 0) {
+    return 0;
+  }
+  const std::uint64_t completed = statistics_.starts - (state_ == State::active ? 1U : 0U);
+  if (completed == 0) {
+    return 0;
+  }
+  const double gain = plan_.mpi_seconds - (statistics_.exposed_seconds / static_cast<double>(completed));
+  constexpr double most = 1e15; // further than anybody counts, and within 64 bits
+  return gain > 0 ? static_cast<std::int64_t>(std::min(most, std::ceil(plan_.init_seconds / gain))) : -1;
+}
+
+bool Request::make_progress() {
+  if (carrier_ == nullptr) {
+    return engine_->inline_round();
+  }
+  return helper_ != nullptr ? helper_->round() : assist();
+}
+
+bool Request::assist() {
+  if (!block_->ownership.try_acquire(rank_executor)) {
+    return false;
+  }
+  bool moved = false;
+  if (!reached()) {
+    moved = advance(task_.program);
+    publish_if_complete(task_.program);
+  }
+  block_->ownership.release();
+  return moved;
+}
+
+struct Request::Waiter {
+  std::span<Request* const> active;
+
+  [[nodiscard]] bool done() const {
+    return std::ranges::any_of(active, [](const Request* r) { return r->reached(); });
+  }
+  [[nodiscard]] bool make_progress() const {
+    bool moved = false;
+    for (Request* request : active) {
+      moved |= request->make_progress();
+    }
+    return moved;
+  }
+  [[nodiscard]] bool asks_mpi() const {
+    return std::ranges::any_of(active, [](const Request* r) {
+      return r->block_->has_wire != 0 && (r->carrier_ == nullptr || r->helper_ != nullptr);
+    });
+  }
+  // A rank that has nothing to drive but its own node steps can sleep: its helper rings the bell.
+  [[nodiscard]] bool can_sleep() const {
+    return std::ranges::all_of(active, [&](const Request* r) {
+      return r->engine_ == active.front()->engine_ && r->carrier_ != nullptr && r->helper_ == nullptr;
+    });
+  }
+  void before_sleep() const {
+    for (Request* request : active) {
+      if (request->ring_deferred_) {
+        request->wake_policy_.slept();
+      }
+      request->call_helper();
+    }
+  }
+  void look_around(std::uint64_t waited_ns) const {
+    for (Request* request : active) {
+      request->look_around(waited_ns);
+    }
+  }
+};
+
+void Request::wait_for_one(std::span<Request* const> active) {
+  wait_until_done(*active.front()->engine_, Waiter{active});
+}
+
+void Request::look_around(std::uint64_t waited_ns) {
+  std::vector<int> needed = plan_.context->engine_ranks();
+  needed.push_back(engine_->carrier()); // it may be none of the communicator's
+  for (const int rank : needed) {
+    if (rank == engine_->rank() || !engine_->layout().same_node(rank, engine_->rank())) {
+      continue;
+    }
+    const pid_t pid = memory_->pid(engine_->arena_of(rank));
+    if (is_gone(pid)) {
+      state_ = State::broken;
+      throw Error(Code::peer_lost, "rank " + std::to_string(block_->rank) + ": the process of engine rank " +
+                                       std::to_string(rank) + " (pid " + std::to_string(pid) + ") is gone; epoch " +
+                                       std::to_string(epoch_) + " cannot complete");
+    }
+  }
+  const auto limit = static_cast<std::uint64_t>(engine_->settings().stall_seconds) * 1'000'000'000U;
+  if (limit != 0 && waited_ns > limit && !stall_reported_) {
+    stall_reported_ = true;
+    engine_->log().warn("rank {} has waited {} s for epoch {} of an {}: {}", block_->rank, waited_ns / 1'000'000'000U,
+                        epoch_, algos::name_of(plan_.choice.algorithm->collective), describe_stall());
+  }
+}
+
+std::string Request::describe_stall() const {
+  const bool exclusive = block_->exclusive != 0;
+  if (!exclusive && !block_->ownership.try_acquire(rank_executor)) {
+    return "its steps are being executed";
+  }
+  std::set<int> not_started;
+  std::set<int> silent;
+  bool at_fence = false;
+  std::set<int> carriers; // engine ranks whose helpers do the peers' part
+  for (std::uint32_t i = 0; i < block_->state.waiting_count; ++i) {
+    const LoweredStep& step = *task_.program.step(task_.program.waiting()[i]).step;
+    const bool recv = step.op == Op::recv_node;
+    if (recv && memory_->at<Block>(step.peer_block)->started.load(std::memory_order_acquire) < epoch_) {
+      not_started.insert(step.peer);
+    } else {
+      silent.insert(step.peer);
+    }
+  }
+  for (std::uint32_t i = 0; i < block_->steps; ++i) {
+    if (task_.program.posted()[i] != 0) {
+      const LoweredStep& step = *task_.program.step(i).step;
+      if (step.op == Op::fence_window) {
+        at_fence = true;
+        continue;
+      }
+      silent.insert(step.peer);
+      if (step.endpoint >= 0) {
+        carriers.insert(step.endpoint);
+      }
+    }
+  }
+  const bool not_sent = block_->state.wire_count > 0;
+  if (!exclusive) {
+    block_->ownership.release();
+  }
+  const auto list = [](const std::set<int>& ranks) {
+    std::string text;
+    for (const int rank : ranks) {
+      text += (text.empty() ? "rank " : ", rank ") + std::to_string(rank);
+    }
+    return text;
+  };
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
+  if (!not_started.empty()) {
+    add("not started by " + list(not_started));
+  }
+  if (!silent.empty()) {
+    add("messages with " + list(silent) + " are outstanding" +
+        (carriers.empty() ? "" : ", carried by engine " + list(carriers)));
+  }
+  if (at_fence) {
+    add("some ranks have not come to its fence");
+  }
+  if (not_sent) {
+    add("the helper of engine rank " + std::to_string(engine_->carrier()) + " has not taken its messages");
+  }
+  return text.empty() ? "waiting for steps that depend on others" : text;
+}
+
+void Request::finish() {
+  state_ = State::inactive;
+  ring_deferred_ = false;
+  plea_.withdraw();
+  const std::uint64_t begin = clock();
+  if (timed_) {
+    const std::uint64_t exchange = block_->completed_at - std::min(started_ns_, block_->completed_at);
+    wake_policy_.finished(begin - started_ns_, exchange);
+    statistics_.exchange_seconds += 1e-9 * static_cast<double>(exchange);
+    statistics_.hidden_seconds += 1e-9 * static_cast<double>(exchange - std::min(exchange, exposed_ns_));
+    if (const std::uint64_t sent = block_->wire_began_at; sent != 0) {
+      statistics_.before_wire_seconds += 1e-9 * static_cast<double>(sent - std::min(started_ns_, sent));
+      statistics_.wire_seconds += 1e-9 * static_cast<double>(block_->wire_ended_at - sent);
+    }
+    if (Trace* trace = engine_->trace()) {
+      const std::lock_guard lock(trace->mutex);
+      trace->requests.add(algos::name_of(plan_.choice.algorithm->collective).data(), started_ns_, block_->completed_at);
+    }
+  }
+  const int code = block_->error.load(std::memory_order_relaxed); // ordered by `completed`
+  if (plan_.recv_staging != 0 && code == 0) {
+    unstage(plan_.recv, plan_.recv_staging);
+  }
+  exposed_ns_ += clock() - begin;
+  statistics_.exposed_seconds += 1e-9 * static_cast<double>(exposed_ns_);
+  if (code != 0) {
+    throw Error(static_cast<Code>(code), block_->error_text);
+  }
+}
+
+} // namespace stoker::engine

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The life of a request after init: Start, Test, Wait, free. The states are those of api/include/stoker/stoker.h.
+#pragma once
+
+#include "algos/select/choice.hpp"
+#include "engine/core/engine.hpp"
+#include "engine/data/datatype.hpp"
+#include "engine/data/operation.hpp"
+#include "engine/execute/progress.hpp"
+#include "engine/helper/waiting.hpp"
+#include "engine/helper/wake_policy.hpp"
+#include "engine/shared/block.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace stoker::engine {
+
+enum class Executor : std::uint8_t { engine, inline_ };
+
+// What init has worked out.
+struct RequestPlan {
+  std::shared_ptr<CommContext> context;
+  algos::Choice choice;
+  std::string choice_text;
+  Executor executor = Executor::inline_;
+  std::uint64_t block = 0; // offset in this rank's arena
+  UserBuffer send;         // empty when in place
+  UserBuffer recv;
+  std::uint64_t send_staging = 0; // offsets in this rank's arena; 0: the buffer is not staged
+  std::uint64_t recv_staging = 0;
+  bool in_place = false;
+  Operation operation;          // of collectives that combine; inline only if it is the user's
+  std::uint64_t bytes_wire = 0; // sent by this rank per epoch, to other nodes and within its own
+  std::uint64_t bytes_node = 0;
+  std::uint64_t bytes_from_wire = 0; // received by this rank per epoch from other nodes
+  double init_seconds = 0;
+  double mpi_seconds = 0;      // of the MPI library's own blocking call; 0 where it was not measured
+  bool from_wisdom = false;    // the program; else it was compiled
+  bool through_window = false; // its puts; else they are messages
+  bool rebindable = false;     // send and recv stay empty: every epoch brings its own
+  bool any_sizes = false;      // likewise: one message to and from every rank, whose sizes every epoch brings
+  std::shared_ptr<const PutWindow> window;
+};
+
+struct RequestStatistics {
+  std::uint64_t starts = 0;
+  double exchange_seconds = 0;
+  double exposed_seconds = 0;
+  double hidden_seconds = 0;
+  double before_wire_seconds = 0;
+  double wire_seconds = 0;
+};
+
+class Request {
+public:
+  Request(std::shared_ptr<Engine> engine, RequestPlan plan);
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+  // Local. The request must be inactive, or its engine destroyed.
+  ~Request();
+
+  // All throw Error(request) once the engine is destroyed.
+  void start(); // Error(state) when active
+  bool test();  // true: complete, now inactive. Throws the epoch's error, once.
+  bool peek();  // like test, but leaves the request complete rather than inactive: for testall
+  void wait();
+  // The two halves of wait(): returns once the request is complete, or inactive, and leaves it so; and makes it inactive and throws
+  // the epoch's error.
+  void await();
+  void finish();
+  [[nodiscard]] bool complete() const { return state_ == State::active && reached(); } // only looks
+  // Waits until one of the active requests is complete and returns its index; -1 when none is active. Null entries count as
+  // inactive.
+  [[nodiscard]] static int wait_any(std::span<Request* const> requests);
+  // Of an inactive request whose operation is the application's: another one from now on, on elements of the same size.
+  void use(Operation operation) { plan_.operation = std::move(operation); }
+  // Of an inactive request that is rebindable: changes its block.
+  template <class Change>
+  void bind(Change&& change) {
+    change(*block_);
+    task_.program.look_up_buffers();
+  }
+  [[nodiscard]] bool active() const { return state_ == State::active; }
+  [[nodiscard]] bool engine_destroyed() const { return engine_->destroyed(); }
+  [[nodiscard]] const char* access_name(algos::Buffer buffer) const; // static storage
+  [[nodiscard]] const char* puts_name() const;                       // static storage
+  // As in api/include/stoker/stoker.h.
+  [[nodiscard]] std::int64_t break_even() const;
+
+  [[nodiscard]] const RequestPlan& plan() const { return plan_; }
+  [[nodiscard]] const RequestStatistics& statistics() const { return statistics_; }
+  [[nodiscard]] const Block& block() const { return *block_; }
+
+private:
+  enum class State : std::uint8_t { inactive, active, broken };
+  struct Waiter;
+
+  // Between the application's buffer and its place in the arena.
+  void stage(const UserBuffer& buffer, std::uint64_t place);
+  void unstage(const UserBuffer& buffer, std::uint64_t place);
+  void submit(bool wake);
+  void call_helper(); // if it would not come by itself: Start let it sleep, or it is paused
+  [[nodiscard]] bool reached() const { return block_->completed.reached(epoch_); }
+  bool make_progress(); // one attempt with this thread's own means; returns whether anything moved
+  bool assist();        // node steps of this request
+  // Until one of them is complete.
+  static void wait_for_one(std::span<Request* const> active);
+  void look_around(std::uint64_t waited_ns); // in a long wait: peers that are gone, ranks that have not started
+  [[nodiscard]] std::string describe_stall() const;
+  [[nodiscard]] std::uint64_t clock() const;
+  void check_engine() const;
+
+  std::shared_ptr<Engine> engine_;
+  RequestPlan plan_;
+  std::shared_ptr<NodeMemory> memory_;
+  Block* block_;
+  Task task_;         // this process's view
+  Helper* helper_;    // in this process: this rank is the carrier
+  RankRoot* carrier_; // root of the domain's carrier; null for the inline executor
+  State state_ = State::inactive;
+  bool timed_;
+  Plea plea_;
+  bool ring_deferred_ = false;
+  WakePolicy wake_policy_;
+  std::uint64_t epoch_ = 0;
+  std::uint64_t started_ns_ = 0;
+  std::uint64_t exposed_ns_ = 0; // of this epoch
+  bool stall_reported_ = false;
+  RequestStatistics statistics_;
+};
+
+} // namespace stoker::engine

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The table of settings: one row each. Parsing, printing, help texts and documentation are derived from it.
+#pragma once
+
+#include "engine/settings/settings.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stoker::engine {
+
+struct SettingRow {
+  std::string_view key;
+  bool (*set)(Settings&, std::string_view text); // false, or std::invalid_argument with a reason: not accepted
+  std::string (*get)(const Settings&);           // the text that set() takes
+  std::string accepted;                          // values and unit, in words
+  std::string_view help;
+};
+
+[[nodiscard]] const std::vector<SettingRow>& setting_table();
+
+} // namespace stoker::engine

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every setting of an engine: its type, default, text form and where its value came from. Precedence: the call's settings,
+// then the environment (STOKER_<KEY>), then the TOML file that STOKER_SETTINGS_FILE names, then the default.
+#pragma once
+
+#include "algos/collectives/registry.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace stoker::engine {
+
+enum class ExecutorChoice { automatic, engine, inline_ };
+enum class AccessChoice { automatic, own, mapped, cma, staged };
+enum class DomainChoice { numa, node };
+enum class WakeChoice { automatic, always };
+enum class RmaChoice { automatic, window, messages };
+enum class LogLevel { error, warn, info, debug };
+
+// Nothing: worked out.
+using AutoBytes = std::optional<std::uint64_t>;
+
+// The initialisers are the defaults. What each member means is said once, in setting_table.cpp.
+struct Settings {
+  ExecutorChoice executor = ExecutorChoice::automatic;
+  AccessChoice access = AccessChoice::automatic;
+  DomainChoice domains = DomainChoice::numa;
+  int threads_per_domain = 1;
+  std::string reserve = "auto";
+  bool best_effort = false;
+  std::string machine;
+  int ranks_per_node = 0;
+  std::array<std::string, algos::collective_count> algorithms = every_collective("auto"); // by collective
+  bool deterministic = false;
+  std::string cost_model;
+  std::string wisdom;
+  std::uint64_t arena_bytes = 0;
+  std::uint64_t eager_bytes = 8192;
+  std::uint64_t staged_bytes = 32768;
+  AutoBytes wire_piece_bytes;
+  RmaChoice rma = RmaChoice::automatic;
+  int batch = 32;
+  int spin_us = 20;
+  int nap_us = 300;
+  int wait_spin_us = 50;
+  WakeChoice wake = WakeChoice::automatic;
+  bool inline_times = false;
+  int baseline_calls = 0;
+  int stall_seconds = 60;
+  std::string trace;
+  LogLevel log = LogLevel::warn;
+
+  bool operator==(const Settings&) const = default;
+
+private:
+  static std::array<std::string, algos::collective_count> every_collective(const std::string& text) {
+    std::array<std::string, algos::collective_count> texts;
+    texts.fill(text);
+    return texts;
+  }
+};
+
+// {key, value}, as passed to stoker_engine_create. Of equal keys the last one counts.
+using SettingText = std::pair<std::string_view, std::string_view>;
+
+// What help texts and documentation say about a setting.
+struct SettingHelp {
+  std::string_view key;
+  std::string environment; // name of its environment variable
+  std::string default_value;
+  std::string accepted; // values and unit, in words
+  std::string_view help;
+};
+[[nodiscard]] std::vector<SettingHelp> known_settings();
+
+enum class Origin { default_, file, environment, call };
+[[nodiscard]] std::string_view name_of(Origin origin);
+
+struct EffectiveSetting {
+  std::string_view key;
+  std::string value; // canonical text: parsing it gives the same value again
+  Origin origin = Origin::default_;
+  std::string_view help;
+};
+
+// Both throw Error(Code::setting) that names key, value, origin and what is accepted. Every value given is checked, also
+// one that a stronger origin overrides.
+[[nodiscard]] Settings load_settings(std::span<const SettingText> call_settings = {});
+[[nodiscard]] std::vector<EffectiveSetting> effective_settings(std::span<const SettingText> call_settings = {});
+
+// One line for each STOKER_* environment variable that is no setting: worth a warning, since it may be a typing error or
+// belong to a newer version.
+[[nodiscard]] std::vector<std::string> environment_warnings();
+
+} // namespace stoker::engine

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Arenas: memfd segments with a free list outside. See the header.
+#include "engine/shared/arena.hpp"
+
+#include "engine/base/error.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fstream>
+#include <new>
+#include <numaif.h>
+#include <optional>
+#include <string>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+#ifndef MADV_POPULATE_WRITE // C libraries older than the kernel that has it
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace stoker::engine {
+
+namespace {
+
+constexpr std::uint64_t smallest_fallback = std::uint64_t{64} << 20;
+constexpr std::uint64_t large_block = std::uint64_t{1} << 20;
+
+std::uint64_t page_size() { return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
+
+std::string megabytes(std::uint64_t bytes) {
+  return fmt::format("{} bytes ({:.1f} MiB)", bytes, static_cast<double>(bytes) / (1 << 20));
+}
+
+// What the system could still give without swapping, in bytes. Nothing where it does not say.
+std::optional<std::uint64_t> available_memory() {
+  std::ifstream meminfo("/proc/meminfo");
+  std::string line;
+  while (std::getline(meminfo, line)) {
+    if (line.starts_with("MemAvailable:")) {
+      return std::stoull(line.substr(line.find(':') + 1)) * 1024;
+    }
+  }
+  return std::nullopt;
+}
+
+// Has the system provide memory for a range of a mapping, so that its lack shows here, as an error, and not as SIGBUS in
+// whichever process first touches the page. Unlike fallocate it needs no open descriptor.
+void reserve_memory(std::byte* begin, std::uint64_t bytes, std::uint64_t arena_bytes) {
+  // A memfd has no limit of its own: beyond the machine's memory there is no error but the out-of-memory killer.
+  if (bytes >= large_block) {
+    const auto available = available_memory();
+    if (available && bytes > *available) {
+      throw Error(Code::resource, fmt::format("shared memory: {} requested but the machine has only {} available",
+                                              megabytes(bytes), megabytes(*available)));
+    }
+  }
+  // A kernel before 5.14 does not know the advice; there the pages come with the first touch.
+  if (madvise(begin, bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {
+    throw Error(Code::resource,
+                fmt::format("shared memory: the system has no room for {} (setting arena_bytes is {}): {}",
+                            megabytes(bytes), arena_bytes, std::strerror(errno)));
+  }
+}
+
+bool prefer_numa_node(void* begin, std::uint64_t bytes, int node) {
+  std::vector<unsigned long> mask(static_cast<std::size_t>(node) / (8 * sizeof(unsigned long)) + 1);
+  const unsigned long bits = 8 * sizeof(unsigned long);
+  mask[static_cast<std::size_t>(node) / bits] = 1UL << (static_cast<unsigned long>(node) % bits);
+  // Preferred, not bound: a full node is no reason to be killed. The policy of a shared mapping belongs to the segment,
+  // so it holds whoever touches a page first. The kernel counts maxnode exclusively, hence + 1.
+  return mbind(begin, bytes, MPOL_PREFERRED, mask.data(), mask.size() * bits + 1, 0) == 0;
+}
+
+class Descriptor {
+public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) {
+      ::close(fd_);
+    }
+  }
+  [[nodiscard]] int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+private:
+  int fd_;
+};
+
+} // namespace
+
+Mapping& Mapping::operator=(Mapping&& other) noexcept {
+  std::swap(base_, other.base_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Mapping::~Mapping() {
+  if (base_ != nullptr) {
+    munmap(base_, bytes_);
+  }
+}
+
+bool Mapping::contains(const void* pointer, std::uint64_t length) const {
+  const auto begin = reinterpret_cast<std::uintptr_t>(base_);
+  const auto at = reinterpret_cast<std::uintptr_t>(pointer);
+  return at >= begin && at - begin <= bytes_ && length <= bytes_ - (at - begin);
+}
+
+Arena::Arena(const ArenaOptions& options) {
+  const std::uint64_t page = page_size();
+  if (options.bytes < 2 * page || options.bytes > std::uint64_t{1} << 47) {
+    throw Error(Code::setting, fmt::format("setting arena_bytes is {}: expected {} to 2^47", options.bytes, 2 * page));
+  }
+  Descriptor descriptor(memfd_create("stoker-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (descriptor.get() < 0) {
+    throw Error(Code::resource, fmt::format("shared memory: memfd_create failed: {}", std::strerror(errno)));
+  }
+  // Beyond this limit ftruncate would not fail but kill the process.
+  rlimit file_size{};
+  getrlimit(RLIMIT_FSIZE, &file_size);
+  std::uint64_t bytes = round_up(options.bytes, page);
+  void* base = MAP_FAILED;
+  while (true) {
+    errno = EFBIG;
+    if (bytes <= file_size.rlim_cur && ftruncate(descriptor.get(), static_cast<off_t>(bytes)) == 0) {
+      base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor.get(), 0);
+    }
+    if (base != MAP_FAILED) {
+      break;
+    }
+    if (bytes <= smallest_fallback) {
+      throw Error(Code::resource, fmt::format("shared memory: cannot map {} (setting arena_bytes is {}): {}; look at "
+                                              "ulimit -v and -f",
+                                              megabytes(bytes), options.bytes, std::strerror(errno)));
+    }
+    bytes = std::max(round_up(bytes / 2, page), smallest_fallback);
+  }
+  mapping_ = Mapping(base, bytes);
+  // Nobody can cut the segment under a peer's feet. Refused by some sandboxes, and not needed then.
+  (void)fcntl(descriptor.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  on_numa_node_ = options.numa_node >= 0 && prefer_numa_node(base, bytes, options.numa_node);
+
+  reserve_memory(mapping_.base(), page, bytes);
+  auto* header = new (base) ArenaHeader;
+  header->pid = getpid();
+  header->layout_stamp = options.layout_stamp;
+  header->bytes = bytes;
+  if (getrandom(&header->identity, sizeof header->identity, 0) != sizeof header->identity) {
+    throw Error(Code::resource, fmt::format("shared memory: getrandom failed: {}", std::strerror(errno)));
+  }
+  fd_ = descriptor.release();
+  const std::uint64_t begin = round_up(sizeof(ArenaHeader), FreeList::granularity);
+  list_ = FreeList(begin, bytes - begin);
+}
+
+Arena::~Arena() { close_descriptor(); }
+
+ArenaDescriptor Arena::descriptor() const {
+  const auto* header = at<ArenaHeader>(0);
+  return {.pid = header->pid, .fd = fd_, .bytes = header->bytes, .identity = header->identity};
+}
+
+void Arena::close_descriptor() {
+  if (fd_ >= 0) {
+    ::close(fd_);
+    fd_ = -1;
+  }
+}
+
+std::uint64_t Arena::bytes_in_use() const {
+  const std::lock_guard lock(mutex_);
+  return list_.bytes_in_use();
+}
+
+std::uint64_t Arena::allocate(std::uint64_t bytes, std::uint64_t alignment) {
+  if (!std::has_single_bit(alignment) || alignment > page_size()) {
+    throw Error(Code::argument,
+                fmt::format("shared memory: alignment {} is not a power of two of at most a page", alignment));
+  }
+  const std::lock_guard lock(mutex_);
+  const auto offset = list_.take(bytes, alignment);
+  if (!offset) {
+    throw Error(
+        Code::resource,
+        fmt::format("shared memory exhausted: {} requested, {} in use, largest free block {}, arena {}; raise the "
+                    "setting arena_bytes",
+                    megabytes(bytes), megabytes(list_.bytes_in_use()), megabytes(list_.largest_free()),
+                    megabytes(this->bytes())));
+  }
+  try {
+    const std::uint64_t first_page = *offset / page_size() * page_size();
+    reserve_memory(base() + first_page, round_up(*offset + *list_.size_of(*offset), page_size()) - first_page,
+                   this->bytes());
+  } catch (const Error&) {
+    list_.give(*offset);
+    throw;
+  }
+  return *offset;
+}
+
+void Arena::deallocate(std::uint64_t offset) {
+  const std::lock_guard lock(mutex_);
+  const auto bytes = list_.size_of(offset);
+  if (!bytes) {
+    throw Error(Code::argument, fmt::format("shared memory: no block begins at offset {}", offset));
+  }
+  if (*bytes >= large_block) {
+    // Whole pages only; best effort, the block is free either way.
+    const std::uint64_t first_page = round_up(offset, page_size());
+    const std::uint64_t last_page = (offset + *bytes) / page_size() * page_size();
+    (void)madvise(base() + first_page, last_page - first_page, MADV_REMOVE);
+  }
+  list_.give(offset);
+}
+
+MappedArena MappedArena::attach(const ArenaDescriptor& descriptor, std::uint64_t layout_stamp) {
+  const std::string path = fmt::format("/proc/{}/fd/{}", descriptor.pid, descriptor.fd);
+  const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (file.get() < 0) {
+    const int error = errno;
+    if (error == ENOENT) {
+      throw Error(Code::peer_lost,
+                  fmt::format("shared memory: {} is not there: the process has ended, or lives in another "
+                              "PID namespace (run the ranks of a node in one container)",
+                              path));
+    }
+    if (error == EMFILE || error == ENFILE || error == ENOMEM) {
+      throw Error(Code::resource, fmt::format("shared memory: {} cannot be opened: {}; raise the limit (ulimit -n, -v)",
+                                              path, std::strerror(error)));
+    }
+    throw Error(Code::access,
+                fmt::format("shared memory: {} cannot be opened: {}; the ranks of a node must belong to one "
+                            "user and be dumpable (/proc must be mounted)",
+                            path, std::strerror(error)));
+  }
+  struct stat status {};
+  if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      static_cast<std::uint64_t>(status.st_size) != descriptor.bytes || descriptor.bytes < sizeof(ArenaHeader)) {
+    throw Error(Code::mismatch, fmt::format("shared memory: {} holds {} bytes, expected an arena of {}", path,
+                                            status.st_size, descriptor.bytes));
+  }
+  void* base = mmap(nullptr, descriptor.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
+  if (base == MAP_FAILED) {
+    throw Error(Code::resource,
+                fmt::format("shared memory: cannot map {} of process {} (lower the setting arena_bytes): {}",
+                            megabytes(descriptor.bytes), descriptor.pid, std::strerror(errno)));
+  }
+  Mapping mapping(base, descriptor.bytes);
+  const ArenaHeader& header = *mapping.at<const ArenaHeader>(0);
+  const auto expect = [&](const char* field, std::uint64_t found, std::uint64_t expected) {
+    if (found != expected) {
+      throw Error(Code::mismatch, fmt::format("shared memory: header of {}: {} is {:#x}, expected {:#x}", path, field,
+                                              found, expected));
+    }
+  };
+  expect("magic", header.magic, ArenaHeader::magic_value);
+  expect("version", header.version, ArenaHeader::current_version);
+  expect("layout stamp (are the ranks' builds the same?)", header.layout_stamp, layout_stamp);
+  expect("length", header.bytes, descriptor.bytes);
+  expect("pid", static_cast<std::uint64_t>(header.pid), static_cast<std::uint64_t>(descriptor.pid));
+  expect("identity", header.identity, descriptor.identity);
+  return MappedArena(std::move(mapping));
+}
+
+} // namespace stoker::engine

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Shared memory of one rank, and its mapping in the processes of the same node. The segment is a memfd: it has no name
+// in any file system, and goes with the last process that maps it, however that process ends.
+#pragma once
+
+#include "engine/shared/free_list.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <type_traits>
+#include <utility>
+
+namespace stoker::engine {
+
+// First bytes of every segment; a peer verifies all of it before it uses anything behind it.
+struct ArenaHeader {
+  static constexpr std::uint64_t magic_value = 0x616e657261746b73; // "sktarena"
+  static constexpr std::uint32_t current_version = 1;
+
+  std::uint64_t magic = magic_value;
+  std::uint32_t version = current_version;
+  std::int32_t pid = 0;
+  std::uint64_t layout_stamp = 0; // of the types within, so that processes of different builds refuse each other
+  std::uint64_t bytes = 0;        // of the segment
+  std::uint64_t identity = 0;     // random: tells it from another segment behind the same numbers
+};
+
+// What a peer needs in order to attach. Plain data, to be sent as bytes.
+struct ArenaDescriptor {
+  std::int32_t pid = 0;
+  std::int32_t fd = -1; // in process `pid`
+  std::uint64_t bytes = 0;
+  std::uint64_t identity = 0;
+};
+static_assert(std::is_trivially_copyable_v<ArenaDescriptor> &&
+              std::has_unique_object_representations_v<ArenaDescriptor>);
+
+// A shared mapping, unmapped at the end. Where it lies differs between processes; offsets mean the same in all of them.
+class Mapping {
+public:
+  Mapping() = default;
+  Mapping(void* base, std::uint64_t bytes) : base_(static_cast<std::byte*>(base)), bytes_(bytes) {}
+  Mapping(Mapping&& other) noexcept
+      : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Mapping& operator=(Mapping&& other) noexcept;
+  ~Mapping();
+
+  [[nodiscard]] std::byte* base() const { return base_; }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  // Whether all of [pointer, pointer + length) lies within.
+  [[nodiscard]] bool contains(const void* pointer, std::uint64_t length) const;
+  // Of a pointer into it.
+  [[nodiscard]] std::uint64_t offset_of(const void* pointer) const {
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(pointer) - base_);
+  }
+  template <class T>
+  [[nodiscard]] T* at(std::uint64_t offset) const {
+    return reinterpret_cast<T*>(base_ + offset);
+  }
+
+private:
+  std::byte* base_ = nullptr;
+  std::uint64_t bytes_ = 0;
+};
+
+struct ArenaOptions {
+  std::uint64_t bytes = 0; // address space; memory is used only for what is allocated
+  std::uint64_t layout_stamp = 0;
+  int numa_node = -1; // -1: wherever it is touched first
+};
+
+// The owner's side. allocate and deallocate may be called by several threads; the free list is private to the process.
+class Arena {
+public:
+  // Takes less address space than asked for, down to 64 MiB, when the process cannot have more: see bytes().
+  // Throws Error(resource).
+  explicit Arena(const ArenaOptions& options);
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  ~Arena();
+
+  // `alignment` is a power of two, at most a page. Returns the offset, never 0; the memory is there (no SIGBUS later) but
+  // not cleared. No two blocks share a cache line. Throws Error(resource) when it is exhausted.
+  [[nodiscard]] std::uint64_t allocate(std::uint64_t bytes, std::uint64_t alignment = 64);
+  // Large blocks go back to the system at once.
+  void deallocate(std::uint64_t offset);
+
+  [[nodiscard]] const Mapping& mapping() const { return mapping_; }
+  [[nodiscard]] std::byte* base() const { return mapping_.base(); }
+  [[nodiscard]] std::uint64_t bytes() const { return mapping_.bytes(); }
+  [[nodiscard]] bool contains(const void* pointer, std::uint64_t length) const {
+    return mapping_.contains(pointer, length);
+  }
+  [[nodiscard]] std::uint64_t offset_of(const void* pointer) const { return mapping_.offset_of(pointer); }
+  template <class T>
+  [[nodiscard]] T* at(std::uint64_t offset) const {
+    return mapping_.at<T>(offset);
+  }
+
+  // Whether the system took the wish for a NUMA node.
+  [[nodiscard]] bool on_numa_node() const { return on_numa_node_; }
+  [[nodiscard]] std::uint64_t bytes_in_use() const;
+
+  [[nodiscard]] ArenaDescriptor descriptor() const;
+  // After the last peer has attached: nobody can any more. Allocation goes on as before.
+  void close_descriptor();
+
+private:
+  int fd_ = -1;
+  Mapping mapping_;
+  bool on_numa_node_ = false;
+  mutable std::mutex mutex_; // guards list_
+  FreeList list_;
+};
+
+// A peer's side.
+class MappedArena {
+public:
+  // Maps the segment of another process of this machine, through /proc/PID/fd, and verifies its header. Throws
+  // Error(access) when it may not be opened, Error(peer_lost) when it is not there any more, Error(mismatch) when it is
+  // not what the descriptor says.
+  [[nodiscard]] static MappedArena attach(const ArenaDescriptor& descriptor, std::uint64_t layout_stamp);
+
+  [[nodiscard]] const Mapping& mapping() const { return mapping_; }
+  [[nodiscard]] std::byte* base() const { return mapping_.base(); }
+  [[nodiscard]] std::uint64_t bytes() const { return mapping_.bytes(); }
+  [[nodiscard]] bool contains(const void* pointer, std::uint64_t length) const {
+    return mapping_.contains(pointer, length);
+  }
+  [[nodiscard]] std::uint64_t offset_of(const void* pointer) const { return mapping_.offset_of(pointer); }
+  template <class T>
+  [[nodiscard]] T* at(std::uint64_t offset) const {
+    return mapping_.at<T>(offset);
+  }
+
+private:
+  explicit MappedArena(Mapping mapping) : mapping_(std::move(mapping)) {}
+  Mapping mapping_;
+};
+
+} // namespace stoker::engine

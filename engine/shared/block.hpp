@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The shared-memory form of one rank's part of a request: its lowered program, the state of the epoch that runs, and the
+// words by which the ranks of a node hand messages to each other. A block lies in its rank's arena and is read and written
+// by every process of the node, so it holds offsets and no pointers.
+//
+// Who writes what, and which acquire meets which release:
+//   started    the rank, in Start (release); read by the stall report only.
+//   state      whoever holds `ownership`; handed over by its release/acquire.
+//   completed  whoever finishes the last step (release, after which the block is not touched by an assisting rank);
+//              acquired by the rank in Test and Wait.
+//   retired    the helper, when it drops the epoch from its list (release): its last access. Acquired by the rank before it
+//              gives the block's memory back.
+//   ready      of a channel, in the receiver's block: the sender's executor, once the message may be fetched (release);
+//              acquired by the receiver's executor.
+//   taken      of a channel, in the sender's block: the receiver's executor, once it has the message (release); its last access to
+//              the sender's block, as `ready` was the sender's to the receiver's. Acquired by the sender's executor, and by the
+//              sender before it gives the block back.
+//   buffers    of a rebindable block, and what an exchange of any sizes changes of its steps and slices: the rank, before
+//              Start, while no epoch runs. An executor reads them once it has the epoch: from the ring, or from the rank itself. A
+//              peer reads them once it has acquired `ready` of a message of that epoch, which the executor released after
+//              that; and has read them when it releases `taken`, which the executor acquires before the epoch ends.
+#pragma once
+
+#include "algos/schedule/schedule.hpp"
+#include "engine/data/operation.hpp"
+#include "engine/shared/doorbell.hpp"
+#include "engine/shared/ownership.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace stoker::engine {
+
+inline constexpr std::size_t cache_line = 64;
+
+// A place in the shared memory of a node: which rank's arena (index among the node's ranks), and where in it.
+struct SharedRef {
+  std::uint32_t arena = 0;
+  std::uint32_t unused = 0;
+  std::uint64_t offset = 0; // 0: nowhere (every arena begins with its header)
+};
+
+// How executors in other processes reach a rank's buffer.
+enum class Path : std::uint8_t {
+  own,    // not at all: only its own process does
+  mapped, // it lies in the rank's arena
+  cma,    // cross-memory attach: process_vm_readv and process_vm_writev
+  staged, // the rank copies it to and from staging in its arena
+};
+
+struct BufferDescriptor {
+  Path path = Path::own;
+  std::int32_t pid = 0;
+  std::uint64_t address = 0; // in the rank's process
+  std::uint64_t offset = 0;  // in the rank's arena; mapped and staged
+  std::uint64_t bytes = 0;
+};
+
+enum class Op : std::uint8_t {
+  copy,      // within the rank's own buffers
+  reduce,    // also
+  send_node, // hand a message to a rank of the same node
+  recv_node,
+  send_wire, // MPI message to another node
+  recv_wire,
+  put_window,      // through the request's own window, to whatever rank
+  announce_window, // tell the peer that its put may come
+  fence_window,
+};
+
+// Steps that are not run by whoever holds the ownership, but posted by the process that owns the endpoint.
+[[nodiscard]] constexpr bool is_posted(Op op) { return op >= Op::send_wire; }
+// Of a request that goes through a window of its own.
+[[nodiscard]] constexpr bool is_window(Op op) { return op >= Op::put_window; }
+
+struct LoweredStep {
+  Op op = Op::copy;
+  bool eager = false;                            // node: the payload travels in the channel's slot
+  bool announced = false;                        // put_window: waits for the peer's announcement
+  std::int32_t peer = -1;                        // rank in the request's communicator
+  algos::Operand message = algos::Operand::none; // recv: what it is in target = left (op) right
+  algos::Range source;                           // reduce: the left operand
+  algos::Range operand;                          // reduce: the right one; recv of an operand: the other one
+  algos::Range target;
+  algos::Range successors;
+  std::uint32_t predecessors = 0;
+  std::uint32_t next = 0; // 1 + the next step of the same direction with the same peer; 0: last
+  std::uint64_t bytes = 0;
+  // node: where the two words of the channel are. The slots of even and odd epochs lie slot_bytes apart.
+  SharedRef ready;              // in the receiver's block: word, then the payload if eager
+  SharedRef taken;              // in the sender's block
+  std::uint64_t slot_bytes = 0; // 0: not eager, one word for all epochs
+  SharedRef peer_block;         // recv: whose buffers to read
+  algos::Range peer_source;     // recv: the sender's slices, in its block
+  // wire
+  std::int32_t endpoint = -1; // rank in the engine's network communicator
+  std::int32_t tag = -1;
+  std::uint64_t bounce = 0; // offset in the rank's arena; 0: MPI reads or writes the buffer itself
+  // put_window, and wire where `put`: the peer's place in the window, and the rank in the window's communicator that exposes it
+  bool put = false;
+  std::int32_t window_rank = -1;
+  std::uint64_t displacement = 0;
+};
+
+// Work lists of the running epoch. A step is in at most one of the lists.
+struct EpochState {
+  std::uint32_t steps_left = 0;
+  std::uint32_t ready_count = 0;   // steps to run here, in any process
+  std::uint32_t waiting_count = 0; // node steps whose channel was not ready when last looked at
+  std::uint32_t wire_count = 0;    // wire steps to be posted by the process that owns the endpoint
+  std::uint32_t in_flight = 0;     // wire steps posted
+};
+
+struct Block {
+  static constexpr std::uint64_t magic_value = 0x73746f6b65726231; // "stokerb1"
+
+  // Written at init, constant afterwards.
+  std::uint64_t magic = magic_value;
+  std::uint64_t id = 0; // unique per rank, so that a reused offset is not mistaken for the old request
+  std::uint64_t bytes = 0;
+  std::int32_t rank = 0; // in the request's communicator
+  std::int32_t ranks = 0;
+  std::uint32_t arena = 0; // of the rank itself
+  std::uint32_t steps = 0;
+  std::uint32_t has_wire = 0;
+  std::uint32_t has_dependencies = 0;
+  std::uint32_t timed = 0;      // whether the times below are wanted
+  std::uint64_t window = 0;     // number, in the carrier's process, of the window for its puts between nodes; 0: none
+  std::uint32_t exclusive = 0;  // inline: only the rank executes it, so ownership and wake-ups are left out
+  std::uint32_t rebindable = 0; // every epoch has buffers of its own
+  std::uint32_t left_out = 0;   // steps that the epoch does without; of exchanges of any sizes
+  OperationCode operation;      // of steps that combine operands
+  std::uint64_t element_bytes = 1;
+  BufferDescriptor buffers[3]; // indexed by algos::Buffer
+  // Offsets from the block's begin.
+  std::uint64_t steps_at = 0;      // LoweredStep[steps]
+  std::uint64_t slices_at = 0;     // algos::Slice[]
+  std::uint64_t successors_at = 0; // algos::StepId[]
+  std::uint64_t first_send_at = 0; // uint32[ranks]: 1 + first send step to that rank; 0: none
+  std::uint64_t first_recv_at = 0; // uint32[ranks]
+  std::uint64_t roots_at = 0;      // uint32[]: steps without predecessors, node and copy steps first
+  std::uint32_t local_roots = 0;
+  std::uint32_t wire_roots = 0;
+  std::uint64_t remaining_at = 0; // uint32[steps]
+  std::uint64_t ready_at = 0;     // uint32[steps]: stack
+  std::uint64_t waiting_at = 0;   // uint32[steps]
+  std::uint64_t wire_at = 0;      // uint32[steps]
+  std::uint64_t posted_at = 0;    // uint8[steps]: 1 while a wire step is in flight
+  std::uint64_t taken_at = 0;     // TakenWord[]: one per message sent within the node
+  std::uint32_t taken_count = 0;
+
+  alignas(cache_line) std::atomic<std::uint64_t> started{0};
+  alignas(cache_line) CompletionWord completed;
+  std::atomic<std::int32_t> error{0}; // first error of the epoch; ordered by `completed`
+  // ns, CLOCK_MONOTONIC; ordered by `completed`, too
+  std::uint64_t completed_at = 0;
+  std::uint64_t wire_began_at = 0; // the first message to another node was handed to MPI; 0: there was none
+  std::uint64_t wire_ended_at = 0; // the last message to or from another node was done
+  char error_text[256] = {};
+  alignas(cache_line) std::atomic<std::uint64_t> retired{0};
+  alignas(cache_line) Ownership ownership;
+  alignas(cache_line) EpochState state;
+};
+
+struct alignas(cache_line) TakenWord {
+  std::atomic<std::uint64_t> epoch{0};
+  // The sender's own: the epoch whose message it has said to be ready. It must not look that up in the receiver's block, which may be
+  // another request's as soon as the message is taken.
+  std::uint64_t announced = 0;
+};
+
+template <class T>
+[[nodiscard]] T* in_block(Block* block, std::uint64_t offset) {
+  return reinterpret_cast<T*>(reinterpret_cast<std::byte*>(block) + offset);
+}
+template <class T>
+[[nodiscard]] const T* in_block(const Block* block, std::uint64_t offset) {
+  return reinterpret_cast<const T*>(reinterpret_cast<const std::byte*>(block) + offset);
+}
+
+} // namespace stoker::engine

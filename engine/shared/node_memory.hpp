@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The shared memory of one node as one process sees it: every rank's arena, and at its root the words by which a rank and
+// its helper talk.
+#pragma once
+
+#include "engine/shared/arena.hpp"
+#include "engine/shared/block.hpp"
+#include "engine/shared/doorbell.hpp"
+#include "engine/shared/ring.hpp"
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace stoker::engine {
+
+// First allocation of every arena.
+struct RankRoot {
+  SubmissionRing ring; // this rank submits, its domain's helper drains
+  Doorbell completion; // this rank sleeps on it in Wait
+  Doorbell helper;     // the helper hosted by this rank sleeps on it; unused where there is none
+  alignas(cache_line) std::atomic<std::uint32_t> paused{0}; // of the helper hosted by this rank
+  std::atomic<std::uint32_t> waiting{0};                    // ranks of the domain that need the helper although paused
+  alignas(cache_line) std::atomic<std::uint32_t> next_tag{1}; // of the endpoint that this process is
+};
+
+// The arenas of the node's ranks, in the order of their ranks. Kept alive by everything that holds a pointer into one.
+class NodeMemory {
+public:
+  // Collective over the ranks of the node. `numa` is this rank's NUMA node by OS index, -1 for no placement. Throws on every
+  // rank of the node when it fails on one.
+  NodeMemory(MPI_Comm node, std::uint64_t bytes, int numa);
+
+  [[nodiscard]] std::uint32_t self() const { return self_; }
+  [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(bases_.size()); }
+  [[nodiscard]] Arena& arena() { return *own_; }
+  [[nodiscard]] const std::shared_ptr<Arena>& shared_arena() const { return own_; }
+  [[nodiscard]] std::byte* base(std::uint32_t arena) const { return bases_[arena]; }
+  [[nodiscard]] pid_t pid(std::uint32_t arena) const { return pids_[arena]; }
+  [[nodiscard]] RankRoot& root(std::uint32_t arena) const { return *roots_[arena]; }
+
+  template <class T>
+  [[nodiscard]] T* at(SharedRef place) const {
+    return reinterpret_cast<T*>(bases_[place.arena] + place.offset);
+  }
+
+  // errno of a real cross-memory attach to each rank of the node; 0 where it works.
+  [[nodiscard]] const std::vector<int>& attach_errors() const { return attach_errors_; }
+  // Whether it works between all ranks of the node: equal on all of them.
+  [[nodiscard]] bool attach_works() const { return attach_works_; }
+
+private:
+  std::shared_ptr<Arena> own_;
+  std::vector<MappedArena> others_;
+  std::vector<std::byte*> bases_;
+  std::vector<pid_t> pids_;
+  std::vector<RankRoot*> roots_;
+  std::vector<int> attach_errors_;
+  bool attach_works_ = false;
+  std::uint32_t self_ = 0;
+};
+
+} // namespace stoker::engine

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/transport/messages.hpp"
+
+#include "engine/transport/message_type.hpp"
+#include "engine/transport/window.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace stoker::engine {
+namespace {
+
+// As much of a message is on its way at a time, so that neither MPI's lists nor what a receiver may have to hold grow with it. So
+// much because what the receiver says of the next window may stand in the queue behind all that its node sends.
+constexpr std::uint64_t window_bytes = 4 << 20;
+constexpr std::uint64_t most_pieces = 512;
+// Of these so many are looked at in a poll.
+constexpr std::size_t pieces_at_a_time = 8;
+// And again while that brings the next ones into view; bounded, so that one message does not keep others waiting.
+constexpr int rounds_of_a_poll = 8;
+
+} // namespace
+
+std::uint32_t Messages::post(const Message& message) {
+  const std::uint32_t transfer = begin(message);
+  if (message.put) {
+    begin_put(transfer);
+  } else if (network_.piece_bytes == 0 || message.bytes <= network_.piece_bytes) {
+    const MessageType type(message.bytes);
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code =
+        message.outgoing
+            ? MPI_Isend(message.data, type.count(), type.type(), message.peer, message.tag, network_.data, &request)
+            : MPI_Irecv(message.data, type.count(), type.type(), message.peer, message.tag, network_.data, &request);
+    transfers_[transfer].posted = message.bytes;
+    add(transfer, code, request);
+  } else {
+    begin_window(transfer);
+  }
+  release(transfer); // what begin() counted
+  return transfer;
+}
+
+std::uint32_t Messages::begin(const Message& message) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(transfers_.size()));
+    transfers_.emplace_back();
+  }
+  const std::uint32_t transfer = free_.back();
+  free_.pop_back();
+  Transfer& t = transfers_[transfer];
+  auto pieces = std::move(t.pieces); // for its memory
+  pieces.clear();
+  t = {.message = message, .pieces = std::move(pieces), .open = 1};
+  return transfer;
+}
+
+void Messages::add(std::uint32_t transfer, int code, MPI_Request request) {
+  ++transfers_[transfer].open;
+  if (code != MPI_SUCCESS) {
+    complete(transfer, code);
+    return;
+  }
+  requests_.push_back(request);
+  transfer_of_.push_back(transfer);
+}
+
+void Messages::begin_window(std::uint32_t transfer) {
+  const Message m = transfers_[transfer].message;
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (m.outgoing) {
+    transfers_[transfer].asking = true;
+    const int code = MPI_Irecv(nullptr, 0, MPI_BYTE, m.peer, m.tag, network_.ready, &request);
+    add(transfer, code, request);
+    return;
+  }
+  post_pieces(transfer);
+  const int code = MPI_Isend(nullptr, 0, MPI_BYTE, m.peer, m.tag, network_.ready, &request);
+  if (code != MPI_SUCCESS) { // the sender will not hear of it, and send nothing
+    cancel(transfer);
+    transfers_[transfer].posted = m.bytes;
+  }
+  add(transfer, code, request);
+}
+
+// All with one tag: MPI keeps their order.
+void Messages::post_pieces(std::uint32_t transfer) {
+  Transfer& t = transfers_[transfer];
+  const Message& m = t.message;
+  const std::uint64_t pieces = std::clamp<std::uint64_t>(window_bytes / network_.piece_bytes, 1, most_pieces);
+  const std::uint64_t end = std::min(m.bytes, t.posted + (pieces * network_.piece_bytes));
+  t.pieces.clear();
+  t.looked_at = 0;
+  while (t.posted < end) {
+    std::byte* place = m.data + t.posted;
+    const auto count = static_cast<int>(std::min(network_.piece_bytes, end - t.posted));
+    t.posted += static_cast<std::uint64_t>(count);
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = m.outgoing ? MPI_Isend(place, count, MPI_BYTE, m.peer, m.tag, network_.data, &request)
+                                : MPI_Irecv(place, count, MPI_BYTE, m.peer, m.tag, network_.data, &request);
+    if (code == MPI_SUCCESS) {
+      ++t.open;
+      t.pieces.push_back(request);
+    } else {
+      t.error = t.error == MPI_SUCCESS ? code : t.error;
+    }
+  }
+  while (t.looked_at < std::min(pieces_at_a_time, t.pieces.size())) {
+    look_at_next_piece(transfer);
+  }
+}
+
+void Messages::look_at_next_piece(std::uint32_t transfer) {
+  Transfer& t = transfers_[transfer];
+  if (t.looked_at < t.pieces.size()) {
+    requests_.push_back(t.pieces[t.looked_at++]);
+    transfer_of_.push_back(transfer);
+  }
+}
+
+void Messages::begin_put(std::uint32_t transfer) {
+  Transfer& t = transfers_[transfer];
+  const Message& m = t.message;
+  t.posted = m.bytes;
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (m.outgoing) {
+    t.asking = true;
+    const int code = MPI_Irecv(nullptr, 0, MPI_BYTE, m.peer, m.tag, network_.ready, &request);
+    add(transfer, code, request);
+    return;
+  }
+  const int code = MPI_Irecv(&t.arrived, 1, MPI_INT, m.peer, m.tag, network_.data, &request);
+  add(transfer, code, request);
+  request = MPI_REQUEST_NULL;
+  const int told = MPI_Isend(nullptr, 0, MPI_BYTE, m.peer, m.tag, network_.ready, &request);
+  if (told != MPI_SUCCESS) {
+    cancel(transfer);
+  }
+  add(transfer, told, request);
+}
+
+void Messages::cancel(std::uint32_t transfer) {
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    if (transfer_of_[i] == transfer) {
+      MPI_Cancel(&requests_[i]);
+    }
+  }
+  Transfer& t = transfers_[transfer];
+  for (std::size_t i = t.looked_at; i < t.pieces.size(); ++i) {
+    MPI_Cancel(&t.pieces[i]);
+  }
+}
+
+Messages::~Messages() {
+  for (const Transfer& t : transfers_) {
+    if (t.open > 0) {
+      requests_.insert(requests_.end(), t.pieces.begin() + static_cast<std::ptrdiff_t>(t.looked_at), t.pieces.end());
+    }
+  }
+  // The other side may have had all that it waited for; what cannot end any more is not waited for.
+  for (MPI_Request& request : requests_) {
+    int done = 0;
+    if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done == 0) {
+      MPI_Cancel(&request);
+      MPI_Request_free(&request);
+    }
+  }
+}
+
+void Messages::put(std::uint32_t transfer) {
+  Transfer& t = transfers_[transfer];
+  t.putting = true;
+  MPI_Request request = MPI_REQUEST_NULL;
+  const Message& m = t.message;
+  const int code = m.window->put(m.data, m.bytes, m.target, m.displacement, &request);
+  add(transfer, code, request);
+}
+
+// One flush for all that went to one target, then the receivers are told.
+void Messages::tell_of_puts() {
+  for (std::size_t i = 0; i < put_.size(); ++i) {
+    if (transfers_[put_[i]].error != MPI_SUCCESS) {
+      continue;
+    }
+    const Message& m = transfers_[put_[i]].message;
+    const auto same = [&](std::uint32_t other) {
+      return transfers_[other].message.window == m.window && transfers_[other].message.target == m.target;
+    };
+    const auto before = put_.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find_if(put_.begin(), before, same) != before) {
+      continue;
+    }
+    const int code = m.window->flush(m.target);
+    for (const std::uint32_t other : put_) {
+      if (Transfer& t = transfers_[other]; same(other)) {
+        t.error = t.error == MPI_SUCCESS ? code : t.error;
+      }
+    }
+  }
+  for (const std::uint32_t transfer : put_) {
+    Transfer& t = transfers_[transfer];
+    t.arrived = t.error == MPI_SUCCESS ? 1 : 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = MPI_Isend(&t.arrived, 1, MPI_INT, t.message.peer, t.message.tag, network_.data, &request);
+    add(transfer, code, request);
+    release(transfer); // what complete() held
+  }
+  put_.clear();
+}
+
+void Messages::complete(std::uint32_t transfer, int code) {
+  Transfer& t = transfers_[transfer];
+  t.error = t.error == MPI_SUCCESS ? code : t.error;
+  if (t.asking) {
+    t.asking = false;
+    if (!t.message.put) { // the receiver is ready; or cannot say so, and gets the message all the same
+      post_pieces(transfer);
+    } else if (code == MPI_SUCCESS) {
+      put(transfer);
+    } else { // its memory may be in use: it only hears that nothing comes
+      put_.push_back(transfer);
+      return;
+    }
+  } else if (t.putting) {
+    t.putting = false;
+    put_.push_back(transfer);
+    return; // released when its receiver is told
+  } else {
+    look_at_next_piece(transfer);
+  }
+  release(transfer);
+}
+
+void Messages::release(std::uint32_t transfer) {
+  Transfer& t = transfers_[transfer];
+  if (--t.open > 0) {
+    return;
+  }
+  if (t.posted < t.message.bytes) {
+    t.open = 1;
+    begin_window(transfer);
+    release(transfer);
+    return;
+  }
+  if (t.message.put && t.arrived == 0 && t.error == MPI_SUCCESS) {
+    t.error = MPI_ERR_OTHER; // the sender's own
+  }
+  if (t.message.put && !t.message.outgoing && t.message.window != nullptr) {
+    t.message.window->sync();
+  }
+  done_.push_back({transfer, t.error}); // its place is free again once that is returned
+}
+
+const std::vector<Messages::Outcome>& Messages::poll() {
+  for (const Outcome& outcome : returned_) {
+    free_.push_back(outcome.message);
+  }
+  returned_.clear();
+  for (int round = 0; round < rounds_of_a_poll && ask_mpi(); ++round) {
+  }
+  tell_of_puts();
+  returned_.swap(done_);
+  return returned_;
+}
+
+bool Messages::ask_mpi() {
+  int count = 0;
+  int code = MPI_SUCCESS;
+  if (!requests_.empty()) {
+    indices_.resize(requests_.size());
+    statuses_.resize(requests_.size());
+    code =
+        MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, indices_.data(), statuses_.data());
+  }
+  finished_.clear();
+  for (int i = 0; i < (count == MPI_UNDEFINED ? 0 : count); ++i) {
+    finished_.push_back(
+        {static_cast<std::uint32_t>(indices_[i]), code == MPI_ERR_IN_STATUS ? statuses_[i].MPI_ERROR : code});
+  }
+  // Close the gaps from the back, so that the indices of the others stay right.
+  std::ranges::sort(finished_, std::greater<>(), &Finished::request);
+  for (Finished& finished : finished_) {
+    const std::size_t index = finished.request;
+    finished.transfer = transfer_of_[index];
+    requests_[index] = requests_.back();
+    transfer_of_[index] = transfer_of_.back();
+    requests_.pop_back();
+    transfer_of_.pop_back();
+  }
+  const std::size_t others = requests_.size();
+  for (const Finished& finished : finished_) {
+    complete(finished.transfer, finished.error);
+  }
+  return requests_.size() > others;
+}
+
+} // namespace stoker::engine

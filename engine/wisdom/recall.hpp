@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What init takes from wisdom: the choice of an algorithm, and a rank's program. A program from a file is the one that would have
+// been compiled, so ranks may do as they find; the choice is rank 0's to look up, so that all have the same.
+#pragma once
+
+#include "algos/collectives/vector_call.hpp"
+#include "algos/select/choice.hpp"
+#include "algos/select/cost_model.hpp"
+#include "algos/select/selection.hpp"
+#include "engine/wisdom/wisdom.hpp"
+
+#include <mpi.h>
+
+#include <functional>
+#include <optional>
+#include <span>
+
+namespace stoker::engine {
+
+// Of a rank's program of a resolved choice, and of the choice itself.
+[[nodiscard]] WisdomKey program_key(const algos::Choice& choice, const algos::VectorCall& call);
+[[nodiscard]] WisdomKey choice_key(algos::Collective collective, const algos::VectorCall& call, algos::Driver driver,
+                                   const algos::CostModel& model, std::span<const algos::Choice> candidates);
+
+struct CompiledProgram {
+  algos::Program program;
+  bool from_wisdom = false;
+};
+// Of how many bytes they are, as the program sees them.
+struct BufferSizes {
+  std::uint64_t send = 0;
+  std::uint64_t recv = 0;
+};
+// Local. The key is asked for only where there is wisdom. Throws what compile() does.
+[[nodiscard]] CompiledProgram compile_or_recall(Wisdom& wisdom, const std::function<WisdomKey()>& key,
+                                                const BufferSizes& buffers,
+                                                const std::function<algos::Program()>& compile);
+
+// Collective over comm, whose rank 0 has the say and is asked for the key. choose() is collective, too, and is called if
+// rank 0 finds none of the candidates in its wisdom. Throws what choose() does.
+[[nodiscard]] algos::Choice choose_or_recall(Wisdom& wisdom, MPI_Comm comm, const std::function<WisdomKey()>& key,
+                                             std::span<const algos::Choice> candidates,
+                                             const std::function<algos::Choice()>& choose);
+
+} // namespace stoker::engine
