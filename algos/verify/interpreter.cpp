@@ -11,7 +11,7 @@ namespace stoker::algos {
 
 Interpreter::Interpreter(std::span<const Program> programs, const Matching& matching,
                          std::span<const Contents> contents, Token tokens, const Execution& run, int epochs,
-                         const Terms& terms)
+                         Terms& terms)
     : programs_(programs), matching_(matching), contents_(contents), tokens_(tokens), run_(run), epochs_(epochs),
       ranks_(programs.size()), random_(run.seed), terms_(terms) {}
 
@@ -285,15 +285,6 @@ void Interpreter::write(int rank, StepId step, std::span<const Token> bytes) {
 
 std::vector<Token>& Interpreter::written_buffer(int rank, Buffer buffer) {
   return buffer == Buffer::recv ? ranks_[rank].recv : ranks_[rank].scratch;
-}
-
-Token Interpreter::fresh(Token token, int epoch) {
-  if (is_combined(token)) {
-    std::vector<Token> inputs(terms_.inputs(token).begin(), terms_.inputs(token).end());
-    std::ranges::transform(inputs, inputs.begin(), [&](Token input) { return fresh(input, epoch); });
-    return terms_.of(std::move(inputs));
-  }
-  return token == undefined ? undefined : token + static_cast<Token>(epoch - 1) * tokens_;
 }
 
 void Interpreter::fail(const std::string& what) {

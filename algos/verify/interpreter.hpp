@@ -15,9 +15,9 @@ namespace stoker::algos {
 
 class Interpreter {
 public:
-  // All arguments but the terms, which are copied, outlive the interpreter. The programs match; `tokens` is one more than the largest token in `contents`.
+  // All arguments outlive the interpreter. The programs match; `tokens` is one more than the largest token in `contents`.
   Interpreter(std::span<const Program> programs, const Matching& matching, std::span<const Contents> contents,
-              Token tokens, const Execution& run, int epochs, const Terms& terms);
+              Token tokens, const Execution& run, int epochs, Terms& terms);
 
   // Runs to the end or to the first defect, which it returns in words.
   [[nodiscard]] std::string operator()();
@@ -65,7 +65,9 @@ private:
   void write(int rank, StepId step, std::span<const Token> bytes);
   [[nodiscard]] std::vector<Token>& written_buffer(int rank, Buffer buffer);
   // What a token of the input reads as in the given epoch.
-  [[nodiscard]] Token fresh(Token token, int epoch);
+  [[nodiscard]] Token fresh(Token token, int epoch) {
+    return terms_.moved_on(token, static_cast<Token>(epoch - 1) * tokens_);
+  }
 
   void fail(const std::string& what);
   [[nodiscard]] std::string name(int rank, StepId step) const;
@@ -85,7 +87,7 @@ private:
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::uint64_t enqueued_ = 0;
   std::mt19937_64 random_;
-  Terms terms_;
+  Terms& terms_;
   std::string defect_;
 };
 

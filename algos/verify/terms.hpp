@@ -2,10 +2,10 @@
 // Tokens of what reductions make: which operands a byte was combined from, and in which order where that matters.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 namespace stoker::algos {
@@ -25,14 +25,30 @@ public:
   [[nodiscard]] Token combine(Token left, Token right);
   // The inputs in the order of the operation, at least one of them.
   [[nodiscard]] Token of(std::vector<Token> inputs);
+  // The same token with every input moved on by so many, as the inputs of a later epoch are.
+  [[nodiscard]] Token moved_on(Token token, Token by) {
+    if (token == undefined || by == 0) {
+      return token;
+    }
+    return is_combined(token) ? combined_moved_on(token, by) : token + by;
+  }
   // The inputs that a combined token stands for; in ascending order where the operation is commutative.
   [[nodiscard]] std::span<const Token> inputs(Token combined) const { return terms_[combined - first_combined]; }
 
 private:
+  [[nodiscard]] Token combined_moved_on(Token token, Token by);
+
+  struct Hash {
+    std::size_t operator()(const std::vector<Token>& inputs) const;
+    std::size_t operator()(std::uint64_t pair) const;
+  };
+  using Asked = std::unordered_map<std::uint64_t, Token, Hash>; // by a pair of numbers of 32 bits
+
   bool commutative_;
   std::vector<std::vector<Token>> terms_;
-  std::map<std::vector<Token>, Token> numbers_;
-  std::map<std::pair<Token, Token>, Token> combined_; // what was asked for before
+  std::unordered_map<std::vector<Token>, Token, Hash> numbers_;
+  Asked combined_; // answers that were given before
+  Asked moved_on_;
 };
 
 } // namespace stoker::algos

@@ -105,8 +105,10 @@ std::string verify(std::span<const Program> programs, std::span<const Contents> 
   if (!matching.defect.empty()) {
     return matching.defect;
   }
+  Terms shared = terms; // what one run has combined the next need not work out again
   for (const Execution& run : runs) {
-    if (std::string defect = Interpreter(programs, matching, contents, tokens, run, epochs, terms)(); !defect.empty()) {
+    if (std::string defect = Interpreter(programs, matching, contents, tokens, run, epochs, shared)();
+        !defect.empty()) {
       return defect;
     }
   }
