@@ -2,19 +2,21 @@
 /* An MPI program that knows nothing of stoker, to be run with and without libstoker-pmpi.so.
  *
  *   drop-in overlap [--collective LIST] [--bytes LIST] [--seconds S]
- *     A nonblocking collective, computation as long as the blocking one takes, MPI_Wait. Twice: with computation that lasts so
- *     long by the clock, as in the OSU micro-benchmarks, where what others take of the core is not missed; and with as much
- *     computation as takes so long undisturbed. --bytes: of the vector, or of the block for each rank.
+ *     A nonblocking collective, a computation as long as the blocking call takes, MPI_Wait. Everything is measured twice.
+ *     First the computation has a fixed time, as in the OSU micro-benchmarks; it does not miss what others take of the
+ *     core. Then it has a fixed amount, which takes as long if it is undisturbed. --bytes: size of the vector, or of the
+ *     block for each rank.
  *   drop-in blocking [--seconds S]
- *     An application that gains nothing: small blocking collectives and messages between neighbours, with little computation.
+ *     An application that gains nothing: small blocking collectives and messages between neighbours, with little
+ *     computation.
  *   drop-in persistent [--collective LIST] [--bytes LIST] [--seconds S]
- *     A persistent collective, waited for as soon as it is started: nothing to gain. Default: alltoall, allreduce and bcast, which
- *     the MPI library of MPICH 4.0 has right, of 8 bytes to 1 MiB.
+ *     A persistent collective that is waited for as soon as it is started, so that nothing can be gained. Default:
+ *     alltoall, allreduce and bcast, which MPICH 4.0 carries out correctly, of 8 bytes to 1 MiB.
  *   drop-in calls [--seconds S]
  *     Calls that fall back, one after the other, on MPI_COMM_SELF.
  *
- * One line of JSON for each result, on standard output or appended to the file of --json. Data are checked before anything is
- * timed. */
+ * The program writes one line of JSON for each result, on standard output or appended to the file of --json. Data are
+ * checked before anything is timed. */
 #include <mpi.h>
 #if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
 #include <mpi-ext.h>

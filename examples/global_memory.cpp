@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Global memory from C++: a histogram over all units. Every unit counts its own keys straight into a distributed array, reads the
-// neighbour's block while it computes, and finds the largest bin.
+// Global memory from C++: a histogram over all units. Every unit counts its own keys straight into a distributed array,
+// reads the neighbour's block while it computes, and finds the largest bin.
 //   mpicxx -std=c++20 global_memory.cpp $(pkg-config --cflags --libs stoker) -o global_memory
 #include <stoker/stoker_global.hpp>
 

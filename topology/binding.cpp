@@ -21,7 +21,8 @@ namespace stoker::topology {
 
 namespace {
 
-// How a helper is told from the application's threads, without a table that threads would have to leave when they end.
+// The name tells helpers from the application's threads. A table would do so, too, but threads would have to leave it
+// when they end.
 constexpr const char* helper_thread_name = "stoker-helper";
 
 bool is_helper(const std::filesystem::path& task, pid_t thread) {

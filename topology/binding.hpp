@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Everything that reads or sets bindings of this process: where it may run, where a helper thread runs, and on which
-// NUMA node memory lies. Only helper threads are ever bound; the application's threads and memory policy are left
-// alone.
+// Reads and sets bindings of this process: where it may run, where a helper thread runs, and on which NUMA node memory
+// lies. Only helper threads are ever bound; the application's threads and memory policy are left alone.
 #pragma once
 
 #include "topology/machine.hpp"
@@ -29,8 +28,8 @@ struct MemoryPlacement {
   std::string reason; // when it was not
 };
 
-// Asks for the whole pages inside [memory, memory + bytes), not touched yet, to come from `numa`, or from elsewhere
-// when it is full. A hint: the memory is usable whatever the result.
+// Asks the system to take the whole pages inside [memory, memory + bytes) from `numa`, or from elsewhere when that is
+// full. The pages must not have been touched yet. A hint only: the memory is usable whatever the result.
 MemoryPlacement place_memory(const Machine& machine, void* memory, std::size_t bytes, LogicalIndex numa);
 
 } // namespace stoker::topology

@@ -19,7 +19,8 @@ public:
   using std::runtime_error::runtime_error;
 };
 
-// A position in Machine::cores() or Machine::numa_domains(): hwloc's order, neighbours in hardware are neighbours here.
+// A position in Machine::cores() or Machine::numa_domains(), in hwloc's order: neighbours in hardware are neighbours
+// here.
 struct LogicalIndex {
   int value = 0;
   auto operator<=>(const LogicalIndex&) const = default;

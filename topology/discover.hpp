@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds out where the ranks of a communicator sit: nodes from MPI, NUMA domains from hwloc and each rank's binding.
+// Finds out where the ranks of a communicator sit. Nodes come from MPI, NUMA domains from hwloc and each rank's
+// binding.
 #pragma once
 
 #include "topology/layout.hpp"

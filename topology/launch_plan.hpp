@@ -38,7 +38,7 @@ struct LaunchPlan {
   [[nodiscard]] std::string to_string() const; // for a terminal
 };
 
-// Throws TopologyError when the layout cannot work, with the reason and one that does.
+// Throws TopologyError when the layout cannot work; the text has the reason and a layout that works.
 [[nodiscard]] LaunchPlan plan_launch(const Machine& machine, const LaunchRequest& request);
 
 } // namespace stoker::topology

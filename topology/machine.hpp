@@ -35,7 +35,7 @@ class Machine {
 public:
   // `source`: empty for the machine itself (or what HWLOC_XMLFILE or HWLOC_SYNTHETIC put in its place); the path of an
   // XML file written by lstopo; or an hwloc synthetic description such as "package:2 numa:2 core:4 pu:2". Throws
-  // TopologyError when that cannot be had; never falls back to another machine.
+  // TopologyError when that cannot be loaded; never falls back to another machine.
   explicit Machine(const std::string& source = "");
 
   // False for a described machine: binding to it means nothing (unless HWLOC_THISSYSTEM=1 declares that it is this

@@ -12,7 +12,7 @@ namespace stoker::topology {
 
 enum class DomainKind { numa, node };
 
-// What one rank of this rank's node told the others.
+// One rank of this rank's node, as it described itself to the others.
 struct NodeRank {
   int rank = 0;       // in comm
   CpuSet binding;     // where its process may run

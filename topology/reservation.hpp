@@ -40,9 +40,9 @@ struct HelperPlace {
   std::string explanation;      // one line, for humans
 };
 
-// One place per domain, in their order. Throws TopologyError when the request cannot be had (never for automatic and
-// none, nor with best effort), saying why and what would work. A helper is only placed where its carrier's process may
-// run.
+// Returns one place per domain, in their order. A helper is only placed where its carrier's process may run. Throws
+// TopologyError when the request cannot be met; the text says why, and what would work. Never throws for automatic and
+// none, nor with best effort.
 [[nodiscard]] std::vector<HelperPlace> reserve(const Machine& machine, std::span<const NodeRank> ranks,
                                                std::span<const NodeDomain> domains, const Reservation& reservation);
 

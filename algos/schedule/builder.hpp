@@ -6,8 +6,8 @@
 
 namespace stoker::algos {
 
-// Makes `block` a part of `last` if the two together are again one slice: contiguous, or one more of evenly spaced blocks.
-// Returns whether it did.
+// Makes `block` a part of `last` if the two together are again one slice: contiguous, or one more of evenly spaced
+// blocks. Returns whether it did.
 bool join(Slice& last, const Slice& block);
 
 class Builder {
@@ -22,8 +22,8 @@ public:
   std::uint64_t scratch(std::uint64_t bytes);
 
   // Each appends a step that starts once all of `after` are done, and returns its id. Slices without bytes are dropped,
-  // and blocks that touch or are evenly spaced become one slice; the order of the bytes stays.
-  // A send, recv or copy of nothing is still a step where it is asked for; algorithms leave out empty blocks themselves.
+  // and blocks that touch or are evenly spaced become one slice; the order of the bytes stays. A send, recv or copy of
+  // nothing is still a step where it is asked for; algorithms leave out empty blocks themselves.
   StepId send(int peer, std::span<const Slice> source, std::span<const StepId> after = {});
   StepId recv(int peer, std::span<const Slice> target, std::span<const StepId> after = {});
   StepId copy(std::span<const Slice> target, std::span<const Slice> source, std::span<const StepId> after = {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A rank's program as the small assembly language of Jocksch et al. spells one: what the rank does by itself, in its order, with
-// the memory of the node's other ranks read where it lies.
+// A rank's program as the small assembly language of Jocksch et al. spells one: what the rank does by itself, in its
+// order, with the memory of the node's other ranks read where it lies.
 //
 //   SMEMCPY target source bytes          copy
 //   SREDUCE target left right bytes      target = left (op) right

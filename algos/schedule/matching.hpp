@@ -11,12 +11,12 @@
 namespace stoker::algos {
 
 struct Matching {
-  // partners[rank][step]: the step of the peer's program that a send, put or recv meets; of a fence, which one of its rank's
-  // fences it is, from 0; 0 for a copy, which meets none.
+  // partners[rank][step]: the step of the peer's program that a send, put or recv meets; of a fence, which one of its
+  // rank's fences it is, from 0; 0 for a copy, which meets none.
   std::vector<std::vector<StepId>> partners;
-  // In words, empty if there is none: the first send, put or recv without a partner; pair of unequal size; put to another
-  // place than that of its recv, announced on one side only, or with a step that is no fence waiting for the recv; rank
-  // with more or fewer fences than rank 0, or with two in no order.
+  // In words, empty if there is none: the first send, put or recv without a partner; pair of unequal size; put to
+  // another place than that of its recv, announced on one side only, or with a step that is no fence waiting for the
+  // recv; rank with more or fewer fences than rank 0, or with two in no order.
   std::string defect;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The messages of a whole schedule by the round in which they can travel, if every message took one round and everything
-// else no time.
+// The messages of a whole schedule by the round in which they can travel, if every message took one round and
+// everything else no time.
 #pragma once
 
 #include "algos/schedule/schedule.hpp"
@@ -18,8 +18,8 @@ struct Message {
   std::uint64_t bytes = 0;
 };
 
-// In the order of their rounds. `programs` holds one for each rank, in rank order. Throws std::invalid_argument when they do
-// not match, or wait for each other.
+// In the order of their rounds. `programs` holds one for each rank, in rank order. Throws std::invalid_argument when
+// they do not match, or wait for each other.
 [[nodiscard]] std::vector<Message> messages_by_round(std::span<const Program> programs);
 
 } // namespace stoker::algos

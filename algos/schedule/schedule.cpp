@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Validation of one program: first the shape of every step, then the order of steps, then that no place is touched by two
-// steps in no order of which one writes it. Later checks rely on what earlier ones have established.
+// Validation of one program: first the shape of every step, then the order of steps, then that no place is touched by
+// two steps in no order of which one writes it. Later checks rely on what earlier ones have established.
 #include "algos/schedule/schedule.hpp"
 
 #include "algos/schedule/print.hpp"
@@ -256,8 +256,8 @@ std::vector<Run> runs_of(std::span<const Slice> slices) {
   return runs;
 }
 
-// A result may take the place of one of its operands: wherever the two share bytes, they are the same ones of each. Only for
-// slices that fit.
+// A result may take the place of one of its operands: wherever the two share bytes, they are the same ones of each.
+// Only for slices that fit.
 bool stays_in_place(const Program& program, StepId id) {
   const Step& step = program.steps[id];
   if (!combines(step)) {

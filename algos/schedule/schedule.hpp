@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The schedule: what every algorithm produces and every executor consumes. A program is one rank's part of a schedule, a
-// directed acyclic graph of steps over that rank's own three buffers; the only way data moves between ranks is a
+// The schedule: what every algorithm produces and every executor consumes. A program is one rank's part of a schedule,
+// a directed acyclic graph of steps over that rank's own three buffers; the only way data moves between ranks is a
 // send/recv or put/recv pair. Flat arrays of plain structs: a program can be copied into shared memory as it is.
 #pragma once
 
@@ -31,20 +31,20 @@ enum class StepKind : std::uint8_t {
   send, // hand `source` to `peer`; done when source may be overwritten
   recv, // fill `target` with what `peer` sends or puts; done when target may be read
   copy, // target = source, both in this rank's buffers, which must not overlap
-  // Write `source` to `target`, a place in the peer's recv buffer, where the peer has a recv for it, which must have started by
-  // then. What was put is at its target, and its source may be overwritten, when the next fence is done: nothing but a fence
-  // may wait for a put, or for its recv.
+  // Write `source` to `target`, a place in the peer's recv buffer for which the peer has a recv. That recv must have
+  // started by then. When the next fence is done the data are at their target, and the source may be overwritten. Only
+  // a fence may wait for a put, or for its recv.
   put,
-  // A meeting of all ranks, each with the same number of fences: done when all have come to it, and all that each of them
-  // put before is at its target.
+  // A meeting of all ranks, which all have the same number of fences. It is done when all have come to it, and all data
+  // that they put before are at their targets.
   fence,
-  // target = left operand (op) right operand, which are the first and the second half of `source`, in this rank's buffers. The
-  // target may take the place of an operand: where the two share bytes they are the same ones of each.
+  // target = left operand (op) right operand, which are the first and the second half of `source`, in this rank's
+  // buffers. The target may take the place of an operand: where the two share bytes they are the same ones of each.
   reduce,
 };
 
-// How a recv uses its message: `none`: target = message; else it is an operand of the reduction, `source` the other one:
-// target = message (op) source, or source (op) message. The target may take the place of the source, likewise.
+// How a recv uses its message. `none`: target = message. Else the message is one operand of a reduction and `source` the
+// other: target = message (op) source, or source (op) message. The target may take the place of the source, likewise.
 enum class Operand : std::uint8_t { none, left, right };
 
 // Part of one of a program's flat arrays.
@@ -53,8 +53,8 @@ struct Range {
   std::uint32_t count = 0;
 };
 
-// The n-th send or put from a to b in a's step order meets the n-th recv from a in b's step order, whenever each of them
-// starts to run; the two have equal byte counts but may be cut into slices differently.
+// The n-th send or put from a to b in a's step order meets the n-th recv from a in b's step order, whenever each of
+// them starts to run; the two have equal byte counts but may be cut into slices differently.
 struct Step {
   StepKind kind = StepKind::copy;
   std::int32_t peer = -1;          // rank in the schedule's communicator; -1 for copy, reduce and fence
@@ -107,9 +107,9 @@ struct Operands {
 [[nodiscard]] Operands operands(const Program& program, const Step& step);
 
 // Checks one program whole before it is used: ranges inside their arrays, slices inside their buffers, `send` never
-// written, byte counts consistent, elements that are reduced whole, peers in range and not the rank itself, step order topological, predecessor counts
-// right, and no two unordered steps of which one writes what the other touches. Returns the first defect in words, or
-// an empty string. Pairs of programs are the verifier's business.
+// written, byte counts consistent, elements that are reduced whole, peers in range and not the rank itself, step order
+// topological, predecessor counts right, and no two unordered steps of which one writes what the other touches. Returns
+// the first defect in words, or an empty string. The verifier checks pairs of programs.
 [[nodiscard]] std::string find_defect(const Program& program);
 
 } // namespace stoker::algos

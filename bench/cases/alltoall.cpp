@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// alltoall: the algorithms of the family against each other and against the MPI library's blocking call, Start and Wait back
-// to back.
+// alltoall: the algorithms of the family against each other and against the MPI library's blocking call, Start and Wait
+// back to back.
 #include "bench/lib/benchmark.hpp"
 #include "bench/lib/points.hpp"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// alltoallv: the persistent requests of stoker against MPI_Alltoallv, against MPI's other ways, and against the persistent forms over
-// plain MPI one-sided communication: the two benchmarks of "Analyzing Persistent Alltoallv RMA Implementations for High-Performance
-// MPI Communication" (Namugwanya, 2026). The first exchanges uniform blocks, the second what sparse matrices ask for.
+// alltoallv: the persistent requests of stoker against MPI_Alltoallv, against MPI's other ways, and against the
+// persistent forms over plain MPI one-sided communication: the two benchmarks of "Analyzing Persistent Alltoallv RMA
+// Implementations for High-Performance MPI Communication" (Namugwanya, 2026). The first exchanges uniform blocks, the
+// second what sparse matrices ask for.
 #include "bench/lib/benchmark.hpp"
 #include "bench/lib/native_rma.hpp"
 #include "bench/lib/plain_rma.hpp"
@@ -130,8 +131,8 @@ private:
     std::vector<int> counts; // bytes, [source * ranks + destination]
   };
 
-  // Rank 0 reads them, alone: matrices are larger than patterns. What it throws ends the run, so this comes before there is an
-  // engine, whose end is collective.
+  // Rank 0 alone reads the matrices, because they are larger than patterns. An exception on it ends the run, so this
+  // comes before there is an engine, whose end is collective.
   std::vector<Pattern> load_matrices(const Session& session) const {
     std::ofstream out;
     if (session.rank() == 0 && !patterns_file_.empty()) {

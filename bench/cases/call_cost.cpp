@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// call-cost: what a single call of Start, Test and Wait takes on the calling rank, without the exchange itself, beside
-// the calls of MPI's own persistent request. The cost of reading the clock is taken off every sample.
+// call-cost: the time of single calls of Start, Test and Wait on the calling rank, without the exchange itself, beside
+// the calls of MPI's own persistent request. The cost of reading the clock is subtracted from every sample.
 //
 //   start  awake         another request is active on every rank, so that helpers have something to do
 //          back-to-back  right after the previous Wait

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// fft: a one-dimensional distributed FFT with its transposes by MPI's all-to-all and by the algorithms of the family: whole
-// time, and what of it the transposes take.
+// fft: a one-dimensional distributed FFT, with transposes by MPI's all-to-all and by the algorithms of the family. It
+// reports the whole time, and the part that the transposes take.
 #include "bench/lib/benchmark.hpp"
 #include "bench/lib/distributed_fft.hpp"
 #include "bench/lib/points.hpp"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// gups: RandomAccess of HPC Challenge: words of a distributed table, chosen at random, are replaced by their exclusive or with a random
-// number. Four updates a word in all, at most 1024 of a rank under way at a time; verified by replaying all updates, of which at most
-// one percent may be lost. With atomic updates none is; with a get and a put for each, those that meet are.
+// gups: RandomAccess of HPC Challenge. Words of a distributed table, chosen at random, are replaced by their exclusive
+// or with a random number. There are four updates a word in all, and a rank has at most 1024 under way at a time. All
+// updates are replayed to verify the table; at most one percent may be lost. Atomic updates lose none. Updates by a get
+// and a put are lost when they meet.
 #include "bench/lib/benchmark.hpp"
 #include "bench/lib/one_sided.hpp"
 #include "bench/lib/random_stream.hpp"
@@ -91,7 +92,8 @@ private:
     }
   }
 
-  // MPI's accumulates are all under way until as many as the rules allow have been started; stoker's are complete on return.
+  // MPI's accumulates stay under way until as many have been started as the rules allow; stoker's are complete on
+  // return.
   void update_atomically(const Session& session, const Table& table, OneSided& way) const {
     std::array<std::uint64_t, look_ahead> values{}; // in use until completed
     std::size_t under_way = 0;
@@ -132,7 +134,7 @@ private:
     way.synchronise();
   }
 
-  // Words of this rank that differ from what all ranks' updates make of them. `expected` has them.
+  // The number of this rank's words that differ from the result of all ranks' updates, which `expected` has.
   static std::uint64_t wrong_words(OneSided& way, const std::vector<std::uint64_t>& expected) {
     std::uint64_t wrong = 0;
     way.synchronise();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// init: what it takes to initialise a persistent allreduce, reduce or bcast: what each rank works out by itself, for numbers of
-// ranks that need not exist, and the same taken from wisdom; and for the ranks of this run the whole of it, beside the MPI library's.
+// init: the time to initialise a persistent allreduce, reduce or bcast. One part is what each rank works out by itself,
+// compiled or taken from wisdom, for numbers of ranks that need not exist. The other is the whole init by the ranks of
+// this run, beside the MPI library's.
 #include "algos/select/choice.hpp"
 #include "algos/select/selection.hpp"
 #include "bench/lib/benchmark.hpp"

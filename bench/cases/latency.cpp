@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// latency: Start and Wait back to back, nothing to overlap with, against the blocking call: what using stoker costs
-// where it cannot help. MPI's own persistent call beside it where the library has one.
+// latency: Start and Wait back to back, with nothing to overlap, against the blocking call. It shows what stoker costs
+// where it cannot help. MPI's own persistent call is measured, too, if the library has one.
 #include "bench/lib/benchmark.hpp"
 #include "bench/lib/points.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// neighbor: a neighborhood all-to-all with counts on a ring of ranks, each with so many neighbors on either side, Start and Wait
-// back to back against MPI_Neighbor_alltoallv: every neighbor gets the same block, as in the halo of a sparse matrix-vector
-// product, or one of its own.
+// neighbor: a neighborhood all-to-all with counts on a ring of ranks, each with so many neighbors on either side, Start
+// and Wait back to back against MPI_Neighbor_alltoallv: every neighbor gets the same block, as in the halo of a sparse
+// matrix-vector product, or one of its own.
 #include "bench/lib/benchmark.hpp"
 
 #include <fmt/core.h>

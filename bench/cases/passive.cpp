@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// passive: how long rank 0 waits for a put, a get or an atomic to complete at another rank, when that rank waits in a barrier of MPI, and
-// when it computes for so many milliseconds without any call. The ratio of the two is 1 where transfers do not need the target, and
-// grows with the computation where they do.
+// passive: how long rank 0 waits for a put, a get or an atomic to complete at another rank. That rank waits in an MPI
+// barrier in one case, and computes for some milliseconds without any call in the other. The ratio of the two is 1 if
+// transfers do not need the target; else it grows with the computation.
 #include "bench/lib/benchmark.hpp"
 #include "bench/lib/kernels.hpp"
 #include "bench/lib/one_sided.hpp"
@@ -81,7 +81,8 @@ private:
 
   void compare(Session& session, HelperSwitch& helpers, const std::vector<OneSided*>& ways, const Target& target,
                const std::string& operation, std::uint64_t bytes, const std::function<void(OneSided&)>& call) const {
-    // Two for each way: the target waits, the target computes. Rank 0 begins when the computation is under way for certain.
+    // Two for each way: the target waits, the target computes. Rank 0 begins when the computation is under way for
+    // certain.
     const Clock::duration head_start = std::chrono::microseconds(200);
     std::vector<std::vector<double>> samples(2 * ways.size()); // of the call alone, on rank 0
     std::vector<Variant> variants;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// putget: one-sided transfers between rank 0 and another: blocking puts and gets over sizes, over targets, and nonblocking ones with a
-// computation in between. Everybody else waits in a barrier of MPI, where the MPI library makes all the progress that it can.
-// After "Leveraging MPI-3 Shared-Memory Extensions for Efficient PGAS Runtime Systems" (Zhou, Idrees, Gracia, 2015), figures 2 to 4.
+// putget: one-sided transfers between rank 0 and another: blocking puts and gets over sizes, over targets, and
+// nonblocking ones with a computation in between. Everybody else waits in a barrier of MPI, where the MPI library makes
+// all the progress that it can. After "Leveraging MPI-3 Shared-Memory Extensions for Efficient PGAS Runtime Systems"
+// (Zhou, Idrees, Gracia, 2015), figures 2 to 4.
 #include "bench/lib/benchmark.hpp"
 #include "bench/lib/kernels.hpp"
 #include "bench/lib/one_sided.hpp"

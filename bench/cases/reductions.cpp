@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// allreduce, reduce (sums of doubles) and bcast: stoker's persistent requests, Start and Wait back to back, against the fastest
-// of the MPI library's calls: blocking, nonblocking and persistent.
+// allreduce, reduce (sums of doubles) and bcast: stoker's persistent requests, Start and Wait back to back, against the
+// fastest of the MPI library's calls: blocking, nonblocking and persistent.
 #include "bench/lib/benchmark.hpp"
 #include "bench/lib/points.hpp"
 

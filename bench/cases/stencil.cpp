@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// stencil: a five-point stencil on a square grid of 4-byte numbers, dealt to ranks by rows, relaxed until it changes no more; halos are
-// put into the neighbors' memory, as in "Leveraging MPI-3 Shared-Memory Extensions for Efficient PGAS Runtime Systems" (Zhou, Idrees,
-// Gracia, 2015). Gauss-Seidel in red-black order, so that the number of ranks and the way of the halos change no bit of the result:
-// all are compared with one rank's.
+// stencil: a five-point stencil on a square grid of 4-byte numbers, dealt to ranks by rows, relaxed until it changes no
+// more; halos are put into the neighbors' memory, as in "Leveraging MPI-3 Shared-Memory Extensions for Efficient PGAS
+// Runtime Systems" (Zhou, Idrees, Gracia, 2015). The order is red-black Gauss-Seidel, so that the number of ranks
+// and the way of the halos change no bit of the result; all results are compared with one rank's.
 //
-// One exchange before each half sweep: put own first and last row into the neighbors' halos, tell each by a flag, wait for both flags
-// of one's own. Halos and flags are double: a rank that puts for half sweep s has seen the flags of s - 1, which its neighbors raised
-// after they had used the halos of s - 2. The overlapped form starts the puts, relaxes the rows that need no halo, completes, raises and
-// awaits flags, and relaxes the first and the last row.
+// One exchange before each half sweep: put own first and last row into the neighbors' halos, tell each by a flag, wait
+// for both flags of one's own. Halos and flags are double: a rank that puts for half sweep s has seen the flags of
+// s - 1, which its neighbors raised after they had used the halos of s - 2. The overlapped form starts the puts, relaxes
+// the rows that need no halo, completes, raises and awaits flags, and relaxes the first and the last row.
 //
-// The MPI forms do the same with Put or Rput, flush of the target, and an atomic store of the flag: fences, and post-start-complete-wait,
-// which a program for one neighbor at a time might prefer, may hang on MPICH between hosts with several ranks on one.
+// The MPI forms do the same with Put or Rput, flush of the target, and an atomic store of the flag: fences, and
+// post-start-complete-wait, which a program for one neighbor at a time might prefer, may hang on MPICH between hosts
+// with several ranks on one.
 #include "bench/lib/benchmark.hpp"
 #include "bench/lib/one_sided.hpp"
 #include "bench/lib/red_black.hpp"
@@ -67,7 +68,8 @@ Solution solve_alone(std::vector<float>& grid, std::size_t side, const Limits& l
   return solution;
 }
 
-// One rank's rows in a piece of global memory: two flags from above, two from below, two halo rows above, two below, and the rows.
+// One rank's rows in a piece of global memory: two flags from above, two from below, two halo rows above, two below,
+// and the rows.
 class Strip {
 public:
   Strip(OneSided& way, MPI_Comm comm, std::size_t side) : way_(way), comm_(comm), side_(side) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A one-dimensional FFT distributed over ranks by the six-step method: three transposes, each an all-to-all of equal blocks,
-// with local FFTs and one multiplication by twiddle factors between them (Bailey, "FFTs in external or hierarchical memory",
-// 1990; the application of Fan et al., "Configurable Algorithms for All-to-All Collectives", 2024, section VI).
+// A one-dimensional FFT distributed over ranks by the six-step method: three transposes, each an all-to-all of equal
+// blocks, with local FFTs and one multiplication by twiddle factors between them (Bailey, "FFTs in external or
+// hierarchical memory", 1990; the application of Fan et al., "Configurable Algorithms for All-to-All Collectives",
+// 2024, section VI).
 #pragma once
 
 #include "bench/lib/operation.hpp"
@@ -20,8 +21,8 @@ using Complex = std::complex<double>;
 
 class DistributedFft {
 public:
-  // N = ranks^2 * points complex numbers, of which every rank holds N / ranks in natural order, before and after. The exchange
-  // has blocks of `points` numbers for each pair of ranks. `points` is a power of two.
+  // N = ranks^2 * points complex numbers, of which every rank holds N / ranks in natural order, before and after. The
+  // exchange has blocks of `points` numbers for each pair of ranks. `points` is a power of two.
   DistributedFft(Exchange& exchange, std::uint64_t points);
   DistributedFft(const DistributedFft&) = delete;
   DistributedFft& operator=(const DistributedFft&) = delete;

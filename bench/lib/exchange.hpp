@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One collective exchange: its buffers, counts and data. What moves the data is in operation.hpp; every way of moving it uses
-// the same buffers.
+// One collective exchange: its buffers, counts and data. What moves the data is in operation.hpp; every way of moving
+// it uses the same buffers.
 #pragma once
 
 #include <stoker/stoker.hpp>
@@ -20,17 +20,17 @@ enum class Collective : std::uint8_t { alltoall, alltoallv, allreduce, reduce, b
 inline const std::vector<std::string> collective_names = {"alltoall", "alltoallv", "allreduce", "reduce", "bcast"};
 const std::string& name_of(Collective collective);
 Collective collective_of(const std::string& name); // one of collective_names
-// Whether it is about one vector, rather than a block for each pair of ranks.
+// Whether the collective works on one vector, rather than on a block for each pair of ranks.
 constexpr bool has_vector(Collective collective) { return collective >= Collective::allreduce; }
 inline constexpr int root_rank = 0; // of reduce and bcast
 
 class Exchange {
 public:
-  // Each rank sends `bytes` to each; of allreduce, reduce (both sums of doubles) and bcast, the vector has that size. The
-  // buffers are mapped memory of `mapped_from`, ordinary heap memory where it is null.
+  // Each rank sends `bytes` to each other one. For allreduce, reduce (both sums of doubles) and bcast, the vector has
+  // that size. The buffers are mapped memory of `mapped_from`, or ordinary heap memory if that is null.
   Exchange(MPI_Comm comm, Collective collective, std::uint64_t bytes, Engine* mapped_from);
-  // An alltoallv with counts of its own: this rank sends send_counts[r] bytes to rank r, packed in the order of the ranks.
-  // Collective.
+  // An alltoallv with counts of its own: this rank sends send_counts[r] bytes to rank r, packed in the order of the
+  // ranks. Collective.
   Exchange(MPI_Comm comm, std::vector<int> send_counts, Engine* mapped_from);
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
@@ -41,12 +41,12 @@ public:
   [[nodiscard]] std::optional<std::uint64_t> bytes() const { return bytes_; }
   [[nodiscard]] std::span<std::byte> send() const { return send_.bytes; }
   [[nodiscard]] std::span<std::byte> recv() const { return recv_.bytes; }
-  // The same of allreduce and reduce; empty where a rank receives nothing.
+  // The operand and the result of allreduce and reduce; empty on ranks that have none.
   [[nodiscard]] std::span<double> operand() const;
   [[nodiscard]] std::span<double> result() const;
-  // Of bcast: what this rank has or gets.
+  // The vector of a bcast, which this rank has or gets.
   [[nodiscard]] std::span<std::byte> vector() const { return rank_ == root_rank ? send_.bytes : recv_.bytes; }
-  // As the MPI calls take them; in bytes.
+  // Counts and displacements as the MPI calls take them, in bytes.
   [[nodiscard]] int count() const { return static_cast<int>(bytes_.value()); }
   [[nodiscard]] const std::vector<int>& send_counts() const { return send_.counts; }
   [[nodiscard]] const std::vector<int>& send_displs() const { return send_.displs; }

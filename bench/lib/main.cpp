@@ -52,7 +52,7 @@ void add_common_options(CLI::App& app, bench::Options& options) {
       ->check(CLI::NonNegativeNumber);
 }
 
-// What the parser has to say: help, or what is wrong with the arguments.
+// Prints the parser's message: help, or what is wrong with the arguments.
 struct Usage {
   std::string out, err;
   int status = 0;

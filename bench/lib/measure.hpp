@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How everything here is timed. The ways to be compared take turns, in an order shuffled anew each time, so that a
-// disturbance of the machine, or by the one before, meets all of them; every timed region begins after a barrier; an
-// iteration lasts as long as on its slowest rank; what is reported are order statistics over the iterations.
+// How everything here is timed. The variants to be compared take turns, in an order shuffled anew each time, so that a
+// disturbance by the machine, or by the variant before, affects all of them. Every timed region begins after a barrier.
+// An iteration takes as long as on its slowest rank. Reports have order statistics over the iterations.
 #pragma once
 
 #include <mpi.h>
@@ -24,10 +24,10 @@ struct Summary {
   double min = 0;
   double max = 0;
 };
-// Of at least one sample.
+// `samples` must not be empty.
 Summary summarize(std::vector<double> samples);
 
-// What two readings of the clock with nothing between them are apart, in microseconds: median of many.
+// The time between two readings of the clock with nothing between them, in microseconds: the median of many.
 double clock_overhead_us();
 
 // Sample i of the result is the largest sample i of any rank. Collective; equally many samples on all ranks.
@@ -36,7 +36,7 @@ std::vector<double> slowest_rank(MPI_Comm comm, std::vector<double> samples);
 // Rough time of `body` in microseconds, on the slowest rank: best of a few samples. Collective.
 double estimate_us(MPI_Comm comm, const std::function<void()>& body);
 
-// One of the ways to be compared. `enter` and `leave` are called outside the timed region.
+// One of the variants to be compared. `enter` and `leave` are called outside the timed region.
 struct Variant {
   std::function<void()> body;
   std::function<void()> enter = [] {};
@@ -50,8 +50,8 @@ struct Budget {
   double batch_us = 1000; // least length of a timed region
 };
 
-// So many bodies run back to back between two readings of the clock that the barrier's skew (tens of microseconds
-// between hosts) does not show.
+// How many bodies to run back to back between two readings of the clock: so many that the skew of the barrier (tens of
+// microseconds between hosts) does not show.
 int batch_for(double body_us, const Budget& budget);
 
 // One summary per variant, in microseconds per body. Collective.

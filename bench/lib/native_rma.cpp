@@ -56,7 +56,8 @@ Window::Window(MPI_Comm comm, std::size_t bytes) : comm_(comm) {
          "MPI_Win_allocate");
 }
 
-// All or none have it. A window that some ranks have cannot be freed, which is collective: it is left behind.
+// Either all ranks have the window or none. A window that only some ranks have is left behind, because freeing is
+// collective.
 void Window::finish(int status, const char* call) {
   int worst = status == MPI_SUCCESS ? 0 : 1;
   MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_INT, MPI_MAX, comm_.get());

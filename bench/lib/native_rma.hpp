@@ -24,8 +24,8 @@ private:
   MPI_Comm comm_ = MPI_COMM_NULL;
 };
 
-// A window, of memory that is there already or that MPI allocates. Construction and destruction are collective; construction throws
-// std::runtime_error on all ranks where it fails on one.
+// A window, of memory that is there already or that MPI allocates. Construction and destruction are collective;
+// construction throws std::runtime_error on all ranks where it fails on one.
 class Window {
 public:
   Window(MPI_Comm comm, void* memory, std::size_t bytes); // created
@@ -44,10 +44,12 @@ private:
   std::byte* memory_ = nullptr;
 };
 
-// Why the library has no one-sided communication between these ranks; empty where a trial window was granted. Collective.
+// The reason why the library has no one-sided communication between these ranks; empty if it granted a trial window.
+// Collective.
 std::string why_no_rma(MPI_Comm comm);
 
-// Why fences, and what else completes the puts to everybody at once, cannot be measured here; empty where they can.
+// The reason why fences, and other calls that complete the puts to all targets at once, cannot be measured here; empty
+// if they can.
 std::string why_no_fences(const Session& session);
 
 } // namespace stoker::bench

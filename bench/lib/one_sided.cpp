@@ -42,8 +42,8 @@ private:
   std::byte* memory_;
 };
 
-// MPI's windows, in one epoch of lock_all from beginning to end. Completed by flushing single targets, which works wherever there are
-// windows; fences and flushes of all targets may hang on MPICH between hosts.
+// MPI's windows, in one epoch of lock_all from beginning to end. Operations are completed by flushing single targets,
+// which works wherever there are windows. Fences and flushes of all targets may hang on MPICH between hosts.
 class MpiWindow : public OneSided {
 public:
   MpiWindow(MPI_Comm comm, std::unique_ptr<Window> window) : comm_(comm), window_(std::move(window)) {
@@ -97,8 +97,8 @@ public:
     MPI_Accumulate(&value, 1, MPI_UINT64_T, target, static_cast<MPI_Aint>(offset), 1, MPI_UINT64_T, MPI_REPLACE, win());
     MPI_Win_flush(target, win());
   }
-  // A library that carries puts in messages delivers them inside MPI calls of the target only; in MPICH, a probe of MPI_COMM_SELF is
-  // not one of those.
+  // A library that carries puts in messages delivers them inside MPI calls of the target only; in MPICH, a probe of
+  // MPI_COMM_SELF is not one of those.
   [[nodiscard]] std::uint64_t flag(std::size_t offset) override {
     int found = 0;
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, MPI_STATUS_IGNORE);
@@ -187,8 +187,8 @@ public:
     check(stoker_fetch_and_op(global_, at(target, offset), MPI_UINT64_T, MPI_BXOR, &value, &before));
     return before;
   }
-  // Within a node a put is a store, which the fence keeps behind those of the data; between nodes data that are complete are in the
-  // target's memory before the word sets out.
+  // Within a node a put is a store, which the fence keeps behind those of the data; between nodes data that are
+  // complete are in the target's memory before the word sets out.
   void set_flag(int target, std::size_t offset, std::uint64_t value) override {
     std::atomic_thread_fence(std::memory_order_release);
     check(stoker_put(global_, at(target, offset), &value, sizeof value));
@@ -223,7 +223,7 @@ private:
   std::vector<stoker_transfer> transfers_;
 };
 
-// What nothing can be faster than: copies straight to and from the memory of the others on the node.
+// Copies straight to and from the memory of the others on the node. Nothing can be faster.
 class LoadStore final : public OneSided {
 public:
   LoadStore(StokerMemory& owner, MPI_Comm comm, std::size_t bytes) : owner_(owner) {
@@ -278,8 +278,8 @@ private:
 
 } // namespace
 
-// Whole pages: windows that MPI allocates for a node are one behind the other, and MPICH 4.0 puts to the wrong place where sizes are
-// not multiples of 16.
+// Rounds up to whole pages. Windows that MPI allocates for a node lie one behind the other, and MPICH 4.0 puts to the
+// wrong place if sizes are not multiples of 16.
 OneSidedWays::OneSidedWays(Session& session, Engine& engine, std::size_t least, bool direct) {
   const std::size_t bytes = (least + page - 1) / page * page;
   const auto leave_out = [&](const char* what, const std::exception& error) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One-sided communication in one shape: a piece of memory on every rank that all ranks reach, by stoker's global memory, by MPI's
-// windows, or by plain loads and stores within a node. All calls go through the same virtual functions.
+// One-sided communication behind one interface: every rank has a piece of memory that all ranks reach, by stoker's
+// global memory, by MPI's windows, or by plain loads and stores within a node. All calls go through the same virtual
+// functions.
 #pragma once
 
 #include "bench/lib/session.hpp"
@@ -24,10 +25,10 @@ public:
   virtual ~OneSided() = default; // collective
   // What the reports call it: "engine" (stoker), "mpi-allocated", "mpi-created", "load-store".
   [[nodiscard]] virtual std::string name() const = 0;
-  // From rank 0; the same answer on all ranks.
+  // Whether rank 0 reaches the target; the same answer on all ranks.
   [[nodiscard]] virtual bool reaches([[maybe_unused]] int target) const { return true; }
   [[nodiscard]] virtual bool is_mpi() const { return false; }
-  // Runs on the engine's helpers, which must not be paused.
+  // Whether it runs on the engine's helpers, which must then not be paused.
   [[nodiscard]] virtual bool needs_helpers() const { return false; }
   // This rank's part.
   [[nodiscard]] virtual std::byte* memory() = 0;
@@ -45,7 +46,7 @@ public:
 
   // Stores a word that the target polls with `flag`; whoever sees it sees what this rank completed before, too.
   virtual void set_flag(int target, std::size_t offset, std::uint64_t value) = 0;
-  // The same behind data that are not complete: it is stored when they are. Both are, at the latest, after complete(target).
+  // Starts a put and stores the flag once its data are there; both are complete after complete(target) at the latest.
   virtual void start_put_and_flag(int target, std::size_t offset, const void* local, std::size_t bytes,
                                   std::size_t flag, std::uint64_t value) {
     start_put(target, offset, local, bytes);
@@ -58,14 +59,14 @@ public:
   }
   // A word of this rank's part, as it is now.
   [[nodiscard]] virtual std::uint64_t flag(std::size_t offset) = 0;
-  // Until that is `value`.
+  // Waits until the flag is `value`.
   virtual void await_flag(std::size_t offset, std::uint64_t value) {
     while (flag(offset) != value) {
       sched_yield(); // there may be more ranks than cores
     }
   }
-  // After a barrier: what others have completed is to be seen by loads from memory(). Before one: what was stored there is to be
-  // seen by others' gets.
+  // To be called after a barrier, so that loads from memory() see what others have completed; and before one, so that
+  // others' gets see what was stored there.
   virtual void synchronise() = 0;
 
 private:
@@ -77,8 +78,8 @@ private:
   std::vector<Flag> flags_; // behind data that are not complete
 };
 
-// All ways that there are here, with at least so much memory on every rank, in whole pages. The MPI library's come first. What the MPI
-// library or stoker refuses is left out with a note. Collective.
+// All ways of one-sided communication that work here, the MPI library's first, with at least so much memory on every
+// rank, in whole pages. A way that the MPI library or stoker refuses is left out with a note. Collective.
 class OneSidedWays {
 public:
   OneSidedWays(Session& session, Engine& engine, std::size_t least, bool direct);
@@ -90,14 +91,15 @@ private:
   std::vector<std::unique_ptr<OneSided>> ways_;
 };
 
-// `body` with helpers running exactly when `way` needs them, which is until all ranks have done with it: what a rank's helper carries
-// is others' transfers. Null: a computation. `enter` and `leave` are called before and after, outside the timed region.
+// A variant that runs `body` with helpers running exactly when `way` needs them, until all ranks are done with it,
+// because a rank's helper carries the transfers of others. A null `way` is a computation. `enter` and `leave` are
+// called before and after, outside the timed region.
 Variant in_turn(
     MPI_Comm comm, HelperSwitch& helpers, const OneSided* way, std::function<void()> body,
     std::function<void()> enter = [] {}, std::function<void()> leave = [] {});
 
-// Puts from rank 0, blocking and nonblocking, arrive at the target, and gets bring them back. Throws on all ranks if they do not.
-// Collective.
+// Puts from rank 0, blocking and nonblocking, arrive at the target, and gets bring them back. Throws on all ranks if
+// they do not. Collective.
 void validate(OneSided& way, const Session& session, int target, std::size_t bytes);
 
 } // namespace stoker::bench

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ways to carry out one exchange, in one shape: begin, perhaps poll, finish. The blocking call does all in start.
+// The ways to carry out one exchange, behind one interface: begin, perhaps poll, finish. A blocking call does all in
+// start.
 #pragma once
 
 #include "bench/lib/exchange.hpp"
@@ -29,11 +30,11 @@ public:
   // What the reports call it: "mpi-blocking", "mpi-nonblocking", "mpi-persistent", "engine", "inline".
   [[nodiscard]] virtual std::string name() const = 0;
   [[nodiscard]] virtual std::string algorithm() const { return "mpi"; }
-  // On this rank. Nothing where it is not known.
+  // The phases on this rank; nothing if they are not known.
   [[nodiscard]] virtual std::optional<PhaseSums> phases() const { return std::nullopt; }
-  // What the init took on this rank, from when all ranks had come to it. Nothing where there was none.
+  // The time that init took on this rank, counted from when all ranks had reached it; nothing if there was no init.
   [[nodiscard]] virtual std::optional<double> init_us() const { return std::nullopt; }
-  // Runs on the engine's helpers, which must not be paused.
+  // Whether it runs on the engine's helpers, which must then not be paused.
   [[nodiscard]] virtual bool needs_helpers() const { return false; }
 
   void run() {

@@ -11,7 +11,7 @@ namespace stoker::bench {
 
 namespace {
 
-// What the three have in common: the init, and the puts of Start.
+// The parts that the three algorithms have in common: the init, and the puts of Start.
 class PlainAlltoallv : public Operation {
 public:
   explicit PlainAlltoallv(const Exchange& x)
@@ -46,8 +46,8 @@ private:
   std::vector<int> put_displs_; // in each peer's window
 };
 
-// Algorithm 1. The paper's first fence also asserts MPI_MODE_NOSTORE, which does not hold for a receive buffer that was poisoned,
-// or used, since the last epoch.
+// Algorithm 1. The paper's first fence also asserts MPI_MODE_NOSTORE, which does not hold for a receive buffer that was
+// poisoned, or used, since the last epoch.
 class Fence : public PlainAlltoallv {
 public:
   explicit Fence(const Exchange& x) : PlainAlltoallv(x), targets_(static_cast<std::size_t>(x.ranks())) {
@@ -94,9 +94,9 @@ public:
   [[nodiscard]] std::string name() const override { return "mpi-rma-fence-hierarchy"; }
 };
 
-// Algorithm 3, with the barrier that the paper's text puts between its unlock and its lock. A rank that leaves the barrier first and
-// starts again may put before its target has locked: the barrier before each timed region keeps epochs whose data are checked
-// apart.
+// Algorithm 3, with the barrier that the paper's text puts between its unlock and its lock. A rank that leaves the
+// barrier first and starts again may put before its target has locked: the barrier before each timed region keeps
+// epochs whose data are checked apart.
 class Lock final : public PlainAlltoallv {
 public:
   explicit Lock(const Exchange& x) : PlainAlltoallv(x) {

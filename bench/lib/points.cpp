@@ -49,7 +49,7 @@ Operation* Point::add(const std::function<std::unique_ptr<Operation>()>& make) {
   std::unique_ptr<Operation> operation;
   std::vector<double> inits;
   do {
-    operation.reset(); // before the next one is made: it may hold what there is only one of
+    operation.reset(); // before the next one is made: it may hold something of which there is only one
     operation = make();
     if (operation == nullptr) {
       return nullptr;
@@ -113,8 +113,8 @@ Variant Point::variant(Operation* operation, std::function<void()> body) {
 
 namespace {
 
-// Of all ranks together, between two readings of one operation. Nothing where nobody sends to other nodes, or where it is not
-// known. Collective.
+// Adds the phases of all ranks together, between two readings of one operation. Adds nothing if nobody sends to other
+// nodes, or if the phases are not known. Collective.
 void add_phases(Row& row, MPI_Comm comm, const std::optional<PhaseSums>& before,
                 const std::optional<PhaseSums>& after) {
   if (!before || !after) {

@@ -38,7 +38,8 @@ struct PointOptions {
 // One point and what runs at it.
 class Point {
 public:
-  // `buffers`: one of the options', which rows tell from here on. `shape`: what an Exchange is made of, after its communicator.
+  // `buffers`: one of the options', which rows tell from here on. `shape`: what an Exchange is made of, after its
+  // communicator.
   template <class... Shape>
   Point(Session& session, const PointOptions& options, Engine* engine, const std::string& buffers, Shape... shape)
       : session_(session), options_(options), engine_(engine), mapped_from_(buffers == "mapped" ? engine : nullptr),
@@ -49,18 +50,18 @@ public:
   [[nodiscard]] Exchange& exchange() { return exchange_; }
   [[nodiscard]] Engine* engine() { return engine_; }           // null where no executor of stoker's was asked for
   [[nodiscard]] Engine* mapped_from() { return mapped_from_; } // as an Exchange takes it
-  // Adds an operation after validating it; null is ignored. One with an init is made as often as the options say, for the time
-  // of its init. Collective.
+  // Adds an operation after validating it; null is ignored. One with an init is made as often as the options say, for
+  // the time of its init. Collective.
   Operation* add(const std::function<std::unique_ptr<Operation>()>& make);
-  // One per executor asked for, with the algorithm of --algorithm or the one given. What stoker does not support here is left out,
-  // and said so.
+  // Adds one operation for each executor that was asked for, with the algorithm of --algorithm or the one given.
+  // Operations that stoker does not support here are left out with a note.
   std::vector<Operation*> add_stoker() { return add_stoker(options_.algorithm); }
   std::vector<Operation*> add_stoker(const std::string& algorithm);
-  // `body` with helpers running exactly when `operation` needs them (never when it is null), and, if asked for, with
-  // its data checked after every timed region.
+  // A variant that runs `body` with helpers running exactly when `operation` needs them (never if that is null). If
+  // asked for, data are checked after every timed region.
   [[nodiscard]] Variant variant(Operation* operation, std::function<void()> body);
   [[nodiscard]] HelperSwitch& helpers() { return helpers_; }
-  // Of its inits, each on its slowest rank; nothing where it has none.
+  // The times of an operation's inits, each on its slowest rank; nothing if it has no init.
   [[nodiscard]] std::optional<Summary> init_times(const Operation* operation) const;
   [[nodiscard]] std::optional<double> init_us(const Operation* operation) const; // their median
 
@@ -76,16 +77,17 @@ private:
   int epoch_ = 0;
 };
 
-// What rows are compared with: the first operation, or the fastest of the MPI library's.
+// The operation that rows are compared with: the first one, or the fastest of the MPI library's.
 enum class Baseline : std::uint8_t { first, fastest_mpi };
 
-// Runs the operations back to back, measures and reports them, each in a row that has what is in `common`. The first one is one
-// of the MPI library's. With `breakdown`, rows have before_us, between_us and after_us: means over the epochs and over the ranks that send to other nodes.
-// Returns the rows. Collective.
+// Runs the operations back to back, measures and reports them, each in a row that has what is in `common`. The first
+// one is one of the MPI library's. With `breakdown`, rows have before_us, between_us and after_us: means over the
+// epochs and over the ranks that send to other nodes. Returns the rows. Collective.
 std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<Operation*>& operations,
                               const Row& common, bool breakdown = false, Baseline baseline = Baseline::first);
 
-// Creates the engine that the options ask for (none where they ask for no executor) and begins a table of these columns.
+// Creates the engine that the options ask for (none where they ask for no executor) and begins a table of these
+// columns.
 std::optional<Engine> begin_points(Session& session, const PointOptions& options, std::vector<std::string> columns);
 
 // The same, and calls `visit` for every point: of each collective, each size, each kind of buffers.

@@ -15,7 +15,7 @@
 
 namespace stoker::bench {
 
-// One result. What does not apply is left empty and becomes null.
+// One result. Values that do not apply are left empty and become null.
 struct Row {
   std::string benchmark;
   std::optional<std::string> collective;
@@ -33,8 +33,8 @@ struct Row {
   nlohmann::ordered_json more = nlohmann::ordered_json::object(); // of this benchmark only
 };
 
-// After how many uses what took init_us to initialise has paid for itself: ceil(T_init / (T_baseline - T)). Nothing when it
-// never does, or when there is no init or no baseline.
+// The number of uses after which an init that took init_us has paid for itself: ceil(T_init / (T_baseline - T)).
+// Nothing if it never does, or if there is no init or no baseline.
 std::optional<double> break_even(const Row& row);
 
 class Report {

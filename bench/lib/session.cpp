@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a run stands on: see session.hpp.
+// A run of the driver: see session.hpp.
 #include "bench/lib/session.hpp"
 
 #include <fmt/core.h>

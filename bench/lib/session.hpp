@@ -39,7 +39,7 @@ public:
 
   // Collective. `executor`: "engine" or "inline"; --set may add to the settings, or overrule them.
   [[nodiscard]] Engine make_engine(const std::string& executor, std::vector<Setting> settings = {}) const;
-  // Says where the helpers of this engine run, once for people and in every later row. Collective.
+  // Reports where the helpers of this engine run, once for people and in every later row. Collective.
   void describe(const Engine& engine);
 
 private:

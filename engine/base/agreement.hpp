@@ -11,7 +11,8 @@
 
 namespace stoker::engine {
 
-// Collective over comm. Throws on all ranks if `mine` holds an error on any. A rank whose own error it was keeps its text.
+// Collective over comm. Throws on all ranks if `mine` holds an error on any. A rank whose own error it was keeps its
+// text.
 void agree(MPI_Comm comm, const std::optional<Error>& mine);
 
 // Runs `work` and keeps the error that it throws, so that the rank can still take part in what the others do next.

@@ -7,8 +7,8 @@
 
 namespace stoker::engine {
 
-// The numbers are those of STOKER_ERR_* in api/include/stoker/stoker.h (which this header does not include because it needs mpi.h);
-// api/ asserts that they agree.
+// The numbers are those of STOKER_ERR_* in api/include/stoker/stoker.h (which this header does not include because it
+// needs mpi.h); api/ asserts that they agree.
 enum class Code : int {
   success = 0,
   argument = 1,

@@ -35,7 +35,7 @@ BoundData::BoundData(UserBuffer buffer) {
 }
 
 BoundData::BoundData(std::span<const PeerBlock> blocks, std::size_t ranks) {
-  // By rank, those of one in their order.
+  // Sorts the blocks by rank; those of one rank keep their order.
   std::vector<std::size_t> next(ranks + 1, 0);
   for (const PeerBlock& block : blocks) {
     check(block, ranks);

@@ -21,7 +21,8 @@ struct PeerBlock {
   MPI_Datatype type = MPI_DATATYPE_NULL; // may be freed once the call has returned
 };
 
-// Parts of bytes in their order: what a program takes for one run. The elements that a part consists of may lie anywhere.
+// The parts of a buffer, in their order, which a program takes for one run of bytes. The elements of a part may lie
+// anywhere.
 class BoundData {
 public:
   BoundData() = default;
@@ -34,13 +35,14 @@ public:
   [[nodiscard]] bool runs() const { return runs_; }
   [[nodiscard]] std::byte* lowest() const { return lowest_; }
   [[nodiscard]] std::uint64_t span() const { return static_cast<std::uint64_t>(highest_ - lowest_); }
-  // Where a part begins: from the lowest byte where all are runs, and where all parts lie packed, one behind the other.
+  // Where a part begins: counted from the lowest byte if all parts are runs, else from the beginning of the packed
+  // form.
   [[nodiscard]] std::uint64_t place(std::size_t part) const {
     return parts_[part].bytes == 0 ? 0 : static_cast<std::uint64_t>(parts_[part].begin - lowest_);
   }
   [[nodiscard]] std::uint64_t packed_place(std::size_t part) const { return parts_[part].packed; }
 
-  // To and from the packed form. Throw Error(mpi).
+  // Copy the data to and from the packed form. Throw Error(mpi).
   void pack(std::byte* packed, MPI_Comm comm) const;
   void unpack(const std::byte* packed, MPI_Comm comm) const;
 

@@ -29,8 +29,8 @@ void check_position(int position, int expected, const char* call) {
   }
 }
 
-// Whether the elements of a type without gaps also lie in the order in which they are sent. A struct may list its second
-// member first; nothing but packing an element tells that for every way to build a type.
+// Whether the elements of a type without gaps also lie in the order in which they are sent. A struct may list its
+// second member first. Types can be built in many ways; packing an element is the one test that works for all of them.
 bool in_order(MPI_Datatype type, std::uint64_t size) {
   int integers = 0;
   int addresses = 0;
@@ -44,8 +44,8 @@ bool in_order(MPI_Datatype type, std::uint64_t size) {
   if (size > most) {
     return false; // it is packed then, which is right for every type
   }
-  // Two elements with a gap between them: once some 700 derived types exist, MPICH 4.0 packs a few bytes too little of a
-  // derived type without gaps.
+  // The test packs two elements with a gap between them: once some 700 derived types exist, MPICH 4.0 packs a few bytes
+  // too few of a derived type without gaps.
   const auto bytes = static_cast<std::size_t>(size);
   MPI_Datatype pair = MPI_DATATYPE_NULL;
   check_mpi(MPI_Type_create_hvector(2, 1, static_cast<MPI_Aint>(size + 1), type, &pair), "MPI_Type_create_hvector");

@@ -12,8 +12,8 @@
 
 namespace stoker::engine {
 
-// What is needed of a committed datatype after the caller has freed his: a reference of our own only where elements must
-// be packed.
+// What is needed of a committed datatype after the caller has freed it. Holds a duplicate only if elements must be
+// packed.
 class Datatype {
 public:
   Datatype() = default;
@@ -41,7 +41,7 @@ private:
   bool contiguous_ = false;
 };
 
-// `count` elements to the bytes at `packed`, one behind the other, and back. Throw Error(mpi).
+// Copy `count` elements to the bytes at `packed`, one behind the other, and back. Throw Error(mpi).
 void pack(const Datatype& type, const std::byte* elements, std::int64_t count, std::byte* packed, MPI_Comm comm);
 void unpack(const Datatype& type, const std::byte* packed, std::int64_t count, std::byte* elements, MPI_Comm comm);
 
@@ -63,19 +63,19 @@ public:
   [[nodiscard]] std::uint64_t block_bytes(std::size_t block) const {
     return static_cast<std::uint64_t>(blocks_[block].count) * type_.size();
   }
-  // Of data.
+  // How many bytes of data all blocks have.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   // First byte touched, and one past the last, from address(); both 0 when there is no data.
   [[nodiscard]] std::int64_t lower() const { return lower_; }
   [[nodiscard]] std::int64_t upper() const { return upper_; }
 
-  // Where the blocks begin in the packed form: one behind the other, in their order. Elements that several blocks share, as
-  // the blocks of a neighborhood exchange may, are packed once.
+  // Where the blocks begin in the packed form: one behind the other, in their order. Elements that several blocks
+  // share, as the blocks of a neighborhood exchange may, are packed once.
   [[nodiscard]] const std::vector<std::uint64_t>& packed_offsets() const { return packed_offsets_; }
   [[nodiscard]] std::uint64_t packed_bytes() const { return packed_bytes_; }
   // Elements to pack, in the order of the packed form: the blocks, or what they cover together.
   [[nodiscard]] const std::vector<UserBlock>& runs() const { return runs_; }
-  // To and from the packed form. Throws Error(mpi).
+  // Copy the data to and from the packed form. Throw Error(mpi).
   void pack(std::byte* staging, MPI_Comm comm) const;
   void unpack(const std::byte* staging, MPI_Comm comm) const;
 

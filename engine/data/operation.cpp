@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI's predefined operators, the classes of datatypes that the standard allows each on (MPI 4.0, 6.9.2), and how the machine
-// represents them.
+// MPI's predefined operators, the classes of datatypes that the standard allows each on (MPI 4.0, 6.9.2), and how the
+// machine represents them.
 #include "engine/data/operation.hpp"
 
 #include "engine/base/error.hpp"
@@ -14,7 +14,7 @@
 namespace stoker::engine {
 namespace {
 
-// As the standard groups datatypes; of bits, because an operator takes several.
+// The standard's groups of datatypes. They are bits, because an operator takes several of them.
 enum class TypeClass : unsigned {
   c_integer = 1U << 0U,
   fortran_integer = 1U << 1U,
@@ -104,7 +104,7 @@ std::optional<ReduceType> unsigned_integer(int bytes) {
   }
 }
 
-// `of_4` for numbers (or pairs of them) of 4 bytes each, `of_8` of 8.
+// Returns `of_4` for numbers (or pairs of them) of 4 bytes each, `of_8` for numbers of 8.
 std::optional<ReduceType> by_size(int bytes_each, std::optional<ReduceType> of_4, std::optional<ReduceType> of_8) {
   return bytes_each == 4 ? of_4 : bytes_each == 8 ? of_8 : std::nullopt;
 }

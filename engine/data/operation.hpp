@@ -13,28 +13,29 @@
 
 namespace stoker::engine {
 
-// Of one request, in its rank's own process; used by one thread at a time. The code alone is enough for any process to combine
-// operands of a predefined operator.
+// The operation of one request, in its rank's own process; used by one thread at a time. For a predefined operator the
+// code alone is enough for any process to combine operands.
 class Operation {
 public:
-  Operation() = default; // of collectives that combine nothing
-  // Throws Error(argument) that names the argument at fault and what was expected, also for datatypes that MPI does not allow the
-  // operator on; Error(unsupported) for Fortran's 16-byte numbers and for what UserOperator does not take. The application may
-  // free the datatype, but must keep an operator of its own as long as this.
+  Operation() = default; // for collectives that combine nothing
+  // Throws Error(argument), which names the argument at fault and what was expected; also if MPI does not allow the
+  // operator on the datatype. Throws Error(unsupported) for Fortran's 16-byte numbers and for what UserOperator does
+  // not take. The application may free the datatype, but must keep an operator of its own as long as this object.
   Operation(MPI_Op op, MPI_Datatype type);
 
   [[nodiscard]] OperationCode code() const { return code_; }
   [[nodiscard]] bool user_defined() const { return user_ != nullptr; }
   [[nodiscard]] bool commutative() const { return !user_ || user_->commutative(); }
-  // Of one element as programs see it. Where slots() is false, that is the datatype's extent, and elements are combined where
-  // they lie, padding of pairs included; else buffers have to be copied to slots and back: see UserOperator.
+  // The size of one element as programs see it. If slots() is false, that is the datatype's extent, and elements are
+  // combined where they lie, padding of pairs included. Else buffers have to be copied to slots and back: see
+  // UserOperator.
   [[nodiscard]] std::uint64_t element_bytes() const { return element_bytes_; }
   [[nodiscard]] bool slots() const { return user_ && user_->slots(); }
   void to_slots(const std::byte* buffer, std::uint64_t count, std::byte* slots) const;
   void from_slots(const std::byte* slots, std::uint64_t count, std::byte* buffer) const;
 
-  // target = left op right for whole elements; the target is apart from an operand or exactly that operand. Throws Error(mpi)
-  // where an operator of the application is called.
+  // target = left op right for whole elements; the target is apart from an operand or exactly that operand. Throws
+  // Error(mpi) where an operator of the application is called.
   void combine(std::byte* target, const std::byte* left, const std::byte* right, std::uint64_t bytes) const;
 
 private:

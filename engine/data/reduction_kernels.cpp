@@ -46,7 +46,8 @@ void store(Place<T>& place, const T& element) {
   }
 }
 
-// Integers wrap around. At least as wide as int: what is narrower would be promoted to int, and could overflow.
+// Integers wrap around. The type is at least as wide as int: narrower ones would be promoted to int, and could
+// overflow.
 template <class T>
 using Wrapping = std::make_unsigned_t<std::common_type_t<T, int>>;
 
@@ -152,7 +153,7 @@ struct BitXor : OnIntegers {
   }
 };
 
-// Of equal values, the smaller location.
+// For equal values: the one with the smaller location.
 template <class T>
 T at_smaller_location(T left, T right) {
   return {right.value, right.location < left.location ? right.location : left.location};
@@ -186,8 +187,8 @@ void kernel(std::byte* target, const std::byte* left, const std::byte* right, st
   auto* const to = reinterpret_cast<Place<T>*>(target);
   const auto* const a = reinterpret_cast<const Place<T>*>(left);
   const auto* const b = reinterpret_cast<const Place<T>*>(right);
-  // No element is read after another has been written, whether the target is an operand or not; restrict would deny that it
-  // may be one.
+  // The target may be an operand, but no element is read after another has been written. So the loop may be vectorised;
+  // `restrict` would say that the target is never an operand.
 #pragma GCC ivdep
   for (std::uint64_t i = 0; i < count; ++i) {
     store<T>(to[i], Op::apply(T{a[i].element}, T{b[i].element}));

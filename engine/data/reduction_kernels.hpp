@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The arithmetic of MPI's predefined operators, by machine representation. No MPI: helpers combine operands of ranks whose
-// handles they do not know.
+// The arithmetic of MPI's predefined operators, by machine representation. No MPI: helpers combine operands of ranks
+// whose handles they do not know.
 #pragma once
 
 #include <cstddef>
@@ -52,20 +52,20 @@ enum class ReduceType : std::uint8_t {
   float64_float64,
 };
 
-// Trivially copyable: it stands in a block in shared memory.
+// Trivially copyable, because it is stored in a block in shared memory.
 struct OperationCode {
   ReduceOp op = ReduceOp::none;
   ReduceType type{};
 };
 
-// Of one element in memory, padding between value and location included.
+// The size of one element in memory, padding between value and location included.
 [[nodiscard]] std::uint64_t size_of(ReduceType type);
 
 // Whether there is arithmetic for it; what MPI allows is less.
 [[nodiscard]] bool combinable(OperationCode code);
 
-// target[i] = left[i] (op) right[i] for whole elements, which may lie at any address. The target is apart from an operand or
-// exactly that operand. `code` is combinable. Padding in the target is not written.
+// target[i] = left[i] (op) right[i] for whole elements, which may lie at any address. The target is apart from an
+// operand or exactly that operand. `code` is combinable. Padding in the target is not written.
 void combine(OperationCode code, std::byte* target, const std::byte* left, const std::byte* right, std::uint64_t bytes);
 
 } // namespace stoker::engine

@@ -59,7 +59,8 @@ void UserOperator::lay_out(MPI_Datatype type) {
   if (inside) {
     element_bytes_ = static_cast<std::uint64_t>(std::max<std::int64_t>(1, extent_));
   } else {
-    // The data of an element reach beyond its extent, where those of a neighbour may lie: a slot has room for all of them.
+    // The data of an element may reach beyond its extent, where those of a neighbour may lie. A slot has room for all
+    // of them.
     const std::int64_t remainder = layout.true_lower() % slot_alignment;
     const std::int64_t shift = remainder < 0 ? remainder + slot_alignment : remainder;
     element_bytes_ = static_cast<std::uint64_t>(rounded_up(shift + std::max<std::int64_t>(1, layout.true_extent())));
@@ -77,7 +78,7 @@ void UserOperator::in_parts(std::uint64_t count, Part part) const {
   }
 }
 
-// From and to addresses as MPI is told them: only data are written.
+// Copies between addresses as MPI is told them; only data are written, no gaps.
 void UserOperator::copy(const std::byte* from, std::byte* to, int count) {
   if (size_ == 0) {
     return; // Open MPI does not pack nothing
@@ -109,7 +110,7 @@ void UserOperator::call(const std::byte* in, std::byte* inout, int count) const 
   check_mpi(MPI_Reduce_local(in + origin_, inout + origin_, count, type_, op_), "MPI_Reduce_local");
 }
 
-// MPI's form has two operands, of which the right one is replaced.
+// MPI_Reduce_local has two operands and replaces the right one.
 void UserOperator::combine(std::byte* target, const std::byte* left, const std::byte* right, std::uint64_t bytes) {
   in_parts(bytes / element_bytes_, [&](std::uint64_t first, int elements) {
     const std::uint64_t offset = first * element_bytes_;

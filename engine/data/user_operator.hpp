@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An operator of the application and the datatype that it is called with, in the process that created it.
+// An operator of the application, and the datatype that it is called with, in the process that created the operator.
 #pragma once
 
 #include <mpi.h>
@@ -10,12 +10,13 @@
 
 namespace stoker::engine {
 
-// Programs see elements as slots of element_bytes(), one behind the other. Elements of MPI's own types, and those that have
-// neither gaps nor another order in memory, are slots where they lie. All others are copied to slots, where the application's
-// function finds the data as in its own memory: with the same distances, and as well aligned if the slots begin at a multiple
-// of 16 bytes. Gaps hold anything.
+// Programs see elements as slots of element_bytes(), one behind the other. Elements of MPI's own types, and those that
+// have neither gaps nor another order in memory, are slots where they lie. All others are copied to slots, where the
+// application's function finds the data as in its own memory: with the same distances, and as well aligned if the slots
+// begin at a multiple of 16 bytes. Gaps hold anything.
 //
-// Used by one thread at a time: it has memory for what it copies. MPI counts no references to operators that we could take:
+// Used by one thread at a time: it has memory for what it copies. MPI counts no references to operators that we could
+// take:
 // the application must keep its operator as long as the request.
 class UserOperator {
 public:
@@ -33,7 +34,8 @@ public:
   void to_slots(const std::byte* buffer, std::uint64_t count, std::byte* slots);
   void from_slots(const std::byte* slots, std::uint64_t count, std::byte* buffer);
 
-  // target = left op right for whole slots; the target is apart from an operand or exactly that operand. Throws Error(mpi).
+  // target = left op right for whole slots; the target is apart from an operand or exactly that operand. Throws
+  // Error(mpi).
   void combine(std::byte* target, const std::byte* left, const std::byte* right, std::uint64_t bytes);
 
 private:

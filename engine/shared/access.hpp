@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How one process reaches the buffers of ranks of its node: the copy between any two of them, and the combination of any
-// two into a third.
+// How one process reaches the buffers of ranks of its node: the copy between any two of them, and the combination of
+// any two into a third.
 #pragma once
 
 #include "algos/schedule/schedule.hpp"
@@ -30,7 +30,7 @@ struct Place {
   std::span<const algos::Slice> slices;
 };
 
-// Does to elements what a request's steps that combine operands do.
+// Combines elements for those steps of a request that combine operands.
 struct Combiner {
   OperationCode code;
   std::uint64_t element_bytes = 1;
@@ -43,8 +43,8 @@ struct Combiner {
 // `own_process`: the calling process is the buffer's rank. `arena_base`: where that rank's arena is mapped here.
 [[nodiscard]] BufferView view_of(const BufferDescriptor& descriptor, bool own_process, std::byte* arena_base);
 
-// Copies the bytes of `source`, in order, to the places of `target`, in order; equal byte counts. Returns 0 or the errno of
-// a refused cross-memory attach.
+// Copies the bytes of `source`, in order, to the places of `target`, in order; equal byte counts. Returns 0 or the
+// errno of a refused cross-memory attach.
 [[nodiscard]] int transfer(const BufferViews& target_views, std::span<const algos::Slice> target,
                            const BufferViews& source_views, std::span<const algos::Slice> source);
 
@@ -52,8 +52,8 @@ struct Combiner {
 [[nodiscard]] int gather(std::byte* target, const BufferViews& source_views, std::span<const algos::Slice> source);
 [[nodiscard]] int scatter(const BufferViews& target_views, std::span<const algos::Slice> target, std::byte* source);
 
-// target = left (op) right, where the target may be exactly one of the operands; equal byte counts, cut into slices between
-// elements only. Returns what transfer() does.
+// target = left (op) right, where the target may be exactly one of the operands; equal byte counts, cut into slices
+// between elements only. Returns what transfer() does.
 [[nodiscard]] int combine(const Combiner& combiner, const Place& target, const Place& left, const Place& right);
 
 // A whole contiguous place in this process as the only slice of a Place.
@@ -70,8 +70,8 @@ private:
 // The pointer to the bytes of `slices` if they are one contiguous run that this process can address, else nullptr.
 [[nodiscard]] std::byte* contiguous(const BufferViews& views, std::span<const algos::Slice> slices);
 
-// Really reads and writes `bytes` bytes at `address` of process `pid` (which must hold them for the purpose): the only
-// sound way to find out whether cross-memory attach is allowed. Returns 0 or errno.
+// Finds out whether cross-memory attach to process `pid` is allowed. It really reads and writes a word at `address`,
+// which that process must hold for the purpose; nothing else tells for sure. Returns 0 or errno.
 [[nodiscard]] int probe_cross_memory_attach(pid_t pid, std::uint64_t address, std::uint64_t expected);
 
 } // namespace stoker::engine

@@ -53,8 +53,8 @@ std::optional<std::uint64_t> available_memory() {
   return std::nullopt;
 }
 
-// Has the system provide memory for a range of a mapping, so that its lack shows here, as an error, and not as SIGBUS in
-// whichever process first touches the page. Unlike fallocate it needs no open descriptor.
+// Has the system provide memory for a range of a mapping, so that its lack shows here, as an error, and not as SIGBUS
+// in whichever process first touches the page. Unlike fallocate it needs no open descriptor.
 void reserve_memory(std::byte* begin, std::uint64_t bytes, std::uint64_t arena_bytes) {
   // A memfd has no limit of its own: beyond the machine's memory there is no error but the out-of-memory killer.
   if (bytes >= large_block) {

@@ -50,7 +50,7 @@ public:
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   // Whether all of [pointer, pointer + length) lies within.
   [[nodiscard]] bool contains(const void* pointer, std::uint64_t length) const;
-  // Of a pointer into it.
+  // The offset of a pointer into the mapping.
   [[nodiscard]] std::uint64_t offset_of(const void* pointer) const {
     return static_cast<std::uint64_t>(static_cast<const std::byte*>(pointer) - base_);
   }
@@ -73,15 +73,15 @@ struct ArenaOptions {
 // The owner's side. allocate and deallocate may be called by several threads; the free list is private to the process.
 class Arena {
 public:
-  // Takes less address space than asked for, down to 64 MiB, when the process cannot have more: see bytes().
+  // Takes less address space than asked for, down to 64 MiB, when the process cannot have more; bytes() says how much.
   // Throws Error(resource).
   explicit Arena(const ArenaOptions& options);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena();
 
-  // `alignment` is a power of two, at most a page. Returns the offset, never 0; the memory is there (no SIGBUS later) but
-  // not cleared. No two blocks share a cache line. Throws Error(resource) when it is exhausted.
+  // `alignment` is a power of two, at most a page. Returns the offset, never 0; the memory is there (no SIGBUS later)
+  // but not cleared. No two blocks share a cache line. Throws Error(resource) when it is exhausted.
   [[nodiscard]] std::uint64_t allocate(std::uint64_t bytes, std::uint64_t alignment = 64);
   // Large blocks go back to the system at once.
   void deallocate(std::uint64_t offset);
@@ -98,12 +98,12 @@ public:
     return mapping_.at<T>(offset);
   }
 
-  // Whether the system took the wish for a NUMA node.
+  // Whether the system accepted the NUMA node that the options name.
   [[nodiscard]] bool on_numa_node() const { return on_numa_node_; }
   [[nodiscard]] std::uint64_t bytes_in_use() const;
 
   [[nodiscard]] ArenaDescriptor descriptor() const;
-  // After the last peer has attached: nobody can any more. Allocation goes on as before.
+  // Called after the last peer has attached. Nobody can attach from then on; allocation goes on as before.
   void close_descriptor();
 
 private:

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The shared-memory form of one rank's part of a request: its lowered program, the state of the epoch that runs, and the
-// words by which the ranks of a node hand messages to each other. A block lies in its rank's arena and is read and written
-// by every process of the node, so it holds offsets and no pointers.
+// The shared-memory form of one rank's part of a request: its lowered program, the state of the epoch that runs, and
+// the words by which the ranks of a node hand messages to each other. A block lies in its rank's arena and is read and
+// written by every process of the node, so it holds offsets and no pointers.
 //
 // Who writes what, and which acquire meets which release:
 //   started    the rank, in Start (release); read by the stall report only.
 //   state      whoever holds `ownership`; handed over by its release/acquire.
 //   completed  whoever finishes the last step (release, after which the block is not touched by an assisting rank);
 //              acquired by the rank in Test and Wait.
-//   retired    the helper, when it drops the epoch from its list (release): its last access. Acquired by the rank before it
-//              gives the block's memory back.
+//   retired    the helper, when it drops the epoch from its list (release): its last access. Acquired by the rank before
+//              it gives the block's memory back.
 //   ready      of a channel, in the receiver's block: the sender's executor, once the message may be fetched (release);
-//              acquired by the receiver's executor.
-//   taken      of a channel, in the sender's block: the receiver's executor, once it has the message (release); its last access to
-//              the sender's block, as `ready` was the sender's to the receiver's. Acquired by the sender's executor, and by the
-//              sender before it gives the block back.
-//   buffers    of a rebindable block, and what an exchange of any sizes changes of its steps and slices: the rank, before
-//              Start, while no epoch runs. An executor reads them once it has the epoch: from the ring, or from the rank itself. A
-//              peer reads them once it has acquired `ready` of a message of that epoch, which the executor released after
-//              that; and has read them when it releases `taken`, which the executor acquires before the epoch ends.
+//              acquired by the receiver's executor. It is the sender's last access to the receiver's block.
+//   taken      of a channel, in the sender's block: the receiver's executor, once it has the message (release). It is the
+//              receiver's last access to the sender's block. Acquired by the sender's executor, and by the sender before
+//              it gives the block back.
+//   buffers    of a rebindable block, and the steps and slices that an exchange of any sizes changes: the rank, before
+//              Start, while no epoch runs. An executor reads them once it has the epoch: from the ring, or from the rank
+//              itself. A peer reads them once it has acquired `ready` of a message of that epoch, which the executor
+//              released after that. The peer has read them when it releases `taken`, which the executor acquires before
+//              the epoch ends.
 #pragma once
 
 #include "algos/schedule/schedule.hpp"
@@ -42,9 +43,9 @@ struct SharedRef {
   std::uint64_t offset = 0; // 0: nowhere (every arena begins with its header)
 };
 
-// How executors in other processes reach a rank's buffer.
+// How executors in other processes reach a rank's buffer: its access path.
 enum class Path : std::uint8_t {
-  own,    // not at all: only its own process does
+  own,    // they do not: only the rank's own process touches it
   mapped, // it lies in the rank's arena
   cma,    // cross-memory attach: process_vm_readv and process_vm_writev
   staged, // the rank copies it to and from staging in its arena
@@ -60,7 +61,7 @@ struct BufferDescriptor {
 
 enum class Op : std::uint8_t {
   copy,      // within the rank's own buffers
-  reduce,    // also
+  reduce,    // likewise
   send_node, // hand a message to a rank of the same node
   recv_node,
   send_wire, // MPI message to another node
@@ -72,7 +73,7 @@ enum class Op : std::uint8_t {
 
 // Steps that are not run by whoever holds the ownership, but posted by the process that owns the endpoint.
 [[nodiscard]] constexpr bool is_posted(Op op) { return op >= Op::send_wire; }
-// Of a request that goes through a window of its own.
+// Steps of a request whose puts go through a window of its own.
 [[nodiscard]] constexpr bool is_window(Op op) { return op >= Op::put_window; }
 
 struct LoweredStep {
@@ -98,7 +99,8 @@ struct LoweredStep {
   std::int32_t endpoint = -1; // rank in the engine's network communicator
   std::int32_t tag = -1;
   std::uint64_t bounce = 0; // offset in the rank's arena; 0: MPI reads or writes the buffer itself
-  // put_window, and wire where `put`: the peer's place in the window, and the rank in the window's communicator that exposes it
+  // put_window, and wire where `put`: the peer's place in the window, and the rank in the window's communicator that
+  // exposes it
   bool put = false;
   std::int32_t window_rank = -1;
   std::uint64_t displacement = 0;
@@ -130,11 +132,11 @@ struct Block {
   std::uint64_t window = 0;     // number, in the carrier's process, of the window for its puts between nodes; 0: none
   std::uint32_t exclusive = 0;  // inline: only the rank executes it, so ownership and wake-ups are left out
   std::uint32_t rebindable = 0; // every epoch has buffers of its own
-  std::uint32_t left_out = 0;   // steps that the epoch does without; of exchanges of any sizes
+  std::uint32_t left_out = 0;   // steps that the epoch does without, in exchanges of any sizes
   OperationCode operation;      // of steps that combine operands
   std::uint64_t element_bytes = 1;
   BufferDescriptor buffers[3]; // indexed by algos::Buffer
-  // Offsets from the block's begin.
+  // Offsets from the beginning of the block.
   std::uint64_t steps_at = 0;      // LoweredStep[steps]
   std::uint64_t slices_at = 0;     // algos::Slice[]
   std::uint64_t successors_at = 0; // algos::StepId[]
@@ -166,8 +168,8 @@ struct Block {
 
 struct alignas(cache_line) TakenWord {
   std::atomic<std::uint64_t> epoch{0};
-  // The sender's own: the epoch whose message it has said to be ready. It must not look that up in the receiver's block, which may be
-  // another request's as soon as the message is taken.
+  // The sender's own record: the newest epoch whose message it has announced as ready. It must not look that up in the
+  // receiver's block, which may belong to another request as soon as the message is taken.
   std::uint64_t announced = 0;
 };
 

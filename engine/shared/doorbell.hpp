@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sleeping and waking between processes: the doorbell of a helper (or of a rank that waits), and the word by which the end
-// of an epoch is announced. Both live in shared memory that every process maps at another address.
+// Sleeping and waking between processes: the doorbell of a helper (or of a rank that waits), and the word by which the
+// end of an epoch is announced. Both live in shared memory that every process maps at another address.
 //
-// Why no wake-up is lost. The ringer stores work and then loads `sleepers_`; the sleeper stores `sleepers_` and then looks
-// for work. Each store may linger in its core's store buffer while the load behind it is done, so that each side could miss
-// the other's store; the full fence between the two, on both sides, forbids it: at least one side sees the other. If it is
-// the ringer, it moves `rings_` on before it wakes, and the kernel compares that word with the value which the sleeper
-// read before it looked for work, so the moment between looking and sleeping is covered too. tests/models/doorbell.pml
-// proves this, and shows the loss when either fence is left out.
+// Why no wake-up is lost. The ringer stores work and then loads `sleepers_`; the sleeper stores `sleepers_` and then
+// looks for work. Each store may linger in its core's store buffer while the load behind it is done, so that each side
+// could miss the other's store; the full fence between the two, on both sides, forbids it: at least one side sees the
+// other. If it is the ringer, it moves `rings_` on before it wakes, and the kernel compares that word with the value
+// which the sleeper read before it looked for work, so the moment between looking and sleeping is covered too.
+// tests/models/doorbell.pml proves this, and shows the loss when either fence is left out.
 #pragma once
 
 #include <atomic>
@@ -28,8 +28,9 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(std::ato
               "futex words are 32-bit and address-free");
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "words shared between processes must be address-free");
 
-// Any number of sleepers and ringers, in any process. The words are not owned by anybody: a process that is killed while
-// it sleeps costs later ringers a needless system call; one that is killed while it rings leaves its work to the next ring.
+// Any number of sleepers and ringers, in any process. The words are not owned by anybody: a process that is killed
+// while it sleeps costs later ringers a needless system call; one that is killed while it rings leaves its work to the
+// next ring.
 class alignas(64) Doorbell {
 public:
   // To be called after the work was published. Wakes every sleeper; returns whether that took a system call.
@@ -42,7 +43,8 @@ public:
     return true;
   }
 
-  // The same for work that can wait: wakes only if somebody sleeps for ever. Who naps finds it when the nap ends.
+  // The same for work that can wait: wakes only if somebody sleeps without a limit. A thread that naps finds the work
+  // when its nap ends.
   bool nudge() {
     std::atomic_thread_fence(std::memory_order_seq_cst); // pairs with the one in sleep()
     if (sleepers_.load(std::memory_order_relaxed) == 0) {
@@ -95,9 +97,9 @@ private:
 };
 static_assert(std::is_standard_layout_v<Doorbell> && sizeof(Doorbell) == 64);
 
-// The newest epoch of a request that is complete. Written by whoever executed its last step, read by the rank. The sleep
-// goes through a doorbell of the rank, not of the request: so a rank can wait for any of several requests, and the
-// publisher's last access to the request's memory is its release store.
+// The newest epoch of a request that is complete. Written by whoever executed its last step, read by the rank. The
+// sleep goes through a doorbell of the rank, not of the request: so a rank can wait for any of several requests, and
+// the publisher's last access to the request's memory is its release store.
 class CompletionWord {
 public:
   // Everything written before is visible to whoever sees the epoch. Returns whether a sleeper had to be woken.

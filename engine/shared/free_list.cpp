@@ -32,8 +32,8 @@ std::optional<std::uint64_t> FreeList::take(std::uint64_t bytes, std::uint64_t a
     return std::nullopt; // also: rounding up does not overflow
   }
   const std::uint64_t size = round_up(std::max<std::uint64_t>(bytes, 1), granularity);
-  // Free blocks begin at multiples of the granularity. Of those that are large enough, the smallest that is so after its
-  // begin has been aligned.
+  // Free blocks begin at multiples of the granularity. Takes the smallest that is large enough after its begin has been
+  // aligned.
   for (auto fit = free_by_size_.lower_bound({size, 0}); fit != free_by_size_.end(); ++fit) {
     const auto [block_bytes, block_offset] = *fit;
     const std::uint64_t offset = round_up(block_offset, alignment);

@@ -14,7 +14,7 @@
 namespace stoker::engine {
 namespace {
 
-// Of everything that processes of one node read in each other's memory: differs between incompatible builds.
+// A stamp of everything that processes of one node read in each other's memory. It differs between incompatible builds.
 constexpr std::uint64_t layout_stamp = (sizeof(RankRoot) << 32U) ^ (sizeof(Block) << 16U) ^ sizeof(LoweredStep);
 
 // What a rank tells its node.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The shared memory of one node as one process sees it: every rank's arena, and at its root the words by which a rank and
-// its helper talk.
+// The shared memory of one node as one process sees it: every rank's arena, and at its root the words by which a rank
+// and its helper talk.
 #pragma once
 
 #include "engine/shared/arena.hpp"
@@ -30,8 +30,8 @@ struct RankRoot {
 // The arenas of the node's ranks, in the order of their ranks. Kept alive by everything that holds a pointer into one.
 class NodeMemory {
 public:
-  // Collective over the ranks of the node. `numa` is this rank's NUMA node by OS index, -1 for no placement. Throws on every
-  // rank of the node when it fails on one.
+  // Collective over the ranks of the node. `numa` is this rank's NUMA node by OS index, -1 for no placement. Throws on
+  // every rank of the node when it fails on one.
   NodeMemory(MPI_Comm node, std::uint64_t bytes, int numa);
 
   [[nodiscard]] std::uint32_t self() const { return self_; }

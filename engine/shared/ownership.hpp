@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who executes a program now: the domain's helper, or the owning rank that assists inside Wait. One word in the request's
-// block, shared between processes.
+// Who executes a program now: the domain's helper, or the owning rank that assists inside Wait. One word in the
+// request's block, shared between processes.
 //
 // Hand-off. An executor takes the word, executes one or more whole steps, and gives it back; it never holds it while it
-// waits for anything. The state of the program (steps left, work lists, completed epoch) is plain memory that is touched
-// only by the holder: release() publishes it, the next try_acquire() sees it. A failed attempt is no reason to wait: the
-// other one is making the progress.
+// waits for anything. The state of the program (steps left, work lists, completed epoch) is plain memory that is
+// touched only by the holder: release() publishes it, the next try_acquire() sees it. A failed attempt is no reason to
+// wait: the other one is making the progress.
 //
 // An entry of the submission ring outlives the epoch that it announces: the rank may execute the epoch itself, complete
-// it, start the next one or free the request before the helper has popped the entry. So the helper takes nothing from the
-// entry but "this block has been started up to this epoch", and
+// it, start the next one or free the request before the helper has popped the entry. So the helper takes nothing from
+// the entry but "this block has been started up to this epoch", and
 //   - it keeps the block listed until it has seen, while holding the ownership, that completed >= the newest epoch it
 //     popped for the block;
 //   - it then releases the ownership and stores that epoch to `retired` (release) as its last access to the block;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The queue by which a rank hands started epochs and operations on global memory to its domain's helper: one producer (the
-// rank), one consumer (the helper), in shared memory. Its memory orders are those of boost::lockfree::spsc_queue:
+// The queue by which a rank hands started epochs and operations on global memory to its domain's helper: one producer
+// (the rank), one consumer (the helper), in shared memory. Its memory orders are those of boost::lockfree::spsc_queue:
 //   push   stores the entry, then the write index (release); drain acquires the write index before it reads the entry.
 //          What the rank wrote before push (its buffers, the block) is therefore visible to the helper in drain.
 //   drain  has read the entry, then stores the read index (release); push acquires the read index before it overwrites

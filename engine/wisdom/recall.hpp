@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What init takes from wisdom: the choice of an algorithm, and a rank's program. A program from a file is the one that would have
-// been compiled, so ranks may do as they find; the choice is rank 0's to look up, so that all have the same.
+// What init takes from wisdom: the choice of an algorithm, and a rank's program. A program from a file is the one that
+// would have been compiled, so some ranks may find theirs and others compile theirs. Rank 0 looks the choice up, so
+// that all have the same.
 #pragma once
 
 #include "algos/collectives/vector_call.hpp"
@@ -17,7 +18,7 @@
 
 namespace stoker::engine {
 
-// Of a rank's program of a resolved choice, and of the choice itself.
+// The keys of a rank's program for a resolved choice, and of the choice itself.
 [[nodiscard]] WisdomKey program_key(const algos::Choice& choice, const algos::VectorCall& call);
 [[nodiscard]] WisdomKey choice_key(algos::Collective collective, const algos::VectorCall& call, algos::Driver driver,
                                    const algos::CostModel& model, std::span<const algos::Choice> candidates);
@@ -26,18 +27,18 @@ struct CompiledProgram {
   algos::Program program;
   bool from_wisdom = false;
 };
-// Of how many bytes they are, as the program sees them.
+// Buffer lengths in program bytes.
 struct BufferSizes {
   std::uint64_t send = 0;
   std::uint64_t recv = 0;
 };
-// Local. The key is asked for only where there is wisdom. Throws what compile() does.
+// Local. key() is called only if there is wisdom. Throws what compile() does.
 [[nodiscard]] CompiledProgram compile_or_recall(Wisdom& wisdom, const std::function<WisdomKey()>& key,
                                                 const BufferSizes& buffers,
                                                 const std::function<algos::Program()>& compile);
 
-// Collective over comm, whose rank 0 has the say and is asked for the key. choose() is collective, too, and is called if
-// rank 0 finds none of the candidates in its wisdom. Throws what choose() does.
+// Collective over comm. Rank 0 is asked for the key, and decides. choose() is collective, too; it is called if rank 0
+// finds none of the candidates in its wisdom. Throws what choose() does.
 [[nodiscard]] algos::Choice choose_or_recall(Wisdom& wisdom, MPI_Comm comm, const std::function<WisdomKey()>& key,
                                              std::span<const algos::Choice> candidates,
                                              const std::function<algos::Choice()>& choose);

@@ -40,7 +40,7 @@ public:
     }
   }
   [[nodiscard]] int fd() const { return fd_; }
-  // Some file systems tell only then that there was no room.
+  // Some file systems report only on closing that there was no room.
   void close_written() {
     if (close(std::exchange(fd_, -1)) != 0) {
       throw last_error("close");
@@ -92,7 +92,7 @@ void write_all(int fd, std::span<const std::byte> bytes) {
   }
 }
 
-// Not flushed to the disc: what a crash leaves of it, if anything, is refused.
+// The file is not flushed to the disc: a file that a crash has left incomplete is refused when it is read.
 void write_and_rename(const std::string& path, std::span<const std::byte> bytes) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
   std::string other = path + ".XXXXXX";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Wisdom: what init has worked out, kept in a folder for later inits and later jobs. One file for each key, written under
-// another name and renamed, so that none is ever seen half written; many ranks, jobs and hosts may use one folder at a time.
-// A file is evidence, not truth: unless all of it is as it was written, for exactly this key, it is refused, which costs no
-// more than working out again what it holds, and is replaced.
+// Wisdom: what init has worked out, kept in a folder for later inits and later jobs. One file for each key, written
+// under another name and renamed, so that none is ever seen half written; many ranks, jobs and hosts may use one folder
+// at a time. A file is evidence, not truth: unless all of it is as it was written, for exactly this key, it is refused,
+// which costs no more than working out again what it holds, and is replaced.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -30,8 +30,8 @@ struct Digest {
 };
 [[nodiscard]] Digest digest_of(std::span<const std::byte> bytes);
 
-// All that a piece of wisdom depends on, as text: whoever has the same key would work out the same. Begins with the version of
-// stoker and a digest of the sources of its algorithms.
+// All that a piece of wisdom depends on, as text: whoever has the same key would work out the same. Begins with the
+// version of stoker and a digest of the sources of its algorithms.
 class WisdomKey {
 public:
   explicit WisdomKey(std::string_view what);
@@ -50,8 +50,8 @@ private:
 // The content of such a file. Throws std::invalid_argument that says what is wrong.
 [[nodiscard]] std::vector<std::byte> content_of(std::span<const std::byte> file, const WisdomKey& key);
 
-// May be used by several threads at a time. Nothing throws: what cannot be read or written is told in the log, the first time as
-// a warning.
+// May be used by several threads at a time. Nothing throws: what cannot be read or written is told in the log, the
+// first time as a warning.
 class Wisdom {
 public:
   // `folder`: made when something is kept; empty: nothing is found or kept.

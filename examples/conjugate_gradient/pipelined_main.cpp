@@ -83,8 +83,8 @@ struct Contender {
   History last = {};
 };
 
-// Ranks that share cores take turns: one's long iteration is another's short one, so that only all of them together tell how
-// fast the method goes.
+// Ranks that share cores take turns: one's long iteration is another's short one, so that only all of them together
+// tell how fast the method goes.
 double iteration_us(const std::vector<double>& seconds, MPI_Comm comm) {
   double mean = std::reduce(seconds.begin(), seconds.end()) / static_cast<double>(seconds.size());
   MPI_Allreduce(MPI_IN_PLACE, &mean, 1, MPI_DOUBLE, MPI_MAX, comm);
@@ -135,8 +135,8 @@ History serial_solve(Method method, const Matrix& whole, const Criterion& criter
 }
 
 // The largest differences of two histories up to each iteration, relative to the first residual. They end where a
-// recurrence ceases to tell the truth: where the residual is as small as what rounding errors set it apart from the true
-// one.
+// recurrence ceases to tell the truth: where the residual is as small as what rounding errors set it apart from the
+// true one.
 std::vector<double> differences(const History& a, const History& b) {
   const double attainable = std::abs(b.true_residual - b.residuals.back());
   std::vector<double> differences;
@@ -152,8 +152,9 @@ std::vector<double> differences(const History& a, const History& b) {
   return differences;
 }
 
-// On rank 0: whether a contender's last solve went as that on one rank. In a badly conditioned system rounding errors of
-// one iterate grow in the next ones; how much shows in the same system times 3, whose residuals are the same but for them.
+// On rank 0: whether a contender's last solve went as that on one rank. In a badly conditioned system rounding errors
+// of one iterate grow in the next ones; how much shows in the same system times 3, whose residuals are the same but for
+// them.
 bool is_as_serial(const Contender& c, const Matrix& whole, const Criterion& criterion) {
   constexpr double rounding = 1e-8;
   constexpr double sensitivity = 100;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A few sums over all ranks, needed again in every iteration; with MPI or with stoker behind them. All ranks get the same
-// sums to the bit, as MPI demands: decisions may rest on them.
+// A few sums over all ranks, needed again in every iteration; with MPI or with stoker behind them. All ranks get the
+// same sums to the bit, as MPI demands: decisions may rest on them.
 #pragma once
 
 #include <stoker/stoker.hpp>
@@ -25,7 +25,7 @@ class Reduction {
 public:
   virtual ~Reduction() = default;
 
-  // Of this rank; not to be written between start() and wait().
+  // This rank's addends; not to be written between start() and wait().
   [[nodiscard]] std::span<double> addends() const { return addends_; }
   // Valid from wait() to the next start().
   [[nodiscard]] std::span<const double> sums() const { return sums_; }

@@ -8,7 +8,7 @@
 
 namespace conjugate_gradient {
 
-// Of at least one value.
+// `values` must not be empty.
 inline double median(std::vector<double> values) {
   std::ranges::sort(values);
   const std::size_t n = values.size();

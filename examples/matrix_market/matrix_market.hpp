@@ -28,8 +28,8 @@ struct Coordinates {
   std::vector<Entry> entries; // in the file's order, mirrored ones added; counted from 0; not merged when given twice
 };
 
-// A file in coordinate format: real, integer, complex or pattern; general, symmetric, skew-symmetric or hermitian. Throws
-// InputError that names file, line and what was expected.
+// A file in coordinate format: real, integer, complex or pattern; general, symmetric, skew-symmetric or hermitian.
+// Throws InputError that names file, line and what was expected.
 Coordinates read(const std::string& file);
 
 } // namespace matrix_market

@@ -36,7 +36,7 @@ public:
 
   [[nodiscard]] const Field& velocity() const { return velocity_; }
   [[nodiscard]] const Grid& grid() const { return grid_; }
-  // Of the velocity before the latest step, by separation; empty without statistics. Collective.
+  // Structure functions of the velocity before the latest step, by separation; empty without statistics. Collective.
   [[nodiscard]] std::vector<StructureFunctions::Entry> structure_functions(MPI_Comm comm);
   // |omega| at one z, [y][x], on the rank that has this plane; zero on the others. Collective.
   [[nodiscard]] std::vector<double> vorticity_slice(int z);

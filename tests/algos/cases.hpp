@@ -34,8 +34,8 @@ struct NamedLayout {
   topology::Layout layout;
 };
 
-// One node, one rank per node, 2, 3, 4 and 8 per node, ragged nodes, ranks shuffled over nodes, several domains per node;
-// those that P ranks can form, without repetition.
+// One node, one rank per node, 2, 3, 4 and 8 per node, ragged nodes, ranks shuffled over nodes, several domains per
+// node; those that P ranks can form, without repetition.
 [[nodiscard]] std::vector<NamedLayout> layouts_of(int ranks);
 
 struct NamedExchange {
@@ -43,8 +43,8 @@ struct NamedExchange {
   algos::WholeExchange exchange;
 };
 
-// Uniform, nothing at all, all to one, one to all, own blocks only, random with zeros, and random with gaps between blocks
-// that lie in reverse order. `bytes` sets the scale. Sizes are made symmetric in place.
+// Uniform, nothing at all, all to one, one to all, own blocks only, random with zeros, and random with gaps between
+// blocks that lie in reverse order. `bytes` sets the scale. Sizes are made symmetric in place.
 [[nodiscard]] std::vector<NamedExchange> exchanges_of(const topology::Layout& layout, std::uint64_t bytes,
                                                       bool in_place);
 

@@ -59,7 +59,8 @@ TEST(CostModel, ANodesPortIsShared) {
   EXPECT_LT(time_of("nonblocking", layout, 10, flat), 16 * 30.0);
 }
 
-// A machine like the papers': a network message costs far more than one within the node, and a node's ranks share its port.
+// A machine like the papers': a network message costs far more than one within the node, and a node's ranks share its
+// port.
 constexpr CostModel cluster = typical_cluster;
 
 // Never more than the schedule takes: it is a bound.
@@ -99,9 +100,9 @@ int best_of(const std::string& prefix, const std::vector<int>& values, const Lay
   return best;
 }
 
-// Fan et al.: small radices for small blocks, the square root of the number of ranks for larger ones, and beyond. From which
-// size on is a matter of latency against bandwidth: with alpha / beta = 20 kB between 1 and 2 KiB, on the paper's machines at
-// 512 bytes.
+// Fan et al.: small radices for small blocks, the square root of the number of ranks for larger ones, and beyond. From
+// which size on is a matter of latency against bandwidth: with alpha / beta = 20 kB between 1 and 2 KiB, on the paper's
+// machines at 512 bytes.
 TEST(CostModel, TheBestRadixGrowsWithTheBlocks) {
   const Layout layout = Layout::uniform(256, 1);
   const std::vector<int> radices = {2, 4, 8, 16, 32, 64, 128, 256};
@@ -125,8 +126,8 @@ TEST(CostModel, AggregationPaysWhereMessagesAreSmall) {
   EXPECT_LT(time("nonblocking", 1 << 20), time("hierarchical", 1 << 20));
 }
 
-// A helper does one thing after the other for all its ranks, so fewer messages in all are worth more to it than messages that
-// ranks send side by side.
+// A helper does one thing after the other for all its ranks, so fewer messages in all are worth more to it than
+// messages that ranks send side by side.
 TEST(CostModel, HelpersPreferFewerMessages) {
   const Layout layout = Layout::uniform(16, 8);
   const auto time = [&](const char* text, Driver driver) {
@@ -135,7 +136,8 @@ TEST(CostModel, HelpersPreferFewerMessages) {
   };
   EXPECT_LT(time("node-aware", Driver::rank), time("hierarchical", Driver::rank));
   EXPECT_LT(time("hierarchical", Driver::helper), time("node-aware", Driver::helper));
-  // The sum of all eight ranks' one message with each of the others: 7 within the node and 8 to the other one, both ways.
+  // The sum of all eight ranks' one message with each of the others: 7 within the node and 8 to the other one, both
+  // ways.
   EXPECT_NEAR(
       time("nonblocking", Driver::helper),
       8 * (2 * ((7 * typical_cluster.at(Level::domain).of(8)) + (8 * typical_cluster.at(Level::network).of(8))) +
@@ -155,8 +157,8 @@ int fastest(const std::string& prefix, const std::vector<int>& values, const std
   return *std::ranges::min_element(values, {}, time);
 }
 
-// 32 nodes of 112 ranks: four leaders for small blocks and "many but not all", around 20, where leaders are node-aware among
-// themselves; then node-aware.
+// 32 nodes of 112 ranks: four leaders for small blocks and "many but not all", around 20, where leaders are node-aware
+// among themselves; then node-aware.
 TEST(CostModel, PicksTheLeadersOfKinkeadEtAl) {
   const Layout dane = Layout::uniform(3584, 112, 8);
   EXPECT_EQ(fastest("multileader:leaders=", {1, 4, 14, 28}, "", dane, 4), 4);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every algorithm of the registry against every case: any number of ranks from 1 to 33, layouts, block sizes, in place or
-// not. A new row in the registry is tested here without another line.
+// Every algorithm of the registry against every case: any number of ranks from 1 to 33, layouts, block sizes, in place
+// or not. A new row in the registry is tested here without another line.
 #include "cases.hpp"
 
 #include "algos/schedule/print.hpp"

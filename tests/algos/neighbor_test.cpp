@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every neighborhood algorithm of the registry against generated graphs, and what it sends against what can be counted by
-// hand.
+// Every neighborhood algorithm of the registry against generated graphs, and what it sends against what can be counted
+// by hand.
 #include "cases.hpp"
 
 #include "algos/schedule/print.hpp"
@@ -23,9 +23,9 @@ struct Graph {
   std::vector<Edge> edges;
 };
 
-// No edge; rings with the same block for both neighbors, with a rank as its own neighbor and with the same neighbor twice; all
-// from and to one rank; everybody's whole buffer to everybody (an allgather); random lists with repetitions, in no order, of
-// blocks that are empty, apart, overlap, or are one behind the other.
+// No edge; rings with the same block for both neighbors, with a rank as its own neighbor and with the same neighbor
+// twice; all from and to one rank; everybody's whole buffer to everybody (an allgather); random lists with repetitions,
+// in no order, of blocks that are empty, apart, overlap, or are one behind the other.
 std::vector<Graph> graphs_of(int ranks, std::uint64_t bytes) {
   std::vector<Graph> graphs = {{"nothing", {}}};
   const auto add = [&](const std::string& name, auto fill) {

@@ -22,8 +22,8 @@ TEST(RadixCounts, AreThoseOfThePaper) {
   EXPECT_EQ(radix_counts(1, 2), RadixCounts{});
 }
 
-// What a rank of a compiled schedule sends and receives, block by block of one byte. Ranks differ by a rotation only, so
-// rank 0 speaks for all; that all agree is the verifier's matter.
+// What a rank of a compiled schedule sends and receives, block by block of one byte. Ranks differ by a rotation only,
+// so rank 0 speaks for all; that all agree is the verifier's matter.
 TEST(RadixCounts, AreThoseOfTheSchedules) {
   for (int ranks = 1; ranks <= 512; ++ranks) {
     const Layout layout = Layout::uniform(ranks, 1);

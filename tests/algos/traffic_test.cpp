@@ -115,8 +115,8 @@ TEST(Traffic, HierarchicalLeavesOutEmptyMessages) {
   EXPECT_EQ(nodes[0].sent_at(Level::network), (Volume{1, 11}));
   EXPECT_EQ(nodes[1], Traffic{});
   EXPECT_EQ(nodes[2].sent_at(Level::network), (Volume{1, 7}));
-  // Ranks 1 and 2 give theirs to leader 0, rank 8 its to leader 6; 6 hands on what 7 is due. What leaders themselves are
-  // due stays with them.
+  // Ranks 1 and 2 give theirs to leader 0, rank 8 its to leader 6; 6 hands on what 7 is due. What leaders themselves
+  // are due stays with them.
   EXPECT_EQ(nodes[0].sent_at(Level::domain), (Volume{2, 11}));
   EXPECT_EQ(nodes[2].sent_at(Level::domain), (Volume{2, 12}));
 }
@@ -152,7 +152,8 @@ TEST(Traffic, HierarchicalTakesNoDetourOnNodesOfOneRank) {
   }
 }
 
-// The message to a node starts as soon as that node's blocks are there: it waits for no more than one step of each rank.
+// The message to a node starts as soon as that node's blocks are there: it waits for no more than one step of each
+// rank.
 TEST(Traffic, HierarchicalMessagesWaitForTheirOwnBlocksOnly) {
   const auto exchange = WholeExchange::uniform(Layout::uniform(20, 4), 8);
   const auto programs = compile("hierarchical", exchange);

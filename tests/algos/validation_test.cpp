@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// find_defect: each kind of defect is found in a program that is sound but for it, and conflicts between steps are found
-// exactly where a byte-by-byte check finds them.
+// find_defect: each kind of defect is found in a program that is sound but for it, and conflicts between steps are
+// found exactly where a byte-by-byte check finds them.
 #include "algos/schedule/builder.hpp"
 
 #include <gtest/gtest.h>

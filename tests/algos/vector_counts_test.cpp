@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the multi-radix algorithms send and combine, against the formulas of the literature; and which factor lists there are.
+// What the multi-radix algorithms send and combine, against the formulas of the literature; and which factor lists
+// there are.
 #include "cases.hpp"
 
 #include "algos/collectives/factor_rules.hpp"
@@ -109,8 +110,8 @@ Taken taken_by(const Program& program) {
   return taken;
 }
 
-// A reduce_scatter of factors f and an allgather of factors g: n (P - 1) / P each, the least that is possible, whatever the
-// factors; sum(f - 1) + sum(g - 1) messages.
+// A reduce_scatter of factors f and an allgather of factors g: n (P - 1) / P each, the least that is possible, whatever
+// the factors; sum(f - 1) + sum(g - 1) messages.
 TEST(Counts, AnyFactorsThatFitReachTheOptimum) {
   constexpr int ranks = 24;
   constexpr std::uint64_t bytes = 24UL * 64;
@@ -166,7 +167,8 @@ TEST(Counts, NoCopiesOutOfPlace) {
   }
 }
 
-// Through a node's port: with lanes 2 n (Q - 1) / Q, however many ranks it has; without regard to nodes, many times that.
+// Through a node's port: with lanes 2 n (Q - 1) / Q, however many ranks it has; without regard to nodes, many times
+// that.
 TEST(Counts, NodeAwareBetweenNodes) {
   constexpr int nodes = 4;
   constexpr std::uint64_t bytes = 64UL * 64;

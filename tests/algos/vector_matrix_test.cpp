@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every algorithm for vector calls against every case: any number of ranks, layouts, sizes, roots, in place or not, commutative
-// operations or not. A new row in the registry is tested here without another line.
+// Every algorithm for vector calls against every case: any number of ranks, layouts, sizes, roots, in place or not,
+// commutative operations or not. A new row in the registry is tested here without another line.
 #include "cases.hpp"
 
 #include "algos/schedule/print.hpp"
@@ -51,7 +51,7 @@ TEST_P(VectorMatrix, EveryCase) {
   const Choice choice = GetParam();
   const Collective collective = choice.algorithm->collective;
   const std::vector<Execution> runs = all_executions();
-  // Of the vector, or of each of its blocks.
+  // Sizes of the vector, or of each of its blocks.
   const std::array<std::uint64_t, 4> scales = {1, 5, 0, has_blocks(collective) ? 9U : 70U};
   std::size_t cases = 0;
   const bool all = is_default(choice);

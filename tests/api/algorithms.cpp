@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every algorithm with several values of its parameters, run for real: on one node and on several, of equal and of ragged
-// size, by both executors, one after the other and all at once.
+// Every algorithm with several values of its parameters, run for real: on one node and on several, of equal and of
+// ragged size, by both executors, one after the other and all at once.
 #include "tests/api/mpi_main.hpp"
 #include "tests/api/transfer.hpp"
 

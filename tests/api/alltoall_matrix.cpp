@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // alltoall and alltoallv over the matrix of executors, access paths, layouts, algorithms, patterns, sizes, datatypes,
-// communicators and memory. A run takes a subset in which (nearly) every pair of values meets; STOKER_TEST_FULL=1 takes six
-// times as many combinations, and STOKER_TEST_SEED=N others. One test per engine; its requests are all alive together.
+// communicators and memory. A run takes a subset in which (nearly) every pair of values meets; STOKER_TEST_FULL=1 takes
+// six times as many combinations, and STOKER_TEST_SEED=N others. One test per engine; its requests are all alive
+// together.
 #include "tests/api/mpi_main.hpp"
 #include "tests/api/transfer.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocking collectives against the MPI library's own: every one, at sizes around those to which calls are rounded up, in place,
-// with operations and datatypes of the application, on several communicators, and what becomes of what is kept.
-// STOKER_RANKS_PER_NODE pretends nodes; STOKER_TEST_FULL=1 takes every operation with every collective.
+// Blocking collectives against the MPI library's own: every one, at sizes around those to which calls are rounded up,
+// in place, with operations and datatypes of the application, on several communicators, and what becomes of what is
+// kept. STOKER_RANKS_PER_NODE pretends nodes; STOKER_TEST_FULL=1 takes every operation with every collective.
 #include <stoker/stoker_blocking.h>
 
 #include "tests/api/mpi_main.hpp"
@@ -158,7 +158,8 @@ std::vector<Element> numbers(std::size_t count, std::uint64_t seed) {
   return list;
 }
 
-// Both with the same data: all of the buffers must be the same afterwards. `words`: of Element, in one of the datatype's.
+// Both with the same data: all of the buffers must be the same afterwards. `words`: of Element, in one of the
+// datatype's.
 template <class Element>
 void compare(const Context& context, const Pair& pair, int count, bool in_place, std::size_t words = 1) {
   const bool at_root = context.rank() == context.root();
@@ -343,7 +344,8 @@ TEST_P(Blocking, OperationsOnElementsWithGaps) {
   MPI_Type_free(&pair_with_gap);
 }
 
-// Ranks describe the same data in different ways, some by datatypes that are new in every call: still all agree on what is kept.
+// Ranks describe the same data in different ways, some by datatypes that are new in every call: still all agree on what
+// is kept.
 TEST_P(Blocking, RanksMayDescribeTheirDataDifferently) {
   for (int call = 0; call < 6; ++call) {
     const int ints_each = 40;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The life of engines: over which communicators, several at once, in which order things are destroyed, pause and resume,
-// mapped memory, facts, and that creating and destroying leaks nothing.
+// The life of engines: over which communicators, several at once, in which order things are destroyed, pause and
+// resume, mapped memory, facts, and that creating and destroying leaks nothing.
 #include "tests/api/mpi_main.hpp"
 #include "tests/api/transfer.hpp"
 

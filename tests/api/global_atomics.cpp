@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Atomics on global memory: what each operation does with each datatype, and that nothing is lost when all units contend,
-// atomics of the processor among them.
+// Atomics on global memory: what each operation does with each datatype, and that nothing is lost when all units
+// contend, atomics of the processor among them.
 #include "tests/api/global_support.hpp"
 
 #include <atomic>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C++ door to global memory: handles that move, typed pointers and references, arrays over a team, transfers, atomics.
+// The C++ door to global memory: handles that move, typed pointers and references, arrays over a team, transfers,
+// atomics.
 #include "tests/api/mpi_main.hpp"
 #include "tests/api/support.hpp"
 #include <stoker/stoker_global.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Global memory: segments, pointers, put and get of every kind, teams, and what is refused. Run on one node, on nodes that are
-// pretended (STOKER_RANKS_PER_NODE), and on emulated hosts.
+// Global memory: segments, pointers, put and get of every kind, teams, and what is refused. Run on one node, on nodes
+// that are pretended (STOKER_RANKS_PER_NODE), and on emulated hosts.
 #include "tests/api/global_support.hpp"
 
 #include <atomic>
@@ -653,7 +653,8 @@ TEST(GlobalMemory, BesideRequests) {
   EXPECT_TRUE(ok(stoker_request_free(&request)));
 }
 
-// While the helper is paused the ranks that wait make it work. (What comes from other nodes waits for that, or for resume.)
+// While the helper is paused the ranks that wait make it work. (What comes from other nodes waits for that, or for
+// resume.)
 TEST(GlobalMemory, PausedHelpers) {
   const GlobalOwner global;
   stoker_engine_facts facts{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI calls of the helper that fail: an error at wait and flush on the unit whose transfer it was, and no hang. This program's
-// MPI_Isend stands before the library's.
+// MPI calls of the helper that fail: an error at wait and flush on the unit whose transfer it was, and no hang. This
+// program's MPI_Isend stands before the library's.
 #include "tests/api/global_support.hpp"
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Engines that the program forgets are destroyed inside MPI_Finalize, whatever state they are in: argv[1] says which,
-// idle | active | paused | after (requests and memory are freed after MPI_Finalize) | exit (by a static destructor, after
-// main) | global (with global memory over several nodes, and transfers under way while the helpers are paused).
+// idle | active | paused | after (requests and memory are freed after MPI_Finalize) | exit (by a static destructor,
+// after main) | global (with global memory over several nodes, and transfers under way while the helpers are paused).
 #include "tests/api/plain.hpp"
 #include <stoker/stoker_global.h>
 

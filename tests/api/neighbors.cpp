@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Neighborhood all-to-alls on distributed graphs, graphs and grids, with an oracle that does not share a line with the
-// library: every byte sent is a function of (epoch, source, place in its send buffer), and where it arrives is worked out from
-// the lists of edges that all ranks know.
+// library: every byte sent is a function of (epoch, source, place in its send buffer), and where it arrives is worked
+// out from the lists of edges that all ranks know.
 #include "tests/api/mpi_main.hpp"
 #include "tests/api/support.hpp"
 
@@ -73,7 +73,8 @@ MPI_Comm graph_of(const Edges& edges) {
   return comm;
 }
 
-// The exchange along a list of edges as one rank does it: blocks to receive lie one behind the other with a gap between.
+// The exchange along a list of edges as one rank does it: blocks to receive lie one behind the other with a gap
+// between.
 class GraphExchange {
 public:
   // strided: elements are two halves with a hole between them, at the sending end.
@@ -190,7 +191,8 @@ TEST_P(Neighborhoods, EveryByteIsRightInEveryEpoch) {
   }
 }
 
-// Each block carries (sender, direction); what arrives in a place is what was sent from that side, in the opposite direction.
+// Each block carries (sender, direction); what arrives in a place is what was sent from that side, in the opposite
+// direction.
 TEST_P(Neighborhoods, GridsAlsoOfOneAndTwoRanksInADirection) {
   const EngineOwner engine(MPI_COMM_WORLD, settings());
   const int ranks = world_size();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Nonblocking calls against the MPI library's own: every collective, with other buffers and other data in every call, more at a time
-// than there are requests for, completed in another order on every rank, by the engine and by the MPI library.
-// STOKER_RANKS_PER_NODE pretends nodes.
+// Nonblocking calls against the MPI library's own: every collective, with other buffers and other data in every call,
+// more at a time than there are requests for, completed in another order on every rank, by the engine and by the MPI
+// library. STOKER_RANKS_PER_NODE pretends nodes.
 #include "engine/calls/nonblocking.hpp"
 #include "engine/calls/route_trials.hpp"
 

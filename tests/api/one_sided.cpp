@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one-sided all-to-alls: every kind of buffer through windows and as messages, windows that are taken again, orders of
-// starting that would lock fences, and what requests say of themselves.
+// The one-sided all-to-alls: every kind of buffer through windows and as messages, windows that are taken again, orders
+// of starting that would lock fences, and what requests say of themselves.
 #include "tests/api/mpi_main.hpp"
 #include "tests/api/transfer.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every predefined operator on every predefined datatype, against MPI_Reduce_local or a refusal; operators of the application, on
-// all kinds of datatypes.
+// Every predefined operator on every predefined datatype, against MPI_Reduce_local or a refusal; operators of the
+// application, on all kinds of datatypes.
 #include "engine/base/error.hpp"
 #include "engine/data/operation.hpp"
 #include "tests/api/mpi_main.hpp"
@@ -273,8 +273,8 @@ bool is_larger(Kind kind, std::int64_t left, std::int64_t right) {
                                         : left > right;
 }
 
-// Both libraries compare some integers with the wrong sign, and Open MPI's sums of narrow ones stop at the largest value instead of
-// wrapping around, on processors with vector instructions for that.
+// Both libraries compare some integers with the wrong sign, and Open MPI's sums of narrow ones stop at the largest
+// value instead of wrapping around, on processors with vector instructions for that.
 bool library_errs(const TypeCase& c, MPI_Op op) {
   return c.members.front().kind <= Kind::unsigned_integer && (op == MPI_MAX || op == MPI_MIN || op == MPI_SUM);
 }
@@ -569,7 +569,8 @@ TEST_F(UserOperations, PredefinedOnesRefuseDerivedTypes) {
   expect_refused(MPI_MAX, named, Code::argument, {"MPI_MAX", "three ints"});
 }
 
-// Of an int at +4 and a double at +8, as struct {int unused; int number; double value;} has them; and of what may surround it.
+// An int at +4 and a double at +8, as struct {int unused; int number; double value;} has them; and what may surround
+// them.
 struct Gapped {
   int before;
   int number;
@@ -592,7 +593,8 @@ void tens_of_gapped(void* in, void* inout, int* count, MPI_Datatype* type) {
   }
 }
 
-// Elements of `type`, whose numbers and values are Gapped's at the addresses that `extent` gives; the rest of memory stays.
+// Elements of `type`, whose numbers and values are Gapped's at the addresses that `extent` gives; the rest of memory
+// stays.
 void expect_slots(MPI_Datatype type, MPI_Op op, std::int64_t extent, std::int64_t shift = 0) {
   const Operation operation(op, type);
   ASSERT_TRUE(operation.slots());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks for the test programs that cannot run under mpi_main.cpp, because how MPI is started or ended is their subject.
+// Checks for the test programs that cannot run under mpi_main.cpp, because how MPI is started or ended is their
+// subject.
 #pragma once
 
 #include <stoker/stoker.h>

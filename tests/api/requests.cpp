@@ -337,8 +337,8 @@ TEST_P(Requests, Startall) {
   }
 }
 
-// More than a ring holds, each rank in an order of its own: back-pressure must neither drop nor deadlock. Most of them are
-// on MPI_COMM_SELF, whose init costs no communication.
+// More than a ring holds, each rank in an order of its own: back-pressure must neither drop nor deadlock. Most of them
+// are on MPI_COMM_SELF, whose init costs no communication.
 TEST_P(Requests, HundredsActiveInOrdersThatDiffer) {
   Transfers transfers = make_many(full_run() ? 1000 : 60, 24);
   for (int id = 0; id < 300; ++id) {
@@ -402,8 +402,8 @@ TEST_P(Requests, EpochsDoNotOvertakeEachOther) {
   }
 }
 
-// Used in a blocking way, a request leaves the helper asleep; when the rank then waits for something else, which depends on
-// the exchange, the helper has to notice.
+// Used in a blocking way, a request leaves the helper asleep; when the rank then waits for something else, which
+// depends on the exchange, the helper has to notice.
 TEST_P(Requests, ProgressesWhileItsRankWaitsElsewhere) {
   if (std::string(GetParam()) == "inline" || world_size() < 2) {
     GTEST_SKIP() << "needs a helper and a peer";

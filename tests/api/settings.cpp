@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Settings: what is refused and how it is worded, the precedence of struct, environment, file and default, info keys, and
-// settings that differ between ranks.
+// Settings: what is refused and how it is worded, the precedence of struct, environment, file and default, info keys,
+// and settings that differ between ranks.
 #include "tests/api/mpi_main.hpp"
 #include "tests/api/transfer.hpp"
 
@@ -107,8 +107,8 @@ TEST(Settings, BadValueIsNamedWithWhatIsExpected) {
   EXPECT_TRUE(creation_refused({{"machine", "no such machine:"}}, STOKER_ERR_SETTING, {"machine"}));
 }
 
-// Two machines: where messages between nodes cost next to nothing everything goes directly; where they cost a second, as few
-// of them as can be.
+// Two machines: where messages between nodes cost next to nothing everything goes directly; where they cost a second,
+// as few of them as can be.
 TEST(Settings, CostModelDecidesTheDefaultAlgorithm) {
   if (world_size() < 3) {
     GTEST_SKIP() << "two nodes, one of them of two ranks, need 3 ranks";

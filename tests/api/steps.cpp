@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Steps that combine operands, in a program that no algorithm would write: through lowering and the executor, by the rank itself
-// or by another process of the node, within the node and as messages.
+// Steps that combine operands, in a program that no algorithm would write: through lowering and the executor, by the
+// rank itself or by another process of the node, within the node and as messages.
 #include "algos/schedule/builder.hpp"
 #include "engine/execute/executor.hpp"
 #include "engine/execute/lower.hpp"

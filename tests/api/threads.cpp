@@ -91,7 +91,8 @@ TEST_P(Threads, ErrorMessagesBelongToTheirThread) {
   EXPECT_EQ(mine, stoker_error_message());
 }
 
-// Odd ranks start only after they received a message too large to be sent eagerly; its sender is already in stoker_wait.
+// Odd ranks start only after they received a message too large to be sent eagerly; its sender is already in
+// stoker_wait.
 TEST_P(Threads, WaitingDrivesTheApplicationsOwnMessages) {
   const EngineOwner engine(MPI_COMM_WORLD, {{"executor", GetParam()}});
   const auto transfer = make(1, engine.get(), MPI_COMM_WORLD, 1000);

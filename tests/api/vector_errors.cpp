@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bad arguments of reductions, broadcasts, gathers, scatters and scans: every one is refused with the right code, by all ranks,
-// with a message that names the rank at fault, the argument and what was expected; afterwards the engine still works.
+// Bad arguments of reductions, broadcasts, gathers, scatters and scans: every one is refused with the right code, by
+// all ranks, with a message that names the rank at fault, the argument and what was expected; afterwards the engine
+// still works.
 #include "tests/api/mpi_main.hpp"
 #include "tests/api/vector_transfer.hpp"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reductions, broadcasts, gathers, scatters and scans: every algorithm of the registry with every kind of element, by both
-// executors and over the access paths, with counts, roots, in place and the two forms of the call taking turns. All requests of a
-// test are alive together. STOKER_TEST_FULL=1 takes every count and every kind of element with every engine. STOKER_RANKS_PER_NODE pretends nodes.
+// Reductions, broadcasts, gathers, scatters and scans: every algorithm of the registry with every kind of element, by
+// both executors and over the access paths, with counts, roots, in place and the two forms of the call taking turns.
+// All requests of a test are alive together. STOKER_TEST_FULL=1 takes every count and every kind of element with every
+// engine. STOKER_RANKS_PER_NODE pretends nodes.
 #include "tests/api/mpi_main.hpp"
 #include "tests/api/vector_transfer.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One persistent reduction, broadcast, gather, scatter or scan with its buffers, and a serial oracle: every rank knows the operands
-// of all, as functions of (request, epoch, rank, place), and works out by itself what both of its buffers must hold, gaps and
-// surroundings included.
+// One persistent reduction, broadcast, gather, scatter or scan with its buffers, and a serial oracle: every rank knows
+// the operands of all, as functions of (request, epoch, rank, place), and works out by itself what both of its buffers
+// must hold, gaps and surroundings included.
 #pragma once
 
 #include "algos/collectives/registry.hpp"

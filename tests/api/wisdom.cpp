@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Wisdom across engines: programs are compiled once and found afterwards, by every collective that has them; folders that hold
-// nonsense, or cannot be written, cost nothing but time. STOKER_RANKS_PER_NODE pretends nodes.
+// Wisdom across engines: programs are compiled once and found afterwards, by every collective that has them; folders
+// that hold nonsense, or cannot be written, cost nothing but time. STOKER_RANKS_PER_NODE pretends nodes.
 #include "tests/api/mpi_main.hpp"
 #include "tests/api/vector_transfer.hpp"
 
@@ -130,7 +130,8 @@ TEST_F(WisdomOfEngines, AnotherProblemIsAnotherProgram) {
   EXPECT_EQ(run({}, 40).wisdom, programs());
 }
 
-// Files of some ranks only, each damaged in another way: those are compiled again, the others found, and all work together.
+// Files of some ranks only, each damaged in another way: those are compiled again, the others found, and all work
+// together.
 TEST_F(WisdomOfEngines, DamagedFilesAreCompiledAgain) {
   const auto overwrite = [](const fs::path& path, std::uintmax_t at, char value) {
     std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);

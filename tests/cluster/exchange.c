@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every rank sends its rank and the name of its host to every other: the job that the test of the emulated cluster runs.
-// Rank 0 prints one line: the number of ranks, of hosts, and the time of an MPI_Alltoall with BYTES per pair (median of 5).
+// Every rank sends its rank and the name of its host to every other: the job that the test of the emulated cluster
+// runs. Rank 0 prints one line: the number of ranks, of hosts, and the time of an MPI_Alltoall with BYTES per pair
+// (median of 5).
 #include <mpi.h>
 
 #include <stdio.h>

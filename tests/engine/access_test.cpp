@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies and combinations between buffers that this process can address and such as it can only attach to, cut into slices at
-// random. It attaches to itself.
+// Copies and combinations between buffers that this process can address and such as it can only attach to, cut into
+// slices at random. It attaches to itself.
 #include "engine/shared/access.hpp"
 
 #include <gtest/gtest.h>
@@ -112,8 +112,8 @@ struct Shape {
   std::uint64_t element; // doubles
   std::uint64_t longest; // elements in a block
 };
-// Single numbers; several chunks, in long runs and in more short ones than a system call takes; elements that divide no chunk;
-// elements longer than one.
+// Single numbers; several chunks, in long runs and in more short ones than a system call takes; elements that divide no
+// chunk; elements longer than one.
 constexpr Shape shapes[] = {{1, 1, 1},      {20, 1, 5},       {50'000, 1, 50'000},
                             {40'000, 1, 7}, {15'000, 3, 900}, {5, 20'000, 2}};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arenas: attaching from another process, refusing what is not the expected segment, exhaustion, and the free list against
-// a shadow map.
+// Arenas: attaching from another process, refusing what is not the expected segment, exhaustion, and the free list
+// against a shadow map.
 #include "engine/shared/arena.hpp"
 
 #include "engine/base/error.hpp"

@@ -34,8 +34,8 @@ struct Pair {
 constexpr std::uint64_t last_epoch = ~std::uint64_t{0};
 
 // Submits epochs one by one for `duration` and returns how many. The helper looks for work once after it has published,
-// announces its sleep and looks again; the delay before the next push is swept over that moment, and so is the rank's own
-// way to sleep.
+// announces its sleep and looks again; the delay before the next push is swept over that moment, and so is the rank's
+// own way to sleep.
 std::uint64_t submit_and_wait(Pair& pair, std::chrono::milliseconds duration) {
   const auto end = std::chrono::steady_clock::now() + duration;
   std::uint64_t epoch = 0;

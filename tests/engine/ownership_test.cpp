@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ownership: mutual exclusion, and the life of a block between a rank that assists and its helper, on real threads. What
-// only the holder may touch is plain memory, so that ThreadSanitizer judges too.
+// Ownership: mutual exclusion, and the life of a block between a rank that assists and its helper, on real threads.
+// What only the holder may touch is plain memory, so that ThreadSanitizer judges too.
 #include "engine/shared/ownership.hpp"
 
 #include "engine/shared/doorbell.hpp"
@@ -100,8 +100,8 @@ bool advance(TestBlock& block, std::uint32_t executor, Doorbell& rank_bell) {
   return true;
 }
 
-// One rank, several blocks that it starts, waits for (assisting or asleep), frees and uses anew; one helper that may find
-// an entry long after its epoch is over.
+// One rank, several blocks that it starts, waits for (assisting or asleep), frees and uses anew; one helper that may
+// find an entry long after its epoch is over.
 TEST_F(OwnershipTest, NoAccessToABlockThatIsUsedAnew) {
   constexpr std::uint64_t requests = 2000;
   constexpr std::size_t slots = 3;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The arithmetic of predefined operators where it is easily wrong: integers that wrap around, unsigned ones beyond the signed
-// range, truths other than 1, NaN, equal values, padding, operands that are the target. What is ordinary is compared with the
-// MPI library by tests/api/operations.cpp.
+// The arithmetic of predefined operators where it is easily wrong: integers that wrap around, unsigned ones beyond the
+// signed range, truths other than 1, NaN, equal values, padding, operands that are the target. What is ordinary is
+// compared with the MPI library by tests/api/operations.cpp.
 #include "engine/data/reduction_kernels.hpp"
 
 #include <gtest/gtest.h>

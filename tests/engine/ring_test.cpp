@@ -66,7 +66,8 @@ TEST_F(Ring, WrapsAroundAtEveryFillLevel) {
   }
 }
 
-// What the producer writes before a push must be visible to the consumer: plain memory, so that ThreadSanitizer looks too.
+// What the producer writes before a push must be visible to the consumer: plain memory, so that ThreadSanitizer looks
+// too.
 TEST_F(Ring, SumsAgreeBetweenThreads) {
   constexpr std::uint64_t count = 400'000;
   const auto ring = std::make_unique<SubmissionRing>();

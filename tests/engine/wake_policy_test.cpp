@@ -81,8 +81,8 @@ TEST(WakePolicy, BlockingUseLeavesItAsleepAtOnce) {
   EXPECT_EQ(blocking.run(policy, 2), 1); // known one epoch later
 }
 
-// Where Wait has nothing to do itself, as while another rank computes, the helper has to be called late each time that Start
-// has left it asleep.
+// Where Wait has nothing to do itself, as while another rank computes, the helper has to be called late each time that
+// Start has left it asleep.
 TEST(WakePolicy, SeldomLeftAsleepWhereWaitCallsIt) {
   WakePolicy policy;
   const auto left_asleep = [&](int epochs, bool calls) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A bound for tests whose failure is a hang: the process is ended by SIGALRM, which is a failed test. For generous limits
-// only. And a child process for tests that need a second one.
+// A bound for tests whose failure is a hang: the process is ended by SIGALRM, which is a failed test. For generous
+// limits only. And a child process for tests that need a second one.
 #pragma once
 
 #include <csignal>

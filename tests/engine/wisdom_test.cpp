@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Wisdom: what is kept is found again; files that are damaged in any place, cut, of another format or for another key are
-// refused with a reason, and replaced; programs come back as they were.
+// Wisdom: what is kept is found again; files that are damaged in any place, cut, of another format or for another key
+// are refused with a reason, and replaced; programs come back as they were.
 #include "engine/wisdom/wisdom.hpp"
 
 #include "algos/collectives/alltoall_flat.hpp"

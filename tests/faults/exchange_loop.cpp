@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The job that the fault tests injure: an alltoall and an alltoallv between all ranks, started together, checked in every
-// epoch. Prints one line "rank R: ok, N epochs, access SEND/RECV" per rank, or "rank R: CODE TEXT: MESSAGE" for an error.
+// The job that the fault tests injure: an alltoall and an alltoallv between all ranks, started together, checked in
+// every epoch. Prints one line "rank R: ok, N epochs, access SEND/RECV" per rank, or "rank R: CODE TEXT: MESSAGE" for
+// an error.
 //
 //   exchange_loop [--epochs N] [--block BYTES] [--folder DIR] [KEY=VALUE...]
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The job whose carrier the fault tests kill while its node's units put into each other's global memory, for ever. An error goes to
-// DIR/error.R; a rank that has put 20 times writes its process id to DIR/R.
+// The job whose carrier the fault tests kill while its node's units put into each other's global memory, for ever. An
+// error goes to DIR/error.R; a rank that has put 20 times writes its process id to DIR/R.
 //
 //   transfer_loop --folder DIR
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program written from chapters 3 and 6 of MPI-4.1, for whatever implements them: it names nothing but MPI. What its files
-// share: failures, and collective calls of every family and form together with what each rank must find in its buffers.
+// A program written from chapters 3 and 6 of MPI-4.1, for whatever implements them: it names nothing but MPI. Its files
+// share this: failures, and collective calls of every family and form together with what each rank must find in its buffers.
 #pragma once
 
 #include <mpi.h>
@@ -16,8 +16,8 @@ typedef struct Section {
 } Section;
 extern const Section family_sections[], request_sections[], environment_sections[]; // each ends with a null name
 
-// What the standard leaves to the quality of an implementation is demanded, too, and no persistent collective is left out for what
-// the MPI libraries are known to do wrong.
+// What the standard leaves to the quality of an implementation is demanded, too, and no persistent collective is left
+// out for what the MPI libraries are known to do wrong.
 extern bool strict;
 
 // What is being tried, for the lines that fail() prints. printf-like.
@@ -156,7 +156,8 @@ Call* new_call(Shape shape);
 void free_call(Call* call);
 // New input, poison in the output.
 void fill(Call* call, int epoch);
-// Calls MPI, with datatypes and operator that are freed right after; returns its code. Fills request, but for blocking calls.
+// Calls MPI, with datatypes and operator that are freed right after; returns its code. Fills request, but for blocking
+// calls.
 int issue(Call* call);
 // That the output is right, gaps and surroundings are as they were, and the input is untouched.
 void check(const Call* call);

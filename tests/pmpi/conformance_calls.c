@@ -311,7 +311,8 @@ static void lay_exchange(Call* call, int sources, const int* source, int targets
       block.count = of_each_pair ? count_between(shape, low, high) : shape->count;
       block.kind = shape->kind;
       if (w) { // pairs of ints as one element or two
-        // MPICH 4.0's nonblocking one in place writes garbage with any but predefined datatypes, and that of neighbors nothing.
+        // MPICH 4.0's nonblocking one in place writes garbage with any but predefined datatypes, and that of neighbors
+        // nothing.
         const bool of_ints =
             mpich_4_0 && (shape->in_place || shape->family == neighbor_alltoallw) && library_serves(shape->form);
         const int of_kind = of_ints ? 0 : shape->in_place ? low + high : block.target + (side * (block.source + 1));
@@ -638,7 +639,7 @@ int gatherv_far(bool persistent, const void* sendbuf, MPI_Count sendcount, void*
                                      MPI_COMM_WORLD, request);
 }
 
-// Of a barrier there is no large count.
+// A barrier has no form with large counts.
 static int issue_barrier(Call* call, MPI_Comm comm) {
   switch (call->shape.form) {
   case form_blocking:
@@ -756,7 +757,8 @@ static void free_handles(Call* call) {
 int issue(Call* call) {
   make_handles(call);
   const int code = issue_with(call, call->type, call->recv_type, call->op);
-  // Legal as soon as the call has returned, whether it is complete or not. Open MPI 4's own persistent collectives crash.
+  // Legal as soon as the call has returned, whether it is complete or not. Open MPI 4's own persistent collectives
+  // crash.
   if (!(open_mpi_4 && call->shape.form == form_mpix && library_serves(form_mpix))) {
     free_handles(call);
   }

@@ -369,8 +369,8 @@ static void many_starts(void) {
   MPI_Comm_free(&graph);
 }
 
-// Ranks that have something to send only need not wait for the root, and may be calls ahead of it. Each third time they then wait
-// for a message that the root sends once its part of that call is done: a start must come to pass by itself.
+// Ranks that have something to send only need not wait for the root, and may be calls ahead of it. Each third time they
+// then wait for a message that the root sends once its part of that call is done: a start must come to pass by itself.
 static void runs_ahead(void) {
   const Form form = some_persistent_form();
   if (form == form_nonblocking || world_size() < 2) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests: completion in every form, of arrays in which collectives stand beside everything else that MPI has requests for.
+// Requests: completion in every form, of arrays in which collectives stand beside everything else that MPI has requests
+// for.
 #include "tests/pmpi/conformance.h"
 
 #include <stdio.h>
@@ -142,7 +143,8 @@ static void free_mix(Mix* mix) {
   free(mix);
 }
 
-// Starts all but the inactive. The generalized request is complete from the start, or when complete_grequest() is called.
+// Starts all but the inactive. The generalized request is complete from the start, or when complete_grequest() is
+// called.
 static void start_mix(Mix* mix, int epoch) {
   mix->epoch = epoch;
   for (int m = 0; m < 2; ++m) {
@@ -625,7 +627,8 @@ static void fortran_handles(void) {
 
 // ---- progress
 
-// The right rank enters the collective only after a message that the left one's pending receive, or send, must have let through.
+// The right rank enters the collective only after a message that the left one's pending receive, or send, must have let
+// through.
 static void progress_of(Form form, bool receive, int way) {
   enum { ints = 300000 };
   set_context("%s waits for a collective while a %s is pending, way %d", form_name(form), receive ? "receive" : "send",

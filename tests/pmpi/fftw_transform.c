@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// FFTW's MPI transforms of a real program: a 3-D complex one forth and back and a transposed 2-D one. Prints each rank's results
-// as a sum of its bits, so that two runs can be compared exactly; exits 1 when forth and back is not the identity.
+// FFTW's MPI transforms of a real program: a 3-D complex one forth and back and a transposed 2-D one. Prints each
+// rank's results as a sum of its bits, so that two runs can be compared exactly; exits 1 when forth and back is not the
+// identity.
 #include <fftw3-mpi.h>
 
 #include <math.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program written to MPI-4, linked with the drop-in library instead of having it preloaded: a persistent alltoall, started three
-// times. Exits 0 when every rank received what it should.
+// A program written to MPI-4, linked with the drop-in library instead of having it preloaded: a persistent alltoall,
+// started three times. Exits 0 when every rank received what it should.
 #include <mpi.h>
 #include <stoker/mpi4.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Loops in the manner of the OSU micro-benchmarks, which Debian does not package: a collective blocking, nonblocking with
-// computation and calls of MPI_Test before the wait, and persistent, for a range of sizes, with every result validated. Prints
-// mean times, which nobody checks; exits 1 when a result is wrong.
+// Loops in the manner of the OSU micro-benchmarks, which Debian does not package: a collective blocking, nonblocking
+// with computation and calls of MPI_Test before the wait, and persistent, for a range of sizes, with every result
+// validated. Prints mean times, which nobody checks; exits 1 when a result is wrong.
 #include <mpi.h>
 
 #if MPI_VERSION < 4
@@ -27,7 +27,7 @@ typedef enum Way { blocking, nonblocking, persistent } Way;
 static const char* const kind_names[] = {"alltoall", "allreduce", "bcast"};
 static const char* const way_names[] = {"blocking", "nonblocking", "persistent"};
 
-// Of the int that source has for target.
+// The int that source has for target.
 static int datum(int source, int target, int i, int iteration) {
   return source * 1009 + target * 13 + i % 251 + iteration;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PETSc's pipelined conjugate gradients, which overlap MPI_Iallreduce with the matrix product, on a 2-D Laplacian with a known
-// solution. Prints iterations, residual and error; exits 1 when it does not converge to it.
+// PETSc's pipelined conjugate gradients, which overlap MPI_Iallreduce with the matrix product, on a 2-D Laplacian with
+// a known solution. Prints iterations, residual and error; exits 1 when it does not converge to it.
 #include <petscksp.h>
 
 static PetscErrorCode assemble(Mat matrix, PetscInt side) {
