@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Global memory from C: units take tasks from one counter and put the results where they belong, whoever computed them. No unit
- * has to do anything for what the others do with its memory.
+/* Global memory from C. Units take tasks from one counter and put the results where they belong, whoever computed them.
+ * No unit has to take part in what the others do with its memory.
  *   mpicc global_memory.c $(pkg-config --cflags --libs stoker) -o global_memory */
 #include <stoker/stoker_global.h>
 

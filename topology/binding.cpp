@@ -53,8 +53,8 @@ CpuSet process_binding(const Machine& machine) {
     throw TopologyError(fmt::format("the system does not tell where this process may run ({})",
                                     error ? error.message() : std::string(std::strerror(errno))));
   }
-  // Nothing in common: HWLOC_THISSYSTEM was set for a machine that is not this one, and the binding means nothing on
-  // it.
+  // If they have nothing in common, HWLOC_THISSYSTEM was set for a machine that is not this one, and the binding means
+  // nothing on it.
   binding &= machine.cpus();
   return binding.empty() ? machine.allowed_cpus() : binding;
 }

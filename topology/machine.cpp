@@ -110,7 +110,7 @@ Machine::Machine(const std::string& source_setting) {
 }
 
 // Second memories (high-bandwidth memory beside DRAM) list the same CPUs again, and a large slow memory may list those
-// of several nodes: each CPU belongs to the smallest node that lists it, the first one of equals.
+// of several nodes. Each CPU belongs to the smallest node that lists it; to the first one if several are equally small.
 void Machine::read_numa_domains() {
   std::vector<hwloc_obj_t> nodes;
   for (hwloc_obj_t node = nullptr;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one exception type of the engine. The doors turn it into a return code (C) or into stoker::Error (C++).
+// The one exception type of the engine. The C interface turns it into a return code, the C++ interface into
+// stoker::Error.
 #pragma once
 
 #include <stdexcept>

@@ -395,7 +395,7 @@ int probe_cross_memory_attach(pid_t pid, std::uint64_t address, std::uint64_t ex
     return error;
   }
   if (value != expected) {
-    return ESRCH; // somebody answers to that number, but not the process that we mean
+    return ESRCH; // a process with that number exists, but it is not the one that we mean
   }
   error = write.add(here, pid, address, sizeof value); // writes back what was read
   return error != 0 ? error : write.flush();

@@ -41,7 +41,7 @@ std::string megabytes(std::uint64_t bytes) {
   return fmt::format("{} bytes ({:.1f} MiB)", bytes, static_cast<double>(bytes) / (1 << 20));
 }
 
-// What the system could still give without swapping, in bytes. Nothing where it does not say.
+// The memory that the system could still give without swapping, in bytes; nothing if it does not say.
 std::optional<std::uint64_t> available_memory() {
   std::ifstream meminfo("/proc/meminfo");
   std::string line;
@@ -148,7 +148,7 @@ Arena::Arena(const ArenaOptions& options) {
     bytes = std::max(round_up(bytes / 2, page), smallest_fallback);
   }
   mapping_ = Mapping(base, bytes);
-  // Nobody can cut the segment under a peer's feet. Refused by some sandboxes, and not needed then.
+  // Seals the segment, so that nobody can shorten it under a peer. Some sandboxes refuse that; it is not essential.
   (void)fcntl(descriptor.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   on_numa_node_ = options.numa_node >= 0 && prefer_numa_node(base, bytes, options.numa_node);
 

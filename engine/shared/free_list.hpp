@@ -21,7 +21,7 @@ public:
 
   // Nothing when no free block is large enough. `alignment`: a power of two.
   [[nodiscard]] std::optional<std::uint64_t> take(std::uint64_t bytes, std::uint64_t alignment);
-  // How large the block at `offset` is; nothing when none begins there.
+  // The size of the block at `offset`; nothing when no block begins there.
   [[nodiscard]] std::optional<std::uint64_t> size_of(std::uint64_t offset) const;
   // `offset` is one that take() returned.
   void give(std::uint64_t offset);

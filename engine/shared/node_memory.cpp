@@ -17,7 +17,7 @@ namespace {
 // A stamp of everything that processes of one node read in each other's memory. It differs between incompatible builds.
 constexpr std::uint64_t layout_stamp = (sizeof(RankRoot) << 32U) ^ (sizeof(Block) << 16U) ^ sizeof(LoweredStep);
 
-// What a rank tells its node.
+// The facts that a rank tells the others of its node.
 struct Introduction {
   ArenaDescriptor arena;
   std::uint64_t root = 0;

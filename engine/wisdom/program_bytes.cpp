@@ -41,7 +41,7 @@ void write(ByteWriter& writer, const Step& step) {
   writer.number(step.bytes);
 }
 
-// Values of enumerations that have no name are find_defect()'s business.
+// Enumerations may get values that have no name; find_defect() checks that.
 Step read_step(ByteReader& reader) {
   Step step;
   step.kind = static_cast<algos::StepKind>(reader.number<std::uint8_t>());

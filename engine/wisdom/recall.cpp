@@ -27,7 +27,7 @@ void add_layout(WisdomKey& key, const topology::Layout& layout) {
   key.add("places", places);
 }
 
-// All but what belongs to one rank only.
+// The parts of the key that all ranks share.
 void add_problem(WisdomKey& key, const algos::VectorCall& call) {
   add_layout(key, call.layout);
   key.add("root", static_cast<std::uint64_t>(call.root));
@@ -37,7 +37,7 @@ void add_problem(WisdomKey& key, const algos::VectorCall& call) {
   key.add("commutative", call.commutative ? 1 : 0);
 }
 
-// What a file says must fit buffers that it knows nothing of.
+// Checks that a program from a file fits the buffers of this call, which the file does not know.
 algos::Program fitting_program(std::span<const std::byte> content, const BufferSizes& buffers) {
   algos::Program program = program_from(content);
   if (program.send_bytes > buffers.send || program.recv_bytes > buffers.recv) {

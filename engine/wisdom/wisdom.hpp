@@ -21,7 +21,7 @@
 
 namespace stoker::engine {
 
-// 128 bits of anything. Not against those who look for collisions on purpose.
+// A digest of 128 bits. It does not resist people who look for collisions on purpose.
 struct Digest {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -30,8 +30,8 @@ struct Digest {
 };
 [[nodiscard]] Digest digest_of(std::span<const std::byte> bytes);
 
-// All that a piece of wisdom depends on, as text: whoever has the same key would work out the same. Begins with the
-// version of stoker and a digest of the sources of its algorithms.
+// Everything that a piece of wisdom depends on, as text: ranks with the same key would work out the same. It begins with
+// the version of stoker and a digest of the sources of its algorithms.
 class WisdomKey {
 public:
   explicit WisdomKey(std::string_view what);
@@ -45,23 +45,23 @@ private:
   std::string text_;
 };
 
-// What stands in a file.
+// The bytes of a file.
 [[nodiscard]] std::vector<std::byte> wisdom_file(const WisdomKey& key, std::span<const std::byte> content);
 // The content of such a file. Throws std::invalid_argument that says what is wrong.
 [[nodiscard]] std::vector<std::byte> content_of(std::span<const std::byte> file, const WisdomKey& key);
 
-// May be used by several threads at a time. Nothing throws: what cannot be read or written is told in the log, the
-// first time as a warning.
+// Several threads may use it at a time. No function throws: failures to read or write are reported in the log, the first
+// one as a warning.
 class Wisdom {
 public:
-  // `folder`: made when something is kept; empty: nothing is found or kept.
+  // `folder` is created when something is kept. If it is empty, nothing is found or kept.
   Wisdom(std::string folder, std::shared_ptr<spdlog::logger> log);
 
   [[nodiscard]] bool enabled() const { return !folder_.empty(); }
   [[nodiscard]] std::string path_of(const WisdomKey& key) const;
 
-  // What parse() makes of the content; nothing where there is none, or a file that is refused. parse() throws
-  // std::invalid_argument for what it does not accept.
+  // Returns what parse() makes of the content; nothing if there is no file, or if it is refused. parse() throws
+  // std::invalid_argument for content that it does not accept.
   template <class Parse>
   [[nodiscard]] auto find(const WisdomKey& key, Parse&& parse) -> std::optional<decltype(parse({}))> {
     if (!enabled()) {

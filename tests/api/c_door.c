@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The C door from C: one alltoall, one alltoallv and one allreduce, started three times, without a line of C++. Plain MPI program; exits
- * 0 when every rank received what it should. */
+/* The C interface from C: one alltoall, one alltoallv and one allreduce, started three times, without a line of C++. A
+ * plain MPI program, which exits 0 when every rank received what it should. */
 #include <stoker/stoker.h>
 
 #include <stdio.h>

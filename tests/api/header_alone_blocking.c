@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Compiles when api/include/stoker/stoker_blocking.h needs nothing before it. Built as C99, as C11 and, by header_alone_blocking.cpp, as C++. */
+/* Compiles when api/include/stoker/stoker_blocking.h needs nothing before it. Built as C99, as C11 and, by
+ * header_alone_blocking.cpp, as C++. */
 #include <stoker/stoker_blocking.h>
 #include <stoker/stoker_blocking.h> /* and may be included twice */ /* NOLINT(readability-duplicate-include) */
 

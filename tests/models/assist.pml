@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A thread of the carrier's in the place of a paused helper (Helper::Assist, Plea in engine/helper/waiting.hpp): the helper has work in
-// its lists, and may do it once a rank pleads and no assistant is in its place. It sleeps without a time limit. A lost wake-up
-// is a helper that sleeps although both hold, and nobody has anything left to do: an invalid end state.
+// A thread of the carrier's takes the place of a paused helper (Helper::Assist, Plea in engine/helper/waiting.hpp). The
+// helper has work in its lists, and may do it once a rank pleads and no assistant is in its place. It sleeps without a
+// time limit. A wake-up is lost if the helper sleeps although both hold, while nobody has anything left to do: an
+// invalid end state.
 //
 // Stores linger as in doorbell.pml.
 //

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CompletionWord (engine/shared/doorbell.hpp): an executor publishes epochs of two requests; two threads of the rank wait for one
-// each, on the rank's only bell, without a time limit. To be proved: nobody sleeps on a completed epoch (invalid end state),
-// and whoever sees the epoch sees the result written before it (assertion).
+// CompletionWord (engine/shared/doorbell.hpp): an executor publishes epochs of two requests; two threads of the rank
+// wait for one each, on the rank's only bell, without a time limit. To be proved: nobody sleeps on a completed epoch
+// (invalid end state), and whoever sees the epoch sees the result written before it (assertion).
 //
-// The executor's stores linger in its store buffer and reach memory in order (see doorbell.pml); `sleepers` is counted by
-// read-modify-writes of two threads, which act on memory.
+// The executor's stores linger in its store buffer and reach memory in order (see doorbell.pml); `sleepers` is counted
+// by read-modify-writes of two threads, which act on memory.
 //
 // Compiled with one of these the proof must fail:
 //   NO_RING_FENCE     the publisher loads `sleepers` while its store may still linger

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Doorbell (engine/shared/doorbell.hpp): ranks push and ring, a helper drains and sleeps without a time limit. A lost wake-up is a
-// helper that sleeps while a ring holds work and no rank has anything left to do: an invalid end state. For such a sleeper
-// nudge() is ring().
+// Doorbell (engine/shared/doorbell.hpp): ranks push and ring, a helper drains and sleeps without a time limit. A
+// wake-up is lost if the helper sleeps while a ring holds work and no rank has anything left to do: an invalid end
+// state. For such a sleeper nudge() does the same as ring().
 //
-// Stores linger: a plain store goes to its thread's store buffer, from where it reaches memory at any later time, while the
-// thread's loads go to memory at once (TSO; an atomic read-modify-write without an order may linger like that on weaker
-// machines, so the sleeper's counting is modelled as a plain store, too). A full fence waits until the buffer is empty. A
-// futex call is a full fence and, in the kernel, atomic against the other.
+// Stores linger: a plain store goes to its thread's store buffer, from where it reaches memory at any later time, while
+// the thread's loads go to memory at once (TSO; an atomic read-modify-write without an order may linger like that on
+// weaker machines, so the sleeper's counting is modelled as a plain store, too). A full fence waits until the buffer is
+// empty. A futex call is a full fence and, in the kernel, atomic against the other.
 //
 // Compiled with one of these the proof must fail:
 //   NO_RING_FENCE    the ringer loads `sleepers` while its push may still linger
@@ -91,7 +91,7 @@ proctype helper() {
           :: else
           fi
         }
-        // The call as such is no help before it compares: what lingers may reach memory later than the comparison.
+        // The call orders nothing before it compares: a lingering store may reach memory later than the comparison.
         !waiting
      fi;
      sleepers_buffer ! 0

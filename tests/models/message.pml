@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A message within a node (try_send and try_recv in engine/execute/executor.cpp) whose receiver's block is another request's as soon as the
-// message is taken: the request may be freed then, and its memory become a block that the same or another thread initialises, while
-// the sender's executor has yet to see that the message is taken. The next request's receiver must not find a message ready
-// before its own sender says so.
+// A message within a node (try_send and try_recv in engine/execute/executor.cpp). As soon as the message is taken the
+// receiver's request may be freed, and its memory become another request's block, which the same or another thread
+// initialises. The sender's executor may see only later that the message is taken. The next request's receiver must not
+// find a message ready before its own sender says so.
 //
 // Compiled with this the proof must fail:
 //   SENDER_LOOKS   the sender learns from the receiver's block whether it has said that the message is ready

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Life of a block between its rank and the helper (engine/shared/ownership.hpp, engine/execute/progress.cpp). The rank starts epochs and
-// waits for each, passively or by assisting; after some epochs it frees the request and uses the memory for the next one.
-// The entries that it pushed may be popped long after. To be proved:
+// Life of a block between its rank and the helper (engine/shared/ownership.hpp, engine/execute/progress.cpp). The rank
+// starts epochs and waits for each, passively or by assisting; after some epochs it frees the request and uses the
+// memory for the next one. The entries that it pushed may be popped long after. To be proved:
 //   every step of every epoch is executed, and once only (assertions at the end of Wait);
 //   what only the executor may touch is touched by one at a time (assertion in `touch`);
 //   nobody accesses a block after its memory has been used for another request (assertion in `valid`);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Conformance to chapters 3 and 6 of MPI-4.1, for the MPI library alone and for what interposes it.
 //
-//   conformance [--strict] SECTION...       exits 0, 77 when everything was left out, or 1 after lines that name rank and case
+//   conformance [--strict] SECTION...       exits 0; 77 when everything was left out; 1 after lines with rank and case
 //   conformance --list
 #include "tests/pmpi/conformance.h"
 
