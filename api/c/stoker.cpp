@@ -11,6 +11,7 @@
 #include "engine/requests/alltoall.hpp"
 #include "engine/requests/neighbor_alltoall.hpp"
 #include "engine/requests/request.hpp"
+#include "engine/shared/allocations.hpp"
 
 #include <algorithm>
 #include <array>
@@ -271,7 +272,7 @@ int stoker_alloc(stoker_engine engine, size_t bytes, void** memory) {
   return guarded([&] {
     check_pointer(memory, "memory");
     *memory = nullptr;
-    *memory = live(engine)->allocate(bytes);
+    *memory = stoker::engine::allocate(live(engine)->memory(), bytes);
   });
 }
 

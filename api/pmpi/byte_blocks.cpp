@@ -60,7 +60,7 @@ void ByteBlocks::lie_packed(engine::Engine& engine) {
     return;
   }
   try {
-    arena_.reset(engine.allocate(total));
+    arena_.reset(engine::allocate(engine.memory(), total));
     address_ = arena_.get();
   } catch (const Error&) {
     heap_.resize(total);

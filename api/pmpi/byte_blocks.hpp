@@ -6,6 +6,7 @@
 #include "api/pmpi/call.hpp"
 #include "engine/core/engine.hpp"
 #include "engine/data/datatype.hpp"
+#include "engine/shared/allocations.hpp"
 
 #include <mpi.h>
 

@@ -3,11 +3,9 @@
 #pragma once
 
 #include "api/pmpi/state.hpp"
-#include "engine/helper/polling.hpp"
-#include "engine/helper/waiting.hpp"
+#include "engine/core/engine.hpp"
 
 #include <thread>
-#include <utility>
 
 namespace stoker::pmpi {
 
@@ -21,7 +19,7 @@ void poll_until(Attempt&& attempt) {
     }
   }
   if (the_engine() != nullptr) {
-    engine::wait_until_done(*the_engine(), engine::PollingWaiter(*the_engine(), std::forward<Attempt>(attempt)));
+    the_engine()->wait_for_mpi(attempt);
     return;
   }
   while (!attempt()) {

@@ -249,10 +249,7 @@ private:
 
 void call_blocking(const std::shared_ptr<Engine>& engine, Collective collective, const VectorArguments& arguments) {
   const std::shared_ptr<CommContext> context = engine->context(arguments.comm);
-  if (context->blocking_calls() == nullptr) {
-    context->blocking_calls() = std::make_shared<BlockingCalls>(engine->memory());
-  }
-  const std::shared_ptr<BlockingCalls> kept = context->blocking_calls();
+  const auto kept = context->attachments().get<BlockingCalls>(engine->memory());
   std::optional<Call> call;
   if (const auto wrong = attempt([&] { call.emplace(engine, *context, collective, arguments); })) {
     throw *with_rank(*context, wrong);

@@ -70,22 +70,8 @@ void call_mpi(Engine& engine, const CommContext& context, Collective collective,
   }
   const IntArguments ints(significant, collective, context.ranks());
   const MPI_Comm comm = context.comm();
-  struct Waiter {
-    MPI_Request request = MPI_REQUEST_NULL;
-    Engine& engine;
-    [[nodiscard]] bool done() {
-      int flag = 0;
-      check_mpi(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), "MPI_Test");
-      return flag != 0;
-    }
-    [[nodiscard]] bool make_progress() const { return engine.inline_round(); }
-    [[nodiscard]] bool asks_mpi() const { return true; }
-    [[nodiscard]] bool can_sleep() const { return false; }
-    void before_sleep() const {}
-    void look_around(std::uint64_t /*waited_ns*/) const {}
-  };
-  Waiter waiter{.engine = engine};
-  MPI_Request* const request = &waiter.request;
+  MPI_Request under_way = MPI_REQUEST_NULL;
+  MPI_Request* const request = &under_way;
   const auto start = [&] {
     switch (collective) {
     case Collective::allreduce:
@@ -125,7 +111,7 @@ void call_mpi(Engine& engine, const CommContext& context, Collective collective,
     }
   };
   check_mpi(start(), algos::name_of(collective).data());
-  wait_until_done(engine, waiter);
+  engine.wait_for_mpi(*request);
 }
 
 } // namespace stoker::engine

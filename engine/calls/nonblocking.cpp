@@ -7,7 +7,6 @@
 #include "engine/calls/route_agreement.hpp"
 #include "engine/calls/route_trials.hpp"
 #include "engine/data/arguments.hpp"
-#include "engine/helper/polling.hpp"
 #include "engine/helper/waiting.hpp"
 #include "engine/requests/rebindable.hpp"
 #include "engine/requests/vector_request.hpp"
@@ -588,7 +587,7 @@ void NonblockingCalls::Impl::wait_until_moved(Call& call) {
       return;
     }
   }
-  wait_until_done(*engine_, PollingWaiter(*engine_, [&] { return look(call, true) != Standing::waiting; }));
+  engine_->wait_for_mpi([&] { return look(call, true) != Standing::waiting; });
 }
 
 void NonblockingCalls::Impl::note_time(const Call& call, double seconds) {

@@ -48,7 +48,7 @@ int CommContext::rank_of(int engine_rank) const {
 }
 
 void CommContext::free() {
-  blocking_calls_.reset();
+  attachments_.clear();
   int finalized = 0;
   MPI_Finalized(&finalized);
   for (MPI_Comm* comm : {&node_, &comm_}) {

@@ -3,11 +3,11 @@
 // and where its ranks sit.
 #pragma once
 
+#include "engine/base/attachments.hpp"
 #include "topology/layout.hpp"
 
 #include <mpi.h>
 
-#include <memory>
 #include <vector>
 
 namespace stoker::engine {
@@ -15,8 +15,6 @@ namespace stoker::engine {
 // Of each rank of comm: its rank in the engine. Throws Error(unsupported) for an intercommunicator, Error(argument) when one is
 // none of the engine's.
 [[nodiscard]] std::vector<int> translate(MPI_Comm comm, MPI_Group engine_group);
-
-class BlockingCalls;
 
 class CommContext {
 public:
@@ -36,13 +34,13 @@ public:
   [[nodiscard]] const topology::Layout& layout() const { return layout_; }
   [[nodiscard]] const std::vector<int>& engine_ranks() const { return engine_ranks_; } // of each rank of comm
   [[nodiscard]] int rank_of(int engine_rank) const;                                    // -1: none
-  // Null until there has been a blocking call, and after free().
-  [[nodiscard]] std::shared_ptr<BlockingCalls>& blocking_calls() { return blocking_calls_; }
+  // Until free().
+  [[nodiscard]] Attachments& attachments() { return attachments_; }
 
 private:
   std::vector<int> engine_ranks_;
   topology::Layout layout_;
-  std::shared_ptr<BlockingCalls> blocking_calls_; // whose requests keep this context: a circle until free()
+  Attachments attachments_; // requests among them keep this context: a circle until free()
   MPI_Comm comm_ = MPI_COMM_NULL;
   MPI_Comm node_ = MPI_COMM_NULL;
   int rank_ = 0;

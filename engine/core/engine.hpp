@@ -4,11 +4,15 @@
 #pragma once
 
 #include "algos/select/cost_model.hpp"
+#include "engine/base/attachments.hpp"
+#include "engine/base/owned_comm.hpp"
 #include "engine/core/comm_context.hpp"
+#include "engine/core/dependent.hpp"
 #include "engine/core/put_windows.hpp"
 #include "engine/execute/progress.hpp"
 #include "engine/helper/helper.hpp"
 #include "engine/helper/trace.hpp"
+#include "engine/helper/waiting.hpp"
 #include "engine/settings/settings.hpp"
 #include "engine/shared/node_memory.hpp"
 #include "engine/wisdom/wisdom.hpp"
@@ -18,7 +22,6 @@
 #include <mpi.h>
 #include <spdlog/logger.h>
 
-#include <atomic>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -29,26 +32,6 @@
 #include <vector>
 
 namespace stoker::engine {
-
-class GlobalMemory;
-class Request;
-
-// A communicator of the engine's own; errors are returned. Freeing is collective, and skipped once MPI is finalized.
-class OwnedComm {
-public:
-  OwnedComm() = default;
-  explicit OwnedComm(MPI_Comm comm) : comm_(comm) { MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN); }
-  OwnedComm(OwnedComm&& other) noexcept : comm_(std::exchange(other.comm_, MPI_COMM_NULL)) {}
-  OwnedComm& operator=(OwnedComm&& other) noexcept {
-    std::swap(comm_, other.comm_);
-    return *this;
-  }
-  ~OwnedComm();
-  operator MPI_Comm() const { return comm_; } // NOLINT(google-explicit-constructor): it is one
-
-private:
-  MPI_Comm comm_ = MPI_COMM_NULL;
-};
 
 // What every rank knows of every rank's helper.
 struct HelperFacts {
@@ -65,7 +48,7 @@ public:
   Engine& operator=(const Engine&) = delete;
   ~Engine();
 
-  // Collective over the engine's communicator. Completes active requests first.
+  // Collective over the engine's communicator. Completes and closes what depends on the engine first.
   void destroy();
   // Collective over comm: returns when all ranks are here. Meanwhile this thread does the work of the helpers in whose place it
   // is.
@@ -76,9 +59,6 @@ public:
 
   void pause();
   void resume();
-
-  // Memory in this rank's arena. The arena outlives the engine for as long as something is allocated in it.
-  [[nodiscard]] void* allocate(std::size_t bytes);
 
   // Cached as an attribute of comm. Collective over comm when it is new.
   [[nodiscard]] std::shared_ptr<CommContext> context(MPI_Comm comm);
@@ -105,6 +85,7 @@ public:
   [[nodiscard]] const algos::CostModel& cost_model() const { return cost_model_; } // equal on all ranks
   [[nodiscard]] MPI_Comm control() const { return control_; }
   [[nodiscard]] MPI_Comm network() const { return network_.data; }
+  [[nodiscard]] std::uint64_t piece_bytes() const { return network_.piece_bytes; } // of messages between nodes
   [[nodiscard]] int highest_tag() const { return highest_tag_; }
   [[nodiscard]] spdlog::logger& log() const { return *log_; }
   [[nodiscard]] Trace* trace() const { return trace_.get(); }
@@ -116,21 +97,24 @@ public:
   void start_inline(Task& task, std::uint64_t epoch);
   bool inline_round(); // returns whether anything moved; false as well while another thread is at it
 
-  // Guards this rank's end of the submission ring, which has a single producer.
-  [[nodiscard]] std::mutex& submission_mutex() { return submission_mutex_; }
+  // Stores in the rank's ring; while that is full, the helper or this thread in its place takes some out. The helper is not
+  // woken.
+  void submit(const Submission& submission, Plea& plea);
 
-  // Requests that exist, so that destroy() can complete the active ones.
-  void enlist(Request& request);
-  void delist(Request& request);
-  // The same for global memories, which are closed.
-  void enlist(GlobalMemory& global);
-  void delist(GlobalMemory& global);
-  // Of global memories that are not closed; the first open is collective, and both are called by all ranks alike. While there
-  // is one the helpers look for what other nodes want.
-  void open_global_access();
-  void close_global_access();
-  // For a segment of global memory: no rank hands out a number twice, nor one that another does.
-  [[nodiscard]] std::uint64_t next_segment();
+  [[nodiscard]] const WaitSite& wait_site() const { return wait_site_; }
+  // Until attempt() is true, which asks the MPI library, or until the MPI request is complete. Meanwhile this rank's inline
+  // requests get on.
+  template <class Attempt>
+  void wait_for_mpi(Attempt&& attempt) {
+    engine::wait_for_mpi(
+        wait_site_, [this] { return inline_round(); }, attempt);
+  }
+  void wait_for_mpi(MPI_Request& request);
+
+  void enlist(Dependent& dependent);
+  void delist(Dependent& dependent);
+  // Until the engine's communicators are freed. Of one thread at a time.
+  [[nodiscard]] Attachments& attachments() { return attachments_; }
   // Of each rank of comm. Throws Error(argument) when one is none of the engine's.
   [[nodiscard]] std::vector<int> ranks_of(MPI_Comm comm) const { return translate(comm, group_); }
 
@@ -145,8 +129,19 @@ private:
     std::uint64_t last_epoch;
     bool submitted;
   };
-  void create_node(const OwnedComm& node);
+  // Called when a communicator with a context is freed, or the engine drops it.
+  static int forget_context(MPI_Comm comm, int keyval, void* value, void* extra);
+  // Steps of the constructor, all collective.
+  void read_settings(std::span<const SettingText> settings);
+  void read_cost_model();
+  void choose_executor();
+  void discover();
+  void open_network(MPI_Comm comm);
+  void map_node_memory(const OwnedComm& node);
+  void gather_helper_facts();
+  // Local.
   void start_helper();
+  [[nodiscard]] Error by_rank(const Error& error) const;
 
   Settings settings_;
   std::vector<EffectiveSetting> effective_settings_;
@@ -177,23 +172,13 @@ private:
 
   std::mutex inline_mutex_; // guards inline_
   std::unique_ptr<Progress> inline_;
-  std::mutex submission_mutex_;
-  OwnedComm global_short_messages_; // of global memory between nodes, once there has been one
-  OwnedComm global_data_;
-  OwnedComm global_ready_;
-  bool global_opened_ = false;
-  int globals_open_ = 0;
-  std::atomic<std::uint64_t> segments_{0};
-  std::mutex requests_mutex_;        // guards requests_, globals_ and freed_
-  std::list<GlobalMemory*> globals_; // in the order of their creation
-  std::list<Request*> requests_;
+  std::mutex submission_mutex_; // guards this rank's end of the submission ring, which has a single producer
+  WaitSite wait_site_;
+  Attachments attachments_;
+  std::mutex dependents_mutex_; // guards dependents_ and freed_
+  std::list<Dependent*> dependents_;
   std::vector<FreedBlock> freed_;
   bool destroyed_ = false;
-
-  friend int forget_context(MPI_Comm, int, void*, void*);
 };
-
-// Memory from Engine::allocate. Throws Error(argument) for anything else.
-void deallocate(void* memory);
 
 } // namespace stoker::engine

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/execute/executor.hpp"
 
+#include "engine/base/clock.hpp"
 #include "engine/base/error.hpp"
 
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 
 namespace stoker::engine {
 namespace {
@@ -216,12 +216,6 @@ bool publish_if_complete(const Program& program) {
     block.completed.publish(epoch, program.rank_root().completion);
   }
   return true;
-}
-
-std::uint64_t now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000U) + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
 } // namespace stoker::engine

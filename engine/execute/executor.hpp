@@ -26,6 +26,4 @@ void record_error(Block& block, int error, const char* text);
 // that.
 bool publish_if_complete(const Program& program);
 
-[[nodiscard]] std::uint64_t now_ns();
-
 } // namespace stoker::engine

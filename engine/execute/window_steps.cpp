@@ -2,7 +2,6 @@
 #include "engine/execute/window_steps.hpp"
 
 #include "engine/base/agreement.hpp"
-#include "engine/execute/executor.hpp"
 #include "engine/execute/progress.hpp"
 #include "engine/transport/window.hpp"
 

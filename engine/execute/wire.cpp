@@ -2,7 +2,7 @@
 #include "engine/execute/wire.hpp"
 
 #include "engine/base/agreement.hpp"
-#include "engine/execute/executor.hpp"
+#include "engine/base/clock.hpp"
 #include "engine/execute/progress.hpp"
 
 #include <string>

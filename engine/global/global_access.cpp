@@ -2,7 +2,7 @@
 #include "engine/global/global_access.hpp"
 
 #include "engine/base/agreement.hpp"
-#include "engine/execute/executor.hpp"
+#include "engine/base/clock.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -67,9 +67,9 @@ GlobalAccess::GlobalAccess(const NodeMemory& memory, const Network& network, MPI
   }
 }
 
-void GlobalAccess::adopt(std::uint32_t arena, std::uint64_t offset, std::uint64_t now_ns) {
+void GlobalAccess::adopt(std::uint32_t arena, const Submission& submission, std::uint64_t now_ns) {
   youngest_ns_ = now_ns;
-  auto* operation = reinterpret_cast<GlobalOperation*>(memory_.base(arena) + offset);
+  auto* operation = reinterpret_cast<GlobalOperation*>(memory_.base(arena) + submission.block);
   if (operation->kind == OperationKind::expose || operation->kind == OperationKind::conceal) {
     expose(*operation, arena);
     return;
@@ -80,14 +80,11 @@ void GlobalAccess::adopt(std::uint32_t arena, std::uint64_t offset, std::uint64_
                   .local = view_of(operation->local, arena == memory_.self(), memory_.base(arena))});
 }
 
-bool GlobalAccess::urgent() const {
-  return !copies_.empty() || !waiting_.empty() ||
-         (wire_ && (wire_->messages.in_flight() || !wire_->window_slots.empty()));
-}
-
-bool GlobalAccess::in_progress() const {
-  return !copies_.empty() || !waiting_.empty() || !begun_.empty() ||
-         (wire_ && (wire_->short_messages.sending() || wire_->messages.in_flight() || !wire_->window_slots.empty()));
+PollerState GlobalAccess::state() const {
+  const bool urgent =
+      !copies_.empty() || !waiting_.empty() || (wire_ && (wire_->messages.in_flight() || !wire_->window_slots.empty()));
+  const bool active = serving_ || urgent || !begun_.empty() || (wire_ && wire_->short_messages.sending());
+  return {.active = active, .urgent = urgent, .serving = serving_, .youngest_ns = youngest_ns_};
 }
 
 bool GlobalAccess::poll() {

@@ -15,6 +15,7 @@
 #include "engine/base/error.hpp"
 #include "engine/global/active_messages.hpp"
 #include "engine/global/global_operation.hpp"
+#include "engine/helper/poller.hpp"
 #include "engine/shared/access.hpp"
 #include "engine/shared/node_memory.hpp"
 #include "engine/transport/messages.hpp"
@@ -33,28 +34,19 @@
 
 namespace stoker::engine {
 
-class GlobalAccess {
+class GlobalAccess : public Poller {
 public:
   // `network` and `short_messages` are for this purpose alone; null communicators: there is one node only. `windows`: those that
   // operations name, the first being number 1; it may grow.
   GlobalAccess(const NodeMemory& memory, const Network& network, MPI_Comm short_messages,
                const std::vector<std::shared_ptr<Window>>& windows);
 
-  // Takes over an operation in a rank's arena.
-  void adopt(std::uint32_t arena, std::uint64_t offset, std::uint64_t now_ns);
-
-  // One round. Returns whether anything moved.
-  bool poll();
+  void adopt(std::uint32_t arena, const Submission& submission, std::uint64_t now_ns) override;
+  bool poll() override;
+  [[nodiscard]] PollerState state() const override;
 
   // Whether other nodes may ask for something: then there is something to look for at any time.
   void serve(bool on) { serving_ = on && wire_.has_value(); }
-  [[nodiscard]] bool serving() const { return serving_; }
-
-  [[nodiscard]] bool active() const { return serving_ || in_progress(); }
-  [[nodiscard]] bool in_progress() const;
-  // Whether something would wait if nobody looked for the length of a nap: more than an answer is to come.
-  [[nodiscard]] bool urgent() const;
-  [[nodiscard]] std::uint64_t youngest_ns() const { return youngest_ns_; } // when something was last adopted or moved
 
 private:
   static constexpr std::size_t most_pieces = 64; // pieces on their way to other nodes

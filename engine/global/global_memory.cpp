@@ -40,28 +40,10 @@ std::string text_of(const GlobalPointer& pointer) {
          std::to_string(pointer.offset) + "}";
 }
 
-// A thread that waits for one operation.
-struct GlobalMemory::Waiter {
-  GlobalMemory& global;
-  Slot& slot;
-  std::uint64_t epoch;
-  Plea& plea;
-
-  [[nodiscard]] bool done() const { return slot.operation->completed.reached(epoch); }
-  [[nodiscard]] bool make_progress() const { return global.helper_ != nullptr && global.helper_->round(); }
-  [[nodiscard]] bool asks_mpi() const { return global.helper_ != nullptr; }
-  [[nodiscard]] bool can_sleep() const { return global.helper_ == nullptr; }
-  void before_sleep() const {
-    if (global.carrier_->paused.load(std::memory_order_relaxed) != 0) {
-      plea.make(*global.carrier_);
-    }
-  }
-  void look_around(std::uint64_t /*waited_ns*/) const { global.look_for_carrier(slot); }
-};
-
 GlobalMemory::GlobalMemory(std::shared_ptr<Engine> engine, std::uint64_t heap_bytes)
-    : engine_(std::move(engine)), memory_(engine_->memory()), helper_(engine_->helper()),
-      ranks_(engine_->layout().ranks()), heap_bytes_(heap_bytes) {
+    : engine_(std::move(engine)), service_(*engine_->attachments().get<GlobalService>(*engine_)),
+      memory_(engine_->memory()), helper_(engine_->helper()), ranks_(engine_->layout().ranks()),
+      heap_bytes_(heap_bytes) {
   if (engine_->layout().nodes() > 1 && !engine_->has_helpers()) { // the same on all ranks
     throw Error(
         Code::unsupported,
@@ -72,9 +54,7 @@ GlobalMemory::GlobalMemory(std::shared_ptr<Engine> engine, std::uint64_t heap_by
   if (engine_->has_helpers()) {
     carrier_ = &memory_->root(engine_->arena_of(engine_->carrier()));
   }
-  MPI_Comm copy = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_dup(engine_->control(), &copy), "MPI_Comm_dup");
-  comm_ = OwnedComm(copy);
+  comm_ = OwnedComm::duplicate_of(engine_->control());
 
   struct Part {
     std::uint64_t place = 0;
@@ -95,7 +75,7 @@ GlobalMemory::GlobalMemory(std::shared_ptr<Engine> engine, std::uint64_t heap_by
                                         " on rank 0; expected the same on all ranks");
       }
     }
-    engine_->open_global_access();
+    service_.open();
     access_open_ = true;
     open_window();
     agree(comm_, attempt([&] { mine.displacement = expose(mine.place, heap_bytes); }));
@@ -105,7 +85,7 @@ GlobalMemory::GlobalMemory(std::shared_ptr<Engine> engine, std::uint64_t heap_by
       window_->free();
     }
     if (access_open_) {
-      engine_->close_global_access();
+      service_.close();
     }
     if (mine.place != 0) {
       arena.deallocate(mine.place);
@@ -200,7 +180,7 @@ void GlobalMemory::close() {
     window_->free();
   }
   memory_->arena().deallocate(heap_place_);
-  engine_->close_global_access();
+  service_.close();
   engine_->delist(*this);
   comm_ = OwnedComm();
   if (!failure && !detached_errors_.empty()) { // nobody has asked by a flush
@@ -425,27 +405,36 @@ std::uint64_t GlobalMemory::staging_for(const void* local, std::uint64_t bytes) 
 
 void GlobalMemory::submit(Slot& slot) {
   Plea plea; // until it is in the ring
-  engine::submit(
-      *engine_,
+  engine_->submit(
       {.block = memory_->arena().offset_of(slot.operation), .epoch = slot.epoch, .what = Submitted::operation}, plea);
 }
 
-template <class AnyWaiter>
-void GlobalMemory::wait_with(const AnyWaiter& waiter) {
+template <class... Policies>
+void GlobalMemory::wait_with(const Waiter<Policies...>& waiter) {
   if (waiter.done()) {
     return;
   }
   if (helper_ != nullptr) {
     const Helper::Assist in_its_place(*helper_);
-    wait_until_done(*engine_, waiter);
+    wait_until_done(engine_->wait_site(), waiter);
   } else {
-    wait_until_done(*engine_, waiter);
+    wait_until_done(engine_->wait_site(), waiter);
   }
 }
 
 void GlobalMemory::wait_for(Slot& slot, std::uint64_t epoch) {
   Plea plea;
-  wait_with(Waiter{*this, slot, epoch, plea});
+  const auto plead = [&] {
+    if (carrier_->paused.load(std::memory_order_relaxed) != 0) {
+      plea.make(*carrier_);
+    }
+  };
+  wait_with(Waiter{.done = [&] { return slot.operation->completed.reached(epoch); },
+                   .make_progress = [&] { return helper_ != nullptr && helper_->round(); },
+                   .asks_mpi = helper_ != nullptr,
+                   .can_sleep = helper_ == nullptr,
+                   .before_sleep = plead,
+                   .look_around = [&](std::uint64_t /*waited_ns*/) { look_for_carrier(slot); }});
 }
 
 void GlobalMemory::execute(Slot& slot, std::uint64_t* displacement) {
@@ -590,46 +579,42 @@ std::atomic<std::uint64_t>* GlobalMemory::word_of(const GlobalPointer& pointer, 
   return reinterpret_cast<std::atomic<std::uint64_t>*>(part.address);
 }
 
-// A thread that waits for a word. Whoever stores it need not know of that: so it only ever yields.
-struct GlobalMemory::WordWaiter {
-  GlobalMemory& global;
-  const std::atomic<std::uint64_t>& word;
-  Comparison comparison;
-  std::uint64_t value;
-  Plea& plea;
+namespace {
 
-  [[nodiscard]] bool done() const {
-    const std::uint64_t now = word.load(std::memory_order_acquire); // released by the store of a signal, or of a put
-    switch (comparison) {
-    case Comparison::equal:
-      return now == value;
-    case Comparison::not_equal:
-      return now != value;
-    case Comparison::greater:
-      return now > value;
-    case Comparison::greater_equal:
-      return now >= value;
-    case Comparison::less:
-      return now < value;
-    case Comparison::less_equal:
-      return now <= value;
-    }
-    return true;
+bool compares(std::uint64_t word, GlobalMemory::Comparison comparison, std::uint64_t value) {
+  switch (comparison) {
+  case GlobalMemory::Comparison::equal:
+    return word == value;
+  case GlobalMemory::Comparison::not_equal:
+    return word != value;
+  case GlobalMemory::Comparison::greater:
+    return word > value;
+  case GlobalMemory::Comparison::greater_equal:
+    return word >= value;
+  case GlobalMemory::Comparison::less:
+    return word < value;
+  case GlobalMemory::Comparison::less_equal:
+    return word <= value;
   }
-  [[nodiscard]] bool make_progress() const { return global.helper_ != nullptr && global.helper_->round(); }
-  [[nodiscard]] bool asks_mpi() const { return global.helper_ != nullptr; }
-  [[nodiscard]] bool can_sleep() const { return false; }
-  void before_sleep() const {}
-  void look_around(std::uint64_t /*waited_ns*/) const {
-    if (global.carrier_ != nullptr && global.carrier_->paused.load(std::memory_order_relaxed) != 0) {
-      plea.make(*global.carrier_); // the word may have to come from another node
-    }
-  }
-};
+  return true;
+}
 
-void GlobalMemory::wait_until(GlobalPointer word, Comparison comparison, std::uint64_t value) {
+} // namespace
+
+// Whoever stores the word need not know that somebody waits for it: so the wait never sleeps.
+void GlobalMemory::wait_until(GlobalPointer pointer, Comparison comparison, std::uint64_t value) {
+  const std::atomic<std::uint64_t>& word = *word_of(pointer, "word");
   Plea plea;
-  wait_with(WordWaiter{*this, *word_of(word, "word"), comparison, value, plea});
+  const auto plead = [&](std::uint64_t /*waited_ns*/) {
+    if (carrier_ != nullptr && carrier_->paused.load(std::memory_order_relaxed) != 0) {
+      plea.make(*carrier_); // the word may have to come from another node
+    }
+  };
+  // The acquire belongs to the release by which a signal, or a put, is stored.
+  wait_with(Waiter{.done = [&] { return compares(word.load(std::memory_order_acquire), comparison, value); },
+                   .make_progress = [&] { return helper_ != nullptr && helper_->round(); },
+                   .asks_mpi = helper_ != nullptr,
+                   .look_around = plead});
 }
 
 bool GlobalMemory::test(Slot& slot) {

@@ -6,6 +6,7 @@
 #include "engine/core/engine.hpp"
 #include "engine/global/element.hpp"
 #include "engine/global/global_operation.hpp"
+#include "engine/global/global_service.hpp"
 #include "engine/global/segment_table.hpp"
 #include "engine/global/transfer_counters.hpp"
 #include "engine/helper/waiting.hpp"
@@ -36,7 +37,7 @@ struct GlobalPointer {
 };
 [[nodiscard]] std::string text_of(const GlobalPointer& pointer);
 
-class GlobalMemory {
+class GlobalMemory : public Dependent {
 public:
   // Collective over the engine's communicator. Throws Error on every rank.
   GlobalMemory(std::shared_ptr<Engine> engine, std::uint64_t heap_bytes);
@@ -48,6 +49,7 @@ public:
   // been done before.
   void close();
   [[nodiscard]] bool closed() const { return closed_; }
+  void close_before_engine_ends() override { close(); }
 
   [[nodiscard]] GlobalPointer allocate(std::uint64_t bytes);
   void deallocate(GlobalPointer pointer);
@@ -109,6 +111,7 @@ public:
 
   // For teams.
   [[nodiscard]] Engine& engine() { return *engine_; }
+  [[nodiscard]] std::uint64_t next_segment() { return service_.next_segment(); }
   [[nodiscard]] NodeMemory& memory() { return *memory_; }
   [[nodiscard]] RankRoot* carrier_root() { return carrier_; } // null: there are no helpers
   void enlist(Team& team);
@@ -122,8 +125,6 @@ public:
   void erase_segment(std::uint32_t number);
 
 private:
-  struct Waiter;
-  struct WordWaiter;
   [[nodiscard]] std::atomic<std::uint64_t>* word_of(const GlobalPointer& pointer, const char* name) const;
 
   [[nodiscard]] std::byte* reach(const GlobalPointer& pointer, std::uint64_t bytes) const noexcept {
@@ -156,8 +157,8 @@ private:
                                 std::uint64_t bytes, bool detached);
   void set_local(Slot& slot, void* local, std::uint64_t staging);
   void submit(Slot& slot);
-  template <class AnyWaiter>
-  void wait_with(const AnyWaiter& waiter); // in the helper's place where it is this process's
+  template <class... Policies>
+  void wait_with(const Waiter<Policies...>& waiter); // in the helper's place where it is this process's
   void wait_for(Slot& slot, std::uint64_t epoch);
   void open_window();
   // Submits it, waits and releases it. `displacement`: that of an expose.
@@ -169,6 +170,7 @@ private:
   void sweep_detached();
 
   std::shared_ptr<Engine> engine_;
+  GlobalService& service_; // the engine's: there as long as this is open
   std::shared_ptr<NodeMemory> memory_;
   OwnedComm comm_;
   std::shared_ptr<Window> window_;  // of the carriers, over what units expose; null: everything travels in messages

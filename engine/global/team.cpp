@@ -16,9 +16,7 @@ namespace stoker::engine {
 Team::Team(std::shared_ptr<GlobalMemory> global, MPI_Comm comm) : global_(std::move(global)) {
   global_->check_open();
   units_ = global_->engine().ranks_of(comm);
-  MPI_Comm copy = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
-  comm_ = OwnedComm(copy);
+  comm_ = OwnedComm::duplicate_of(comm);
   MPI_Comm_rank(comm_, &rank_);
   global_->enlist(*this);
 }
@@ -50,7 +48,7 @@ GlobalPointer Team::allocate(std::uint64_t bytes) {
     std::memset(arena.base() + mine.place, 0, bytes);
     mine.displacement = global_->expose(mine.place, bytes);
     if (rank_ == 0) {
-      mine.number = global_->engine().next_segment();
+      mine.number = global_->next_segment();
       if (mine.number > std::numeric_limits<std::uint32_t>::max()) {
         throw Error(Code::resource, "the numbers of segments are used up");
       }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/helper/core_share.hpp"
 
-#include "engine/execute/executor.hpp"
+#include "engine/base/clock.hpp"
 
 #include <sched.h>
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/helper/helper.hpp"
 
+#include "engine/base/clock.hpp"
 #include "engine/base/error.hpp"
-#include "engine/execute/executor.hpp"
-#include "engine/transport/window.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -21,9 +20,9 @@ constexpr std::chrono::nanoseconds watch_interval = std::chrono::milliseconds(20
 } // namespace
 
 Helper::Helper(const topology::Machine& machine, std::shared_ptr<NodeMemory> memory, std::vector<std::uint32_t> members,
-               const Network& network, const HelperOptions& options, TraceLane* trace)
+               const HelperOptions& options, TraceLane* trace)
     : machine_(machine), memory_(std::move(memory)), members_(std::move(members)), options_(options), trace_(trace),
-      root_(memory_->root(memory_->self())), progress_(network, helper_executor) {
+      root_(memory_->root(memory_->self())) {
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& error) {
@@ -107,52 +106,48 @@ bool Helper::work() {
   std::size_t drained = 0;
   for (const std::uint32_t arena : members_) {
     // Bounded, so that one rank that starts many requests does not keep the others waiting.
-    drained += memory_->root(arena).ring.drain([&](const Submission& s) { adopt(arena, s); }, options_.batch);
+    drained += memory_->root(arena).ring.drain(
+        [&](const Submission& submission) {
+          poller_of_[static_cast<std::size_t>(submission.what)]->adopt(arena, submission, now_ns());
+        },
+        options_.batch);
   }
-  bool moved = progress_.poll();
-  bool active = progress_.active();
-  bool urgent = active;
-  std::uint64_t youngest_ns = progress_.youngest_ns();
-  if (global_) {
-    moved |= global_->poll();
-    active |= global_->active();
-    urgent |= global_->urgent();
-    youngest_ns = std::max(youngest_ns, global_->youngest_ns());
+  bool moved = drained > 0;
+  for (const std::unique_ptr<Poller>& poller : pollers_) {
+    moved |= poller->poll();
   }
-  active_.store(active, std::memory_order_relaxed);
-  urgent_.store(urgent, std::memory_order_relaxed);
-  youngest_ns_.store(youngest_ns, std::memory_order_relaxed);
-  return moved || drained > 0;
+  note_state();
+  return moved;
 }
 
-void Helper::open_global_access(const Network& network, MPI_Comm short_messages) {
+void Helper::note_state() {
+  PollerState all;
+  for (const std::unique_ptr<Poller>& poller : pollers_) {
+    const PollerState state = poller->state();
+    all = {.active = all.active || state.active,
+           .urgent = all.urgent || state.urgent,
+           .serving = all.serving || state.serving,
+           .youngest_ns = std::max(all.youngest_ns, state.youngest_ns)};
+  }
+  active_.store(all.active, std::memory_order_relaxed);
+  urgent_.store(all.urgent, std::memory_order_relaxed);
+  serving_.store(all.serving, std::memory_order_relaxed);
+  youngest_ns_.store(all.youngest_ns, std::memory_order_relaxed);
+}
+
+void Helper::add(Submitted kind, std::unique_ptr<Poller> poller) {
   const std::lock_guard lock(mutex_);
-  global_.emplace(*memory_, network, short_messages, windows_);
+  poller_of_[static_cast<std::size_t>(kind)] = poller.get();
+  pollers_.push_back(std::move(poller));
 }
 
-void Helper::serve(bool on) {
+void Helper::change(const std::function<void()>& change) {
   {
     const std::lock_guard lock(mutex_);
-    global_->serve(on);
-    active_.store(active_.load(std::memory_order_relaxed) || global_->active(), std::memory_order_relaxed);
-    serving_.store(global_->serving(), std::memory_order_relaxed);
+    change();
+    note_state();
   }
   root_.helper.ring(); // full fence: the thread sees that it is active, or the ring
-}
-
-void Helper::adopt(std::uint32_t arena, const Submission& submission) {
-  if (submission.what == Submitted::operation) {
-    global_->adopt(arena, submission.block, now_ns());
-    return;
-  }
-  // The memory is still this request's: it is not given back before this helper has retired the epoch.
-  auto* block = reinterpret_cast<Block*>(memory_->base(arena) + submission.block);
-  std::unique_ptr<Task>& task = tasks_[{arena, submission.block}];
-  if (task == nullptr || task->id != block->id) {
-    task = std::make_unique<Task>(block, *memory_);
-    task->window = block->window != 0 ? windows_[block->window - 1].get() : nullptr;
-  }
-  progress_.adopt(*task, submission.epoch, now_ns());
 }
 
 std::uint64_t Helper::add_window(std::shared_ptr<Window> window) {

@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A progress thread: drives the requests of every rank of one domain. It lives in the process of the domain's carrier, whose
-// own thread may take its place inside Wait (Assist).
+// A progress thread: runs pollers for every rank of one domain. It lives in the process of the domain's carrier, whose own
+// thread may take its place inside Wait (Assist).
 #pragma once
 
-#include "engine/execute/progress.hpp"
-#include "engine/global/global_access.hpp"
 #include "engine/helper/idle.hpp"
+#include "engine/helper/poller.hpp"
 #include "engine/helper/trace.hpp"
 #include "engine/shared/node_memory.hpp"
+#include "engine/transport/window.hpp"
 #include "topology/binding.hpp"
 #include "topology/reservation.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <thread>
-#include <utility>
 #include <vector>
 
 namespace stoker::engine {
@@ -35,22 +33,22 @@ class Helper {
 public:
   // `members`: arenas of the domain's ranks. Starts the thread and returns once it is bound. Throws Error(resource).
   Helper(const topology::Machine& machine, std::shared_ptr<NodeMemory> memory, std::vector<std::uint32_t> members,
-         const Network& network, const HelperOptions& options, TraceLane* trace);
+         const HelperOptions& options, TraceLane* trace);
   Helper(const Helper&) = delete;
   Helper& operator=(const Helper&) = delete;
   // Stops the thread. No request of the domain may be active.
   ~Helper() { stop(); }
   void stop();
 
-  // One round of the helper's work: takes submissions, polls MPI, runs every program once. Called by its thread, or by a
-  // thread of the carrier's that holds an Assist. Returns whether anything moved.
-  bool round();
+  // From now on every round runs `poller`, too, and hands it what is submitted of that kind. MPI must still work when the
+  // helper ends.
+  void add(Submitted kind, std::unique_ptr<Poller> poller);
+  // Calls `change`, which changes a poller, between two rounds.
+  void change(const std::function<void()>& change);
 
-  // From now on operations on global memory may be submitted. `network` and `short_messages` are theirs alone, and null where
-  // there is one node only. MPI must still work when the helper ends.
-  void open_global_access(const Network& network, MPI_Comm short_messages);
-  // Whether other nodes may ask for something, so that the helper has to look for it at any time.
-  void serve(bool on);
+  // One round of the helper's work: takes submissions, runs every poller once. Called by its thread, or by a thread of the
+  // carrier's that holds an Assist. Returns whether anything moved.
+  bool round();
 
   // While one exists the helper's thread keeps out of the way: a round that it is in ends, and it does not begin another.
   class Assist {
@@ -66,14 +64,16 @@ public:
 
   // For requests whose blocks name it by the number that this returns. Any thread of the process.
   [[nodiscard]] std::uint64_t add_window(std::shared_ptr<Window> window);
+  // For pollers, in their rounds.
+  [[nodiscard]] const std::vector<std::shared_ptr<Window>>& windows() const { return windows_; }
 
   [[nodiscard]] const topology::ThreadBinding& binding() const { return binding_; }
   [[nodiscard]] double cpu_seconds() const;
 
 private:
   void run();
-  bool work(); // a round, with mutex_
-  void adopt(std::uint32_t arena, const Submission& submission);
+  bool work();       // a round, with mutex_
+  void note_state(); // of the pollers, with mutex_
   [[nodiscard]] bool has_submissions() const;
   [[nodiscard]] bool may_work() const;
 
@@ -82,13 +82,12 @@ private:
   std::vector<std::uint32_t> members_;
   HelperOptions options_;
   TraceLane* trace_;
-  RankRoot& root_;   // of the carrier
-  std::mutex mutex_; // guards progress_, tasks_, windows_ and global_
-  Progress progress_;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::unique_ptr<Task>> tasks_; // by arena and offset
-  std::vector<std::shared_ptr<Window>> windows_;                                   // the first is number 1
-  std::optional<GlobalAccess> global_;
-  // Of progress_ and global_, for looking without the mutex.
+  RankRoot& root_;                               // of the carrier
+  std::mutex mutex_;                             // guards windows_ and pollers_
+  std::vector<std::shared_ptr<Window>> windows_; // the first is number 1
+  std::vector<std::unique_ptr<Poller>> pollers_;
+  std::array<Poller*, submitted_kinds> poller_of_{}; // by Submitted
+  // Of the pollers, for looking without the mutex.
   std::atomic<bool> active_{false};
   std::atomic<bool> urgent_{false}; // it should not even nap before it looks again
   std::atomic<bool> serving_{false};

@@ -2,7 +2,7 @@
 #include "engine/helper/trace.hpp"
 
 #include "engine/base/agreement.hpp"
-#include "engine/execute/executor.hpp"
+#include "engine/base/clock.hpp"
 
 #include <nlohmann/json.hpp>
 

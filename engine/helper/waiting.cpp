@@ -4,10 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <fstream>
-#include <mutex>
 #include <string>
-
-#include <sched.h>
 
 namespace stoker::engine {
 
@@ -23,23 +20,6 @@ void Plea::withdraw() {
   if (carrier_ != nullptr) {
     carrier_->waiting.fetch_sub(1, std::memory_order_relaxed);
     carrier_ = nullptr;
-  }
-}
-
-void submit(Engine& engine, const Submission& submission, Plea& plea) {
-  NodeMemory& memory = *engine.memory();
-  RankRoot& carrier = memory.root(engine.arena_of(engine.carrier()));
-  const std::lock_guard lock(engine.submission_mutex());
-  SubmissionRing& ring = memory.root(memory.self()).ring;
-  while (!ring.push(submission)) {
-    plea.make(carrier);
-    if (Helper* helper = engine.helper()) {
-      const Helper::Assist in_its_place(*helper);
-      helper->round();
-    } else {
-      carrier.helper.ring();
-      sched_yield();
-    }
   }
 }
 

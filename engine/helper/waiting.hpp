@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a thread of the application hands work to the helper of its domain, and what it does while it waits for the end.
+// What a thread of the application does while it waits for what helpers, or the MPI library, bring about.
 #pragma once
 
-#include "engine/core/engine.hpp"
-#include "engine/execute/executor.hpp"
+#include "engine/base/clock.hpp"
 #include "engine/helper/core_share.hpp"
 #include "engine/helper/idle.hpp"
 #include "engine/shared/node_memory.hpp"
@@ -30,28 +29,40 @@ private:
   RankRoot* carrier_ = nullptr; // null: not made
 };
 
-// Stores in the rank's ring; while that is full, the helper or this thread in its place takes some out. The helper is not
-// woken.
-void submit(Engine& engine, const Submission& submission, Plea& plea);
-
 // Also true for a process that was killed and whose parent has not asked for its end yet.
 [[nodiscard]] bool is_gone(pid_t pid);
 
 // Lets the MPI library make progress: the peers of this rank's own messages may be waiting for it.
 void poke_mpi(MPI_Comm comm);
 
-// Returns when waiter.done(). A Waiter has
-//   bool done()                 a few loads
-//   bool make_progress()        one attempt with this thread's own means; whether anything moved
-//   bool asks_mpi()             whether such an attempt asks the MPI library, which takes microseconds
-//   bool can_sleep()            whether somebody else brings it to its end, and rings this rank's bell then
-//   void before_sleep()         makes sure that they do
-//   void look_around(waited_ns) now and then, in a long wait; may throw
-template <class Waiter>
-void wait_until_done(const Engine& engine, Waiter&& waiter) {
+// What a wait has to know of its engine.
+struct WaitSite {
+  std::uint64_t spin_ns = 0;        // how long it only polls
+  MPI_Comm network = MPI_COMM_NULL; // to poke
+  Doorbell* bell = nullptr;         // this rank's
+};
+
+struct Nothing {
+  template <class... Arguments>
+  void operator()(const Arguments&... /*unused*/) const {}
+};
+
+// One wait: what it waits for, and what may be done meanwhile.
+template <class Done, class MakeProgress, class BeforeSleep = Nothing, class LookAround = Nothing>
+struct Waiter {
+  Done done;                  // bool(): a few loads
+  MakeProgress make_progress; // bool(): one attempt with this thread's own means; whether anything moved
+  bool asks_mpi = true;       // such an attempt asks the MPI library, which takes microseconds
+  bool can_sleep = false;     // somebody else brings it to its end, and rings this rank's bell then
+  BeforeSleep before_sleep{}; // makes sure that they do
+  LookAround look_around{};   // (waited_ns), now and then in a long wait; may throw
+};
+
+// Returns when waiter.done().
+template <class... Policies>
+void wait_until_done(const WaitSite& site, const Waiter<Policies...>& waiter) {
   constexpr std::uint64_t look_interval_ns = 50'000'000;
   constexpr std::uint64_t long_sleep_after_ns = 500'000;
-  const std::uint64_t spin_ns = static_cast<std::uint64_t>(engine.settings().wait_spin_us) * 1000;
   thread_local CoreShare core;
   std::uint64_t begin = 0;
   std::uint64_t quiet_since = 0;
@@ -68,7 +79,7 @@ void wait_until_done(const Engine& engine, Waiter&& waiter) {
     // On a core that others want, whoever could bring it forward may be waiting for this thread to stop polling.
     const bool contended = core.contended();
     contended ? core.yield() : relax_core();
-    if (!contended && rounds % 32 != 0 && !waiter.asks_mpi()) {
+    if (!contended && rounds % 32 != 0 && !waiter.asks_mpi) {
       continue; // the clock costs more than a look at the flags
     }
     const std::uint64_t now = now_ns();
@@ -81,14 +92,14 @@ void wait_until_done(const Engine& engine, Waiter&& waiter) {
       quiet_since = now;
     }
     // Polling between yields disturbs nobody who yields as well, and sleeping costs whoever has to wake this thread.
-    if (now - quiet_since < (contended ? 10 * spin_ns : spin_ns)) {
+    if (now - quiet_since < (contended ? 10 * site.spin_ns : site.spin_ns)) {
       continue;
     }
-    poke_mpi(engine.network());
-    if (waiter.can_sleep()) {
+    poke_mpi(site.network);
+    if (waiter.can_sleep) {
       waiter.before_sleep();
       const std::chrono::nanoseconds limit(now - quiet_since < long_sleep_after_ns ? 50'000 : 1'000'000);
-      engine.memory()->root(engine.memory()->self()).completion.sleep([&] { return waiter.done(); }, limit);
+      site.bell->sleep([&] { return waiter.done(); }, limit);
       rounds = 31; // look at the clock again after the next attempt
     } else if (!contended) {
       core.yield();
@@ -98,6 +109,19 @@ void wait_until_done(const Engine& engine, Waiter&& waiter) {
       next_look = now + look_interval_ns;
     }
   }
+}
+
+// The same for what the MPI library brings about: until attempt() is true, which asks it. `advance`: this thread's own means.
+template <class Advance, class Attempt>
+void wait_for_mpi(const WaitSite& site, Advance&& advance, Attempt&& attempt) {
+  bool done = false;
+  wait_until_done(site, Waiter{.done = [&] { return done; },
+                               .make_progress =
+                                   [&] {
+                                     const bool moved = advance();
+                                     done = attempt();
+                                     return moved || done;
+                                   }});
 }
 
 } // namespace stoker::engine

@@ -4,7 +4,7 @@
 #include "algos/collectives/exchange.hpp"
 #include "algos/select/selection.hpp"
 #include "engine/base/agreement.hpp"
-#include "engine/execute/executor.hpp"
+#include "engine/base/clock.hpp"
 #include "engine/requests/init.hpp"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include "algos/select/cost_model.hpp"
 #include "algos/select/selection.hpp"
 #include "engine/base/agreement.hpp"
-#include "engine/execute/executor.hpp"
+#include "engine/base/clock.hpp"
 #include "engine/execute/lower.hpp"
 #include "engine/requests/baseline.hpp"
 

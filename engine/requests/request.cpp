@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/requests/request.hpp"
 
+#include "engine/base/clock.hpp"
 #include "engine/base/error.hpp"
 #include "engine/execute/executor.hpp"
 #include "engine/execute/lower.hpp"
@@ -111,7 +112,7 @@ void Request::unstage(const UserBuffer& buffer, std::uint64_t place) {
 }
 
 void Request::submit(bool wake) {
-  engine::submit(*engine_, {.block = plan_.block, .epoch = epoch_}, plea_);
+  engine_->submit({.block = plan_.block, .epoch = epoch_}, plea_);
   ring_deferred_ = !wake;
   ring_deferred_ ? carrier_->helper.nudge() : carrier_->helper.ring();
 }
@@ -252,47 +253,40 @@ bool Request::assist() {
   return moved;
 }
 
-struct Request::Waiter {
-  std::span<Request* const> active;
-
-  [[nodiscard]] bool done() const {
-    return std::ranges::any_of(active, [](const Request* r) { return r->reached(); });
-  }
-  [[nodiscard]] bool make_progress() const {
+void Request::wait_for_one(std::span<Request* const> active) {
+  const auto any_reached = [&] { return std::ranges::any_of(active, [](const Request* r) { return r->reached(); }); };
+  const auto make_progress = [&] {
     bool moved = false;
     for (Request* request : active) {
       moved |= request->make_progress();
     }
     return moved;
-  }
-  [[nodiscard]] bool asks_mpi() const {
-    return std::ranges::any_of(active, [](const Request* r) {
-      return r->block_->has_wire != 0 && (r->carrier_ == nullptr || r->helper_ != nullptr);
-    });
-  }
-  // A rank that has nothing to drive but its own node steps can sleep: its helper rings the bell.
-  [[nodiscard]] bool can_sleep() const {
-    return std::ranges::all_of(active, [&](const Request* r) {
-      return r->engine_ == active.front()->engine_ && r->carrier_ != nullptr && r->helper_ == nullptr;
-    });
-  }
-  void before_sleep() const {
+  };
+  const auto call_helpers = [&] {
     for (Request* request : active) {
       if (request->ring_deferred_) {
         request->wake_policy_.slept();
       }
       request->call_helper();
     }
-  }
-  void look_around(std::uint64_t waited_ns) const {
-    for (Request* request : active) {
-      request->look_around(waited_ns);
-    }
-  }
-};
-
-void Request::wait_for_one(std::span<Request* const> active) {
-  wait_until_done(*active.front()->engine_, Waiter{active});
+  };
+  const auto asks_mpi = [](const Request* r) {
+    return r->block_->has_wire != 0 && (r->carrier_ == nullptr || r->helper_ != nullptr);
+  };
+  // A rank that has nothing to drive but its own node steps can sleep: its helper rings the bell.
+  const auto rings_bell = [&](const Request* r) {
+    return r->engine_ == active.front()->engine_ && r->carrier_ != nullptr && r->helper_ == nullptr;
+  };
+  wait_until_done(active.front()->engine_->wait_site(), Waiter{.done = any_reached,
+                                                               .make_progress = make_progress,
+                                                               .asks_mpi = std::ranges::any_of(active, asks_mpi),
+                                                               .can_sleep = std::ranges::all_of(active, rings_bell),
+                                                               .before_sleep = call_helpers,
+                                                               .look_around = [&](std::uint64_t waited_ns) {
+                                                                 for (Request* request : active) {
+                                                                   request->look_around(waited_ns);
+                                                                 }
+                                                               }});
 }
 
 void Request::look_around(std::uint64_t waited_ns) {

@@ -54,7 +54,7 @@ struct RequestStatistics {
   double wire_seconds = 0;
 };
 
-class Request {
+class Request final : public Dependent {
 public:
   Request(std::shared_ptr<Engine> engine, RequestPlan plan);
   Request(const Request&) = delete;
@@ -71,6 +71,7 @@ public:
   // the epoch's error.
   void await();
   void finish();
+  void complete_before_engine_ends() override { wait(); }
   [[nodiscard]] bool complete() const { return state_ == State::active && reached(); } // only looks
   // Waits until one of the active requests is complete and returns its index; -1 when none is active. Null entries count as
   // inactive.
@@ -96,7 +97,6 @@ public:
 
 private:
   enum class State : std::uint8_t { inactive, active, broken };
-  struct Waiter;
 
   // Between the application's buffer and its place in the arena.
   void stage(const UserBuffer& buffer, std::uint64_t place);

@@ -3,7 +3,7 @@
 
 #include "algos/select/selection.hpp"
 #include "engine/base/agreement.hpp"
-#include "engine/execute/executor.hpp"
+#include "engine/base/clock.hpp"
 #include "engine/requests/init.hpp"
 #include "engine/wisdom/recall.hpp"
 

@@ -19,6 +19,7 @@
 namespace stoker::engine {
 
 enum class Submitted : std::uint64_t { epoch, operation };
+inline constexpr std::size_t submitted_kinds = 2;
 
 struct Submission {
   std::uint64_t block; // offset of the request's block, or of the operation, in the submitting rank's arena

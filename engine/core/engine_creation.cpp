@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How an engine comes into being: all steps are taken by all ranks, and fail on all of them.
+#include "engine/base/agreement.hpp"
+#include "engine/core/engine.hpp"
+#include "engine/core/live_engines.hpp"
+#include "engine/helper/program_poller.hpp"
+#include "engine/settings/cost_file.hpp"
+#include "engine/transport/eager_limit.hpp"
+#include "topology/reservation.hpp"
+
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstring>
+#include <sstream>
+#include <type_traits>
+
+#include <unistd.h>
+
+namespace stoker::engine {
+namespace {
+
+std::uint64_t physical_memory() {
+  return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::shared_ptr<spdlog::logger> make_log(LogLevel level) {
+  auto log = std::make_shared<spdlog::logger>("stoker", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  log->set_pattern("[%n] %l: %v");
+  static constexpr std::array levels{spdlog::level::err, spdlog::level::warn, spdlog::level::info,
+                                     spdlog::level::debug};
+  log->set_level(levels[static_cast<std::size_t>(level)]);
+  return log;
+}
+
+// Collective: the same on all ranks, or a message would be expected whole and come in pieces.
+std::uint64_t agreed_piece_bytes(MPI_Comm comm, const topology::Layout& layout, const Settings& settings) {
+  if (settings.wire_piece_bytes) {
+    return std::min<std::uint64_t>(*settings.wire_piece_bytes, INT_MAX); // equal settings
+  }
+  if (layout.nodes() == 1) {
+    return 0;
+  }
+  constexpr std::uint64_t headers = 1024; // far more than any version puts in front
+  const std::uint64_t limit = agreed_eager_limit(comm, layout.node_leader(0), layout.node_leader(1));
+  return limit > 2 * headers ? limit - headers : 0;
+}
+
+// Names the first key whose value is not rank 0's.
+void check_equal_settings(MPI_Comm comm, const std::vector<EffectiveSetting>& mine) {
+  std::string text;
+  for (const EffectiveSetting& setting : mine) {
+    text += setting.value + '\n';
+  }
+  int rank = 0;
+  MPI_Comm_rank(comm, &rank);
+  int length = static_cast<int>(text.size());
+  check_mpi(MPI_Bcast(&length, 1, MPI_INT, 0, comm), "MPI_Bcast");
+  std::string first = text;
+  first.resize(static_cast<std::size_t>(length));
+  check_mpi(MPI_Bcast(first.data(), length, MPI_CHAR, 0, comm), "MPI_Bcast");
+  agree(comm, attempt([&] {
+          std::istringstream lines(first);
+          for (const EffectiveSetting& setting : mine) {
+            std::string value;
+            std::getline(lines, value);
+            if (value != setting.value) {
+              throw Error(Code::mismatch, "rank " + std::to_string(rank) + ": setting " + std::string(setting.key) +
+                                              " is " + setting.value + " here and " + value +
+                                              " on rank 0; expected equal settings on all ranks");
+            }
+          }
+        }));
+}
+
+} // namespace
+
+Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
+  control_ = OwnedComm::duplicate_of(comm);
+  MPI_Comm_rank(control_, &rank_);
+  read_settings(settings);
+  read_cost_model();
+  choose_executor();
+  discover();
+  open_network(comm);
+  MPI_Comm node = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split(control_, layout().node_of(rank_), rank_, &node), "MPI_Comm_split");
+  agree(control_, attempt([&] { map_node_memory(OwnedComm(node)); }));
+  wait_site_ = {.spin_ns = static_cast<std::uint64_t>(settings_.wait_spin_us) * 1000,
+                .network = network_.data,
+                .bell = &memory_->root(memory_->self()).completion};
+  if (!settings_.trace.empty()) {
+    trace_ = std::make_unique<Trace>(settings_.trace);
+  }
+  inline_ = std::make_unique<Progress>(network_, rank_executor);
+  const auto failure = attempt([&] {
+    if (has_helpers_) {
+      start_helper();
+    }
+  });
+  agree(control_, failure ? std::optional(by_rank(*failure)) : std::nullopt);
+  gather_helper_facts();
+  note_created(*this);
+}
+
+Error Engine::by_rank(const Error& error) const {
+  return Error(error.code(), "rank " + std::to_string(rank_) + ": " + error.what());
+}
+
+void Engine::read_settings(std::span<const SettingText> settings) {
+  const auto failure = attempt([&] {
+    settings_ = load_settings(settings);
+    effective_settings_ = engine::effective_settings(settings);
+  });
+  log_ = make_log(settings_.log);
+  wisdom_ = std::make_unique<Wisdom>(settings_.wisdom, log_);
+  agree(control_, failure ? std::optional(by_rank(*failure)) : std::nullopt);
+  check_equal_settings(control_, effective_settings_);
+  if (rank_ == 0) {
+    for (const std::string& line : environment_warnings()) {
+      log_->warn("{}", line);
+    }
+  }
+}
+
+void Engine::read_cost_model() {
+  if (!settings_.cost_model.empty()) { // the file may exist where rank 0 is, and nowhere else
+    const auto failure =
+        rank_ == 0 ? attempt([&] { cost_model_ = read_cost_file(settings_.cost_model); }) : std::nullopt;
+    agree(control_,
+          failure ? std::optional(Error(Code::setting, std::string("cost_model: ") + failure->what())) : std::nullopt);
+    static_assert(std::is_trivially_copyable_v<algos::CostModel>);
+    check_mpi(MPI_Bcast(&cost_model_, sizeof cost_model_, MPI_BYTE, 0, control_), "MPI_Bcast");
+  }
+}
+
+void Engine::choose_executor() {
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&provided);
+  int lowest = provided;
+  check_mpi(MPI_Allreduce(&provided, &lowest, 1, MPI_INT, MPI_MIN, control_), "MPI_Allreduce");
+  has_helpers_ = settings_.executor != ExecutorChoice::inline_ && lowest >= MPI_THREAD_MULTIPLE;
+  if (lowest < MPI_THREAD_MULTIPLE && settings_.executor == ExecutorChoice::engine) {
+    throw Error(Code::thread_level,
+                "rank " + std::to_string(rank_) +
+                    ": executor=engine needs MPI_THREAD_MULTIPLE on all "
+                    "ranks, but MPI provides less; initialise MPI with MPI_Init_thread, or use executor=auto");
+  }
+  if (lowest < MPI_THREAD_MULTIPLE && settings_.executor == ExecutorChoice::automatic && rank_ == 0) {
+    log_->warn("MPI does not provide MPI_THREAD_MULTIPLE: no helpers, requests are executed inline");
+  }
+}
+
+void Engine::discover() {
+  // Topology errors are agreed by discover() itself.
+  const auto failure = attempt([&] { machine_ = std::make_unique<topology::Machine>(settings_.machine); });
+  agree(control_, failure ? std::optional(Error(Code::setting, by_rank(*failure).what())) : std::nullopt);
+  try {
+    discovery_.emplace(topology::discover(
+        control_, *machine_,
+        {.machine = settings_.machine,
+         .ranks_per_node = settings_.ranks_per_node,
+         .domains = settings_.domains == DomainChoice::node ? topology::DomainKind::node : topology::DomainKind::numa,
+         .threads_per_domain = settings_.threads_per_domain}));
+  } catch (const topology::TopologyError& error) {
+    throw Error(Code::setting, error.what());
+  }
+}
+
+void Engine::open_network(MPI_Comm comm) {
+  MPI_Comm_group(control_, &group_);
+  data_ = OwnedComm::duplicate_of(comm);
+  ready_ = OwnedComm::duplicate_of(comm);
+  network_ = {.data = data_, .ready = ready_, .piece_bytes = agreed_piece_bytes(control_, layout(), settings_)};
+  int* tag_bound = nullptr;
+  int found = 0;
+  MPI_Comm_get_attr(data_, MPI_TAG_UB, static_cast<void*>(&tag_bound), &found);
+  highest_tag_ = found != 0 ? *tag_bound : 32767; // the least that MPI allows
+  check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_context, &keyval_, this), "MPI_Comm_create_keyval");
+}
+
+void Engine::map_node_memory(const OwnedComm& node) {
+  const auto domains = discovery_->node_domains();
+  int numa = -1;
+  for (const topology::NodeDomain& domain : domains) {
+    if (std::ranges::find(domain.ranks, rank_) != domain.ranks.end() && machine_->is_this_system()) {
+      const auto os = machine_->numa_domain(domain.numa).os;
+      numa = os ? os->value : -1;
+    }
+  }
+  memory_ =
+      std::make_shared<NodeMemory>(node, settings_.arena_bytes != 0 ? settings_.arena_bytes : physical_memory(), numa);
+  if (!memory_->attach_works() && settings_.access == AccessChoice::cma) {
+    const auto& errors = memory_->attach_errors();
+    const auto refused = std::ranges::find_if(errors, [](int e) { return e != 0; });
+    throw Error(Code::access,
+                "rank " + std::to_string(rank_) + ": access=cma, but cross-memory attach is refused" +
+                    (refused != errors.end() ? std::string(": ") + std::strerror(*refused) : " on this node") +
+                    "; expected permission to trace the ranks of the node (see stoker doctor), or access=auto");
+  }
+}
+
+void Engine::start_helper() {
+  if (carrier() != rank_) {
+    return;
+  }
+  const auto domains = discovery_->node_domains();
+  const auto mine = std::ranges::find_if(domains, [&](const auto& d) { return d.ranks.front() == rank_; });
+  std::vector<topology::HelperPlace> places;
+  try {
+    places = topology::reserve(*machine_, discovery_->node_ranks, domains,
+                               topology::Reservation::parse(settings_.reserve, settings_.best_effort));
+  } catch (const topology::TopologyError& error) {
+    throw Error(Code::resource, error.what());
+  }
+  const topology::HelperPlace& place = places.at(static_cast<std::size_t>(mine - domains.begin()));
+  std::vector<std::uint32_t> members;
+  for (const int member : mine->ranks) {
+    members.push_back(arena_of(member));
+  }
+  helper_reserved_ = place.reserved;
+  helper_ = std::make_unique<Helper>(*machine_, memory_, std::move(members),
+                                     HelperOptions{.place = place,
+                                                   .spin_us = static_cast<std::uint64_t>(settings_.spin_us),
+                                                   .nap_us = static_cast<std::uint64_t>(settings_.nap_us),
+                                                   .batch = static_cast<std::size_t>(settings_.batch)},
+                                     trace_ != nullptr ? &trace_->helper : nullptr);
+  helper_->add(Submitted::epoch, std::make_unique<ProgramPoller>(*memory_, network_, helper_->windows()));
+  helper_explanation_ = place.explanation;
+  const std::string& problem = helper_->binding().problem;
+  if (!problem.empty()) {
+    helper_explanation_ += "; " + problem;
+    if (settings_.best_effort || settings_.reserve == "auto" || settings_.reserve == "none") {
+      log_->info("rank {}: helper not bound as wished: {}", rank_, problem);
+    } else {
+      throw Error(Code::resource,
+                  "reserve=" + settings_.reserve + ": " + problem + "; set best_effort=1 to go on without");
+    }
+  }
+  log_->info("rank {}: helper of domain {}: {}", rank_, layout().domain_of(rank_), helper_explanation_);
+}
+
+void Engine::gather_helper_facts() {
+  HelperFacts mine;
+  if (helper_ != nullptr) {
+    const topology::CpuSet& cpus = helper_->binding().obtained;
+    mine = {.running = 1, .core = cpus.size() == 1 ? cpus.first().value : -1, .reserved = helper_reserved_ ? 1 : 0};
+  }
+  helper_facts_.resize(static_cast<std::size_t>(layout().ranks()));
+  check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, helper_facts_.data(), sizeof mine, MPI_BYTE, control_),
+            "MPI_Allgather");
+}
+
+} // namespace stoker::engine
