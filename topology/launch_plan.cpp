@@ -18,7 +18,8 @@ struct DomainCores {
   int ranks = 0;
 
   [[nodiscard]] int cores() const { return static_cast<int>(cpus.size()); }
-  // The largest number of ranks r for which there are r + min(helpers, r) cores: a domain has no more helpers than ranks.
+  // The largest number of ranks r for which there are r + min(helpers, r) cores: a domain has no more helpers than
+  // ranks.
   [[nodiscard]] int capacity(int helpers) const { return std::max(cores() - helpers, cores() / 2); }
   // Whether this many helpers leave a core, which any number of ranks may share.
   [[nodiscard]] bool can_share(int helpers) const { return cores() > helpers; }

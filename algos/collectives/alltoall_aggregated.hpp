@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The aggregating all-to-alls of the literature as one algorithm: they differ in who collects, and in where the blocks of
-// several ranks change into the messages of a node.
+// The aggregating all-to-alls of the literature as one algorithm. They differ in which ranks collect, and in where the
+// blocks of several ranks become messages of a node.
 #pragma once
 
 #include "algos/collectives/exchange.hpp"
@@ -9,9 +9,10 @@
 
 namespace stoker::algos {
 
-// Every rank belongs to a group, whose first rank is its leader; every group to a region of its node. A leader collects
-// what its group sends to other regions; leaders with the same index in their regions exchange, so that one message goes
-// between two regions for each index; the leaders of a region pass on what is another group's; leaders hand out.
+// Every rank belongs to a group, whose first rank is its leader. Every group belongs to a region of its node. A leader
+// collects the blocks that its group sends to other regions. Leaders with the same index in their regions exchange, so
+// that one message goes between two regions for each index. The leaders of a region pass on blocks of other groups, and
+// then hand out their own group's.
 //
 //   groups per node    regions per node    is
 //   1                  (the same)          hierarchical
@@ -22,8 +23,8 @@ namespace stoker::algos {
 struct Aggregation {
   Parts groups;
   Parts regions;
-  // Whether blocks first move to the leader that has the index of their target's leader, and then between regions (as in
-  // two-layer tunable radix), or the other way round.
+  // Whether blocks first move to the leader with the index of their target's leader, and then between regions (as in
+  // two-layer tunable radix), or in the other order.
   bool within_first = false;
   FlatExchange between; // leaders of different regions
   FlatExchange within;  // leaders of one region

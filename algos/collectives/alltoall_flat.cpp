@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All-to-alls that know nothing of nodes: one flat exchange among all ranks. Sources are named in group_exchange.cpp.
+// All-to-alls that do not distinguish nodes: one flat exchange among all ranks. group_exchange.cpp names the sources.
 #include "algos/collectives/alltoall_flat.hpp"
 
 #include "algos/collectives/ends.hpp"

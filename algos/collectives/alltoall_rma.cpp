@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Namugwanya, "Analyzing Persistent Alltoallv RMA Implementations for High-Performance MPI Communication", 2026, algorithms 1
-// (fence), 2 (fence, hierarchy) and 3 (lock). What differs: each rank begins with its successor, so that no rank is everybody's
-// first target, and copies the block that it has for itself.
+// Namugwanya, "Analyzing Persistent Alltoallv RMA Implementations for High-Performance MPI Communication", 2026,
+// algorithms 1 (fence), 2 (fence, hierarchy) and 3 (lock). What differs: each rank begins with its successor, so that
+// no rank is everybody's first target, and copies the block that it has for itself.
 #include "algos/collectives/alltoall_rma.hpp"
 
 #include "algos/collectives/ends.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The two ends of an exchange at one rank: its blocks as parts of a program. In place, a block to send lies where the one
-// from the same peer will arrive; it is set aside in scratch, and that arrival waits for it.
+// The two ends of an exchange at one rank: its blocks as parts of a program. In place, a block to send lies where the
+// one from the same peer will arrive; it is set aside in scratch, and that arrival waits for it.
 #pragma once
 
 #include "algos/collectives/group_exchange.hpp"
@@ -9,15 +9,16 @@ namespace stoker::algos {
 
 class Ends {
 public:
-  // How blocks are set aside: each when it is first asked for, so that the first message need not wait for all of them; or
-  // all at the construction, one behind the other, so that those of consecutive ranks can travel as one piece.
+  // When blocks are set aside: each when it is first asked for, so that the first message need not wait for all of
+  // them; or all at construction, one behind the other, so that those of consecutive ranks can travel as one piece.
   enum class SetAside : std::uint8_t { each, together };
   Ends(Builder& builder, const Exchange& exchange, SetAside how);
 
   // This rank's block for `peer`, and the place of the block from there. No slice when the block is empty.
   [[nodiscard]] Part outgoing(int peer);
   [[nodiscard]] Part incoming(int peer);
-  // The exchange of blocks between this rank and the other `members`, which hold this rank too. Lives as long as this does.
+  // The exchange of blocks between this rank and the other `members`, which hold this rank too. Lives as long as this
+  // does.
   [[nodiscard]] GroupExchange among(std::span<const int> members);
   // Appends the copy of the block that this rank has for itself. Nothing to do in place.
   void copy_own();

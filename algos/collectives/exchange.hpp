@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The problem an all-to-all algorithm solves, seen from one rank. MPI_Alltoall is the uniform case of MPI_Alltoallv, so one
-// definition serves both.
+// The problem an all-to-all algorithm solves, seen from one rank. MPI_Alltoall is the uniform case of MPI_Alltoallv, so
+// one definition serves both.
 #pragma once
 
 #include "algos/schedule/schedule.hpp"
@@ -48,12 +48,12 @@ struct Exchange {
   std::vector<std::uint64_t> put_offsets =
       {}; // byte offset in each rank's recvbuf of this rank's block; for algorithms that put
 
-  // Where this rank finds its block for `peer`, and where it puts the block from `peer`.
+  // The place of this rank's block for `peer`, and the place for the block from `peer`.
   [[nodiscard]] Slice outgoing(int peer) const;
   [[nodiscard]] Slice incoming(int peer) const;
-  // Where `peer` puts this rank's block. Throws std::logic_error where that is not known.
+  // The place of this rank's block at `peer`. Throws std::logic_error if it is not known.
   [[nodiscard]] Slice remote(int peer) const;
-  // How far the blocks reach into sendbuf (nowhere when in place) and recvbuf. Bytes before and between them may be gaps.
+  // The ends of the blocks in sendbuf (0 in place) and recvbuf. Bytes before and between blocks may be gaps.
   [[nodiscard]] std::uint64_t send_bytes() const;
   [[nodiscard]] std::uint64_t recv_bytes() const;
 };

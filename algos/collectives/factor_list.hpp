@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Factor lists: the parameter of the multi-radix algorithms, as in Jocksch et al., "Flexible allreduce for shared memory and
-// networks". A negative factor -f is a step of the first phase, in which groups of f ranks divide what they have among them
-// (reduce_scatter, reduce, scatter); a positive one a step in which they exchange what they have: with reduction as long as
-// operands are left to combine, and without it afterwards (allgather, broadcast).
+// Factor lists: the parameter of the multi-radix algorithms, as in Jocksch et al., "Flexible allreduce for shared
+// memory and networks". A negative factor -f is a step of the first phase, in which groups of f ranks divide what they
+// have among them (reduce_scatter, reduce, scatter); a positive one a step in which they exchange what they have: with
+// reduction as long as operands are left to combine, and without it afterwards (allgather, broadcast).
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace stoker::algos {
 
-// Flat, as a part of Tuning. Empty where nothing was asked for.
+// Flat, because it is a part of Tuning. Empty if nothing was asked for.
 struct FactorList {
   static constexpr std::size_t most = 24;
   std::array<std::int32_t, most> values{};

@@ -36,8 +36,8 @@ std::uint64_t Part::bytes() const {
   return bytes;
 }
 
-// Kinkead et al., "Scaling All-to-all Operations Across Emerging Many-Core Supercomputers", 2025, Algorithms 1 (pairwise)
-// and 2 (nonblocking); batches of rounds: Namugwanya et al., "Collective-optimized FFTs", 2023.
+// Kinkead et al., "Scaling All-to-all Operations Across Emerging Many-Core Supercomputers", 2025, Algorithms 1
+// (pairwise) and 2 (nonblocking); batches of rounds: Namugwanya et al., "Collective-optimized FFTs", 2023.
 Arrivals append_direct(Builder& builder, const GroupExchange& group, std::size_t batch) {
   const std::size_t n = group.members.size();
   Arrivals arrivals(n);
@@ -67,17 +67,18 @@ Arrivals append_direct(Builder& builder, const GroupExchange& group, std::size_t
   return arrivals;
 }
 
-// Fan et al., "Configurable Algorithms for All-to-All Collectives", 2024: tunable-radix all-to-all. The part for the member
-// d places on travels as many places in phase x as d has in its x-th digit, in a bundle with all others that share the
-// digit. Parts start where they lie and end where they belong, so neither of the paper's rotations is needed. The paper
-// finishes one message before it starts the next; here a message waits for what it carries and for nothing else.
+// Fan et al., "Configurable Algorithms for All-to-All Collectives", 2024: tunable-radix all-to-all. The part for the
+// member d places on travels as many places in phase x as d has in its x-th digit, in a bundle with all others that
+// share the digit. Parts start where they lie and end where they belong, so neither of the paper's rotations is needed.
+// The paper finishes one message before it starts the next; here a message waits for what it carries and for nothing
+// else.
 Arrivals append_radix(Builder& builder, const GroupExchange& group, std::size_t radix) {
   if (radix < 2) {
     throw std::invalid_argument("a radix is at least 2");
   }
   const std::size_t n = group.members.size();
   Arrivals arrivals(n);
-  // What lies here and is to go on, by the distance between its origin and its destination.
+  // The parts that lie here and will travel on, by the distance between their origin and their destination.
   std::vector<Part> held(n);
   for (std::size_t distance = 1; distance < n; ++distance) {
     held[distance] = group.outgoing[(group.me + distance) % n];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The flat exchanges among the members of a group: what the simple algorithms consist of, and what the aggregated ones use
-// within and between nodes wherever the literature nests an all-to-all.
+// The flat exchanges among the members of a group. The simple algorithms consist of one; the aggregated ones use them
+// within and between nodes, wherever the literature nests an all-to-all.
 #pragma once
 
 #include "algos/collectives/exchange.hpp"
@@ -26,8 +26,8 @@ struct Part {
   [[nodiscard]] std::uint64_t bytes() const;
 };
 
-// One exchange among `members`, seen by members[me]. Every pair may exchange a different number of bytes, or none; what a
-// member has for itself is not touched.
+// One exchange among `members`, as members[me] sees it. Every pair may exchange a different number of bytes, or none. A
+// member's block for itself is not touched.
 struct GroupExchange {
   std::span<const int> members; // ranks, each at most once
   std::size_t me = 0;
@@ -40,9 +40,9 @@ struct GroupExchange {
 // By member: the step after which its part is in place; nothing for a member that sends nothing, and for oneself.
 using Arrivals = std::vector<std::optional<StepId>>;
 
-// Directly between every two members, in rounds: in round i a member sends to the i-th after it and receives from the i-th
-// before it. `batch` rounds at a time: the next batch starts when the last one is done. 1 is pairwise exchange, as many as
-// there are members is the nonblocking exchange.
+// Directly between every two members, in rounds: in round i a member sends to the i-th after it and receives from the
+// i-th before it. `batch` rounds at a time: the next batch starts when the last one is done. 1 is pairwise exchange, as
+// many as there are members is the nonblocking exchange.
 Arrivals append_direct(Builder& builder, const GroupExchange& group, std::size_t batch);
 
 // In ceil(log_radix(members)) phases of at most radix - 1 messages each, forwarding bundled parts: Bruck's exchange for

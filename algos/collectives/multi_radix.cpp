@@ -50,7 +50,7 @@ void exchange_reduce_scatter(VectorSteps& steps, const Group& group, std::span<c
       std::ranges::transform(share, std::back_inserter(result), [&](std::size_t part) { return first + part; });
       return result;
     };
-    // To the next one first, so that not all ranks send to the same one.
+    // Each rank sends to the next one first, so that not all send to the same one.
     for (std::size_t d = 1; d < factor; ++d) {
       const std::size_t partner = (digit + d) % factor;
       steps.send(group.members[partners[partner]], blocks(shares[partner]));
@@ -108,7 +108,8 @@ void exchange_allgather(VectorSteps& steps, const Group& group, std::span<const 
 void exchange_allreduce(VectorSteps& steps, const Group& group, const Phases& phases, std::size_t first,
                         const Home& home) {
   const std::size_t parts = phases.parts();
-  // A member that combines sends its operands, too, so that the result goes to another place. The last one shall be `home`.
+  // A member that combines sends its operands, too, so that the result goes to another place. The last one shall be
+  // `home`.
   std::size_t combining_left = phases.combining.size();
   const auto place = [&]() -> const Home& { return combining_left % 2 == 0 ? home : steps.aside(); };
   exchange_reduce_scatter(steps, group, phases.dividing, first, PartOrder::nested,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The stages of the multi-radix algorithms over a group of ranks: recursive exchange and cyclic shift, each as reduce_scatter,
-// allreduce and allgather, and trees. After Jocksch et al., "Flexible allreduce for shared memory and networks"; cyclic shift after
-// Bruck and Ho, "Efficient global combine operations in multi-port message-passing systems", 1993.
+// The stages of the multi-radix algorithms over a group of ranks: recursive exchange and cyclic shift, each as
+// reduce_scatter, allreduce and allgather, and trees. After Jocksch et al., "Flexible allreduce for shared memory and
+// networks"; cyclic shift after Bruck and Ho, "Efficient global combine operations in multi-port message-passing
+// systems", 1993.
 #pragma once
 
 #include "algos/collectives/factor_rules.hpp"
@@ -13,8 +14,8 @@ namespace stoker::algos {
 
 // ---- stages; `factors` as magnitudes ----
 
-// The block of each member, for exchanges whose parts belong to somebody; and the order in which parts lie otherwise: neighbours
-// after the last division.
+// The block of each member, for exchanges whose parts belong to somebody; and the order in which parts lie otherwise:
+// neighbours after the last division.
 enum class PartOrder : std::uint8_t { by_member, nested };
 
 // Divides blocks[0..product) among product(factors) consecutive members each: `first` block on.

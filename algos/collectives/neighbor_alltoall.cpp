@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Neighborhood all-to-alls. The locality-aware one is the three-step exchange of Collom, Li and Bienz, "Optimizing irregular
-// communication with neighborhood collectives and locality-aware parallelism", 2023. What differs:
+// Neighborhood all-to-alls. The locality-aware one is the three-step exchange of Collom, Li and Bienz, "Optimizing
+// irregular communication with neighborhood collectives and locality-aware parallelism", 2023. What differs:
 //
 // - Data are recognised as duplicate by their place in sendbuf, so the arguments of MPI's own call are enough.
-// - Who speaks for a node with another one is who has most to send there, or to receive from there. Both nodes know what
-//   goes between them, and come to the same answer. Where only one rank sends and one receives, that is a direct message.
+// - The rank with the most to send to another node, or to receive from there, acts for its node. Both nodes know what
+//   goes between them, and come to the same answer. If only one rank sends and one receives, that is a direct message.
 #include "algos/collectives/neighbor_alltoall.hpp"
 
 #include "algos/collectives/group_exchange.hpp"
@@ -25,8 +25,8 @@ struct Crossing {
   NeighborBlock block; // the target's view where that rank is on this node, else the source's
 };
 
-// All that goes from one node to another one, ordered by source. Both nodes see the same, but for the order of blocks of one
-// source, in which they do not rely on each other.
+// All blocks that go from one node to another one, ordered by source. Both nodes see the same list, except for the
+// order of the blocks of one source, on which neither relies.
 struct Shipment {
   std::vector<Crossing> crossings;
   std::map<int, std::uint64_t> parcels; // by source: bytes that it has for that node, each once
@@ -34,7 +34,7 @@ struct Shipment {
   int receiver = -1;
 };
 
-// The rank with the most bytes; of several the next from a place that differs between pairs of nodes.
+// The rank with the most bytes. If several have as many: the next one from a place that differs between pairs of nodes.
 int busiest(std::span<const int> ranks, int other_node, const std::map<int, std::uint64_t>& bytes) {
   int best = -1;
   std::uint64_t most = 0;
@@ -57,7 +57,7 @@ public:
 
   Program compile() && {
     auto [departing, arriving] = shipments();
-    // Everybody on a node goes through the other nodes in the same order: it matches messages within the node.
+    // All ranks of a node go through the other nodes in the same order, so that messages within the node match.
     const int nodes = layout_.nodes();
     for (int i = 1; i < nodes; ++i) {
       if (const auto found = departing.find((node_ + i) % nodes); found != departing.end()) {
@@ -76,7 +76,7 @@ public:
 private:
   using Shipments = std::map<int, Shipment>; // by the other node
 
-  // From this node, and to it.
+  // The shipments from this node, and to it.
   [[nodiscard]] std::pair<Shipments, Shipments> shipments() const {
     Shipments departing;
     Shipments arriving;
@@ -229,7 +229,7 @@ private:
     return end;
   }
 
-  // Directly, all blocks from one rank to another in one message.
+  // Sends all blocks from one rank to another directly, in one message.
   void exchange_within() {
     GroupExchange group;
     group.members = ranks_;

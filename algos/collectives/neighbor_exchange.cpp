@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks of a neighborhood all-to-all, and what those for one node have in common.
+// Blocks of a neighborhood all-to-all, and the data that blocks for one node share.
 #include "algos/collectives/neighbor_exchange.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The problem a neighborhood all-to-all solves, seen from one rank: a block to each rank of one list, a block from each of
-// another. MPI_Neighbor_alltoall is the case of equal blocks. A rank may be listed several times: the k-th block from a to b
-// in a's list arrives as the k-th block from a in b's list.
+// The problem a neighborhood all-to-all solves, seen from one rank: a block to each rank of one list, a block from each
+// of another. MPI_Neighbor_alltoall is the case of equal blocks. A rank may be listed several times: the k-th block
+// from a to b in a's list arrives as the k-th block from a in b's list.
 #pragma once
 
 #include "algos/schedule/schedule.hpp"
@@ -18,7 +18,8 @@ struct NeighborBlock {
   int peer = 0;             // the rank at the other end
   std::uint64_t bytes = 0;  // equal at both ends
   std::uint64_t offset = 0; // of the block in this end's sendbuf or recvbuf; outgoing blocks may overlap
-  // Where the block begins in what its source sends to the whole node of its target, every byte once; equal at both ends.
+  // Where the block begins in what its source sends to the whole node of its target, every byte once; equal at both
+  // ends.
   std::uint64_t shared_offset = 0;
   bool operator==(const NeighborBlock&) const = default;
 };
@@ -28,18 +29,18 @@ struct Neighborhood {
   std::vector<NeighborBlock> incoming;
 };
 
-// Fills in shared_offset of a rank's outgoing blocks: what blocks for ranks of one node have in common is there once.
+// Fills in shared_offset of a rank's outgoing blocks: data that blocks for ranks of one node share are counted once.
 void share_by_node(const topology::Layout& layout, std::vector<NeighborBlock>& outgoing);
 
 struct NeighborExchange {
   const topology::Layout& layout;
   int rank = 0;
   const Neighborhood& own;
-  // Those of all ranks of this rank's node, in rank order; not read by algorithms with Knowledge::own. Offsets of others'
-  // blocks in their buffers mean nothing here.
+  // The neighborhoods of all ranks of this rank's node, in rank order; algorithms with Knowledge::own do not read them.
+  // The offsets of other ranks' blocks are offsets in their buffers.
   std::span<const Neighborhood> node;
 
-  // How far the blocks reach into sendbuf and recvbuf.
+  // The ends of the blocks in sendbuf and recvbuf.
   [[nodiscard]] std::uint64_t send_bytes() const;
   [[nodiscard]] std::uint64_t recv_bytes() const;
 };

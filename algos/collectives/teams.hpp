@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the aggregating algorithms divide a layout: ranks into groups with a leader each, the groups of a node into regions.
+// How the aggregating algorithms divide a layout: ranks into groups with a leader each, the groups of a node into
+// regions.
 #pragma once
 
 #include "topology/layout.hpp"
@@ -10,8 +11,8 @@
 
 namespace stoker::algos {
 
-// How many parts each node is cut into: runs of neighbouring ranks, as equal as can be, and no more than there are ranks;
-// or the node's NUMA domains.
+// How many parts each node is cut into: runs of neighbouring ranks, as equal as can be, and no more than there are
+// ranks; or the node's NUMA domains.
 struct Parts {
   static constexpr std::int32_t each = 0;     // one for each of its members
   static constexpr std::int32_t domains = -1; // the node's NUMA domains

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The problem that every collective but the all-to-alls poses, seen from one rank: a vector of elements that consists of
-// blocks, of which each rank has some before, and some afterwards, combined or not.
+// The problem that every collective but the all-to-alls poses, seen from one rank: a vector of elements that consists
+// of blocks, of which each rank has some before, and some afterwards, combined or not.
 //
 //   collective                  blocks        send buffer                   recv buffer
 //   allreduce, scan, exscan     the vector    operand                       result; in place: operand before

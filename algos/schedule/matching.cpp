@@ -95,7 +95,7 @@ Matching match(std::span<const Program> programs) {
       matching.partners[recvs[i].receiver][recvs[i].step] = sends[i].step;
       continue;
     }
-    // Of the two, the one whose pair sorts first has no partner.
+    // The one of the two whose pair sorts first has no partner.
     const bool send_first = i < sends.size() && (i >= recvs.size() || std::tie(sends[i].sender, sends[i].receiver) <
                                                                           std::tie(recvs[i].sender, recvs[i].receiver));
     matching.defect = send_first ? name(sends[i]) + " meets no recv" : name(recvs[i]) + " meets no send";

@@ -43,8 +43,9 @@ enum class StepKind : std::uint8_t {
   reduce,
 };
 
-// How a recv uses its message. `none`: target = message. Else the message is one operand of a reduction and `source` the
-// other: target = message (op) source, or source (op) message. The target may take the place of the source, likewise.
+// How a recv uses its message. `none`: target = message. Else the message is one operand of a reduction and `source`
+// the other: target = message (op) source, or source (op) message. The target may take the place of the source,
+// likewise.
 enum class Operand : std::uint8_t { none, left, right };
 
 // Part of one of a program's flat arrays.

@@ -131,7 +131,8 @@ private:
     const double sent = time + cost.of(step.bytes);
     double arrived = sent;
     if (level == Level::network) {
-      // The port passes bytes on while they are being sent, so it ends no earlier than the sender and adds what it is behind.
+      // The port passes bytes on while they are being sent, so it ends no earlier than the sender and adds what it is
+      // behind.
       const double occupied = model_.port.of(step.bytes);
       arrived = std::max(arrived, occupy(port(ports_out_, rank), sent - cost.of(step.bytes), occupied));
       arrived = std::max(arrived, occupy(port(ports_in_, peer), arrived - occupied, occupied));

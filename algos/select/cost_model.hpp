@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How long a schedule takes by Hockney's model, with parameters of its own for each distance, and a port per node through
-// which all its ranks reach the network.
+// Predicts how long a schedule takes. The model is Hockney's, with separate parameters for each distance, and a port
+// per node through which all its ranks reach the network.
 #pragma once
 
 #include "algos/schedule/schedule.hpp"
@@ -30,20 +30,21 @@ struct CostModel {
   [[nodiscard]] const Cost& at(Level level) const { return message[static_cast<std::size_t>(level)]; }
 };
 
-// A cluster of today in round numbers: what the default choice is made with where nothing was measured.
+// A present-day cluster in round numbers. The default choice is made with these if nothing was measured.
 inline constexpr CostModel typical_cluster = {
     .message = {Cost{5e-8, 1e-10}, Cost{3e-7, 1e-10}, Cost{5e-7, 1.5e-10}, Cost{2e-6, 1e-10}}, .port = {2e-7, 1e-10}};
 
-// What a fence among all ranks takes at least: it is a barrier of messages without bytes.
+// The least time of a fence among all ranks, which is a barrier of messages without bytes.
 [[nodiscard]] double fence_seconds(const topology::Layout& layout, const CostModel& model);
 
-// Seconds from the start of all ranks to the end of the last one. A rank sends one message at a time and receives one at a
-// time, in the order in which they become ready; copies occupy its sending side. `programs` holds one for each rank, in rank
-// order. Throws std::invalid_argument when they do not match, or wait for each other.
+// Seconds from the start of all ranks to the end of the last one. A rank sends one message at a time and receives one
+// at a time, in the order in which they become ready; copies occupy its sending side. `programs` holds one for each
+// rank, in rank order. Throws std::invalid_argument when they do not match, or wait for each other.
 [[nodiscard]] double predict(std::span<const Program> programs, const topology::Layout& layout, const CostModel& model);
 
-// What one rank's program alone tells, in seconds. The schedule takes no less than the longest of these over all ranks, and than
-// the sums over each node for the port; predict() is exact, but needs the programs of all ranks.
+// The times in seconds that follow from one rank's program alone. The schedule takes at least the longest of these over
+// all ranks, and at least the sums over each node for the port. predict() is exact, but needs the programs of all
+// ranks.
 struct Load {
   double sending = 0; // and copying
   double receiving = 0;

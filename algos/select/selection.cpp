@@ -76,7 +76,7 @@ std::vector<Choice> vector_candidates(Collective collective, const topology::Lay
 }
 
 std::size_t preferred(std::span<const double> seconds) {
-  // The model is not more exact than that, and simple schedules have fewer things that can go slowly.
+  // The model is not more exact than that, and simple schedules have fewer parts that can be slow.
   constexpr double close = 1.1;
   const double least = *std::ranges::min_element(seconds);
   return static_cast<std::size_t>(std::ranges::find_if(seconds, [&](double s) { return s <= close * least; }) -

@@ -98,13 +98,13 @@ void Interpreter::post(int rank, StepId step) {
     return;
   }
   if (what.kind == StepKind::recv) {
-    // From here until it is done, whatever is at its target is the recv's own affair.
+    // From here until it is done, only the recv may use its target.
     if (what.message != Operand::none) {
       state.operands[step] = read(rank, step);
     }
     write(rank, step, std::vector<Token>(what.bytes, undefined));
   }
-  // The message goes over, as an event of the receiver, once both sides are there.
+  // The message is transferred, as an event of the receiver, once both sides have come to it.
   const StepId partner = matching_.partners[rank][step];
   const Rank& peer = ranks_[what.peer];
   if (kept(rank, step)) {

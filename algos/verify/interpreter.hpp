@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs the programs of all ranks in one process, one step after the other, in an order of the caller's choice. The inside
-// of the verifier.
+// Runs the programs of all ranks in one process, one step after the other, in an order of the caller's choice. The
+// inside of the verifier.
 #pragma once
 
 #include "algos/schedule/matching.hpp"
@@ -15,7 +15,8 @@ namespace stoker::algos {
 
 class Interpreter {
 public:
-  // All arguments outlive the interpreter. The programs match; `tokens` is one more than the largest token in `contents`.
+  // All arguments outlive the interpreter. The programs match; `tokens` is one more than the largest token in
+  // `contents`.
   Interpreter(std::span<const Program> programs, const Matching& matching, std::span<const Contents> contents,
               Token tokens, const Execution& run, int epochs, Terms& terms);
 
@@ -64,7 +65,7 @@ private:
   void receive(int rank, StepId step, std::vector<Token> message);
   void write(int rank, StepId step, std::span<const Token> bytes);
   [[nodiscard]] std::vector<Token>& written_buffer(int rank, Buffer buffer);
-  // What a token of the input reads as in the given epoch.
+  // The value of an input token in the given epoch.
   [[nodiscard]] Token fresh(Token token, int epoch) {
     return terms_.moved_on(token, static_cast<Token>(epoch - 1) * tokens_);
   }

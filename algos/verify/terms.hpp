@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tokens of what reductions make: which operands a byte was combined from, and in which order where that matters.
+// Tokens for the results of reductions. A token says from which operands a byte was combined; and in which order, if
+// that matters.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +11,8 @@
 
 namespace stoker::algos {
 
-// Stands for one byte: two bytes with equal tokens come from the same place of the same rank's input, or from the same such
-// places by a reduction.
+// Stands for one byte: two bytes with equal tokens come from the same place of the same rank's input, or from the same
+// such places by a reduction.
 using Token = std::uint32_t;
 constexpr Token undefined = 0;
 constexpr Token first_combined = Token{1} << 31U; // smaller ones are inputs
@@ -19,7 +20,7 @@ constexpr Token first_combined = Token{1} << 31U; // smaller ones are inputs
 
 class Terms {
 public:
-  // Of a commutative operation the order of operands is of no interest. All operations are associative.
+  // The order of operands does not matter to a commutative operation. All operations are associative.
   explicit Terms(bool commutative = true) : commutative_(commutative) {}
 
   [[nodiscard]] Token combine(Token left, Token right);

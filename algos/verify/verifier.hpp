@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Proof that a schedule does what it should: interprets the programs of all ranks in one process, without MPI, and follows
-// every byte. Knows no collective: what the ranks start from and must end with is given.
+// Proof that a schedule does what it should: interprets the programs of all ranks in one process, without MPI, and
+// follows every byte. Knows no collective: what the ranks start from and must end with is given.
 #pragma once
 
 #include "algos/schedule/schedule.hpp"
@@ -46,11 +46,12 @@ struct Execution {
 // Every order under both ways of sending, random ones with `seeds` seeds.
 [[nodiscard]] std::vector<Execution> all_executions(std::uint64_t seeds = 2);
 
-// Checks each program (find_defect), that sends and recvs match, and then for each run that the schedule comes to an end,
-// reads no undefined byte, leaves the expected result and nothing else in every recv buffer. Each run goes through `epochs`
-// epochs with fresh data and poisoned buffers; a rank starts the next one when its own part is done, whatever the others
-// do. `terms`: of the combined tokens in the results. `programs` and `contents` hold one for each rank, in rank order. Returns the first defect in words, naming run,
-// rank and step, or an empty string. Throws std::invalid_argument when the contents make no sense.
+// Checks each program (find_defect), that sends and recvs match, and then for each run that the schedule comes to an
+// end, reads no undefined byte, leaves the expected result and nothing else in every recv buffer. Each run goes through
+// `epochs` epochs with fresh data and poisoned buffers; a rank starts the next one when its own part is done, whatever
+// the others do. `terms`: of the combined tokens in the results. `programs` and `contents` hold one for each rank, in
+// rank order. Returns the first defect in words, naming run, rank and step, or an empty string. Throws
+// std::invalid_argument when the contents make no sense.
 [[nodiscard]] std::string verify(std::span<const Program> programs, std::span<const Contents> contents,
                                  std::span<const Execution> runs, int epochs = 3, const Terms& terms = Terms());
 [[nodiscard]] std::string verify(std::span<const Program> programs, std::span<const Contents> contents,

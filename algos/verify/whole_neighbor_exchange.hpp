@@ -24,10 +24,11 @@ struct WholeNeighborExchange {
   topology::Layout layout;
   std::vector<Neighborhood> ranks;
 
-  // Each rank's lists are in the order of the edges; blocks lie in recvbuf in that order, each `gap` bytes behind the one before.
+  // Each rank's lists are in the order of the edges; blocks lie in recvbuf in that order, each `gap` bytes behind the
+  // one before.
   WholeNeighborExchange(topology::Layout layout, std::span<const Edge> edges, std::uint64_t gap = 0);
-  // Blocks of `bytes` to the neighbors on a periodic grid, the last dimension varying fastest as in MPI_Cart_create. The grid
-  // must have as many points as the layout has ranks, else throws std::invalid_argument.
+  // Blocks of `bytes` to the neighbors on a periodic grid, the last dimension varying fastest as in MPI_Cart_create.
+  // The grid must have as many points as the layout has ranks, else throws std::invalid_argument.
   static WholeNeighborExchange grid(topology::Layout layout, std::span<const int> dimensions, std::uint64_t bytes);
 
   // The program of each rank, which gets to see the neighborhoods that the algorithm says it needs, and no others.

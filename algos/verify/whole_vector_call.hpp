@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A vector call as all its ranks together see it: what the verifier, the accounting and the printing of whole schedules start
-// from.
+// A vector call as all its ranks together see it: what the verifier, the accounting and the printing of whole schedules
+// start from.
 #pragma once
 
 #include "algos/select/choice.hpp"
@@ -27,7 +27,8 @@ struct WholeVectorCall {
 
   [[nodiscard]] VectorCall of(int rank) const;
   [[nodiscard]] std::vector<Program> compile(const Choice& choice) const;
-  // What each rank's buffers hold before and must hold after the call. `terms` is for a commutative operation, or not, as this is.
+  // What each rank's buffers hold before and must hold after the call. `terms` is for a commutative operation, or not,
+  // as this is.
   [[nodiscard]] std::vector<Contents> contents(Terms& terms) const;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Handles that can be checked: the value of a handle names a slot and a generation, so a freed, foreign or invented handle is
-// recognised without touching the object that it once stood for.
+// Handles that can be checked: the value of a handle names a slot and a generation, so a freed, foreign or invented
+// handle is recognised without touching the object that it once stood for.
 #pragma once
 
 #include <array>

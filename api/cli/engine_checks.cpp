@@ -54,8 +54,8 @@ Finding check_helpers(stoker_engine engine) {
   return {"helper threads", Verdict::ok, fmt::format("{} running, each on a core free of ranks", helpers), ""};
 }
 
-// One persistent alltoall over buffers of the caller, with new data in each epoch. Returns what went wrong, or nothing, and
-// what the request says of itself.
+// One persistent alltoall over buffers of the caller, with new data in each epoch. Returns what went wrong, or nothing,
+// and what the request says of itself.
 std::string exchange(stoker_engine engine, const MpiSession& session, std::uint64_t* send, std::uint64_t* recv,
                      MPI_Info info, stoker_statistics& statistics) {
   stoker_request request = STOKER_REQUEST_NULL;
@@ -142,9 +142,9 @@ Finding check_exchange(stoker_engine engine, const MpiSession& session) {
       ""};
 }
 
-// Whether the MPI library's windows work between these ranks, and what is done where they do not. Nothing here can wait for
-// ever: windows are tried by creating one, which fails on all ranks alike, and are used with puts and flushes of single targets
-// only, which work where fences hang.
+// Whether the MPI library's windows work between these ranks, and what is done where they do not. Nothing here can wait
+// for ever: windows are tried by creating one, which fails on all ranks alike, and are used with puts and flushes of
+// single targets only, which work where fences hang.
 Finding check_one_sided(stoker_engine engine, const MpiSession& session) {
   const std::size_t words = words_per_pair * static_cast<std::size_t>(session.size());
   std::vector<std::uint64_t> send(words);

@@ -90,7 +90,8 @@ struct Job {
 // An integer control variable of the MPI library; nothing where it has none of that name.
 std::optional<int> control_variable(const char* name) {
   int provided = 0;
-  // Open MPI 4.1 takes this level for all of MPI from now on, so less than the highest would take it away from the engine.
+  // Open MPI 4.1 takes this level for all of MPI from now on, so less than the highest would take it away from the
+  // engine.
   if (MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS) {
     return std::nullopt;
   }
@@ -201,7 +202,8 @@ Findings check_transport(const Job& job, const std::string& library) {
   return findings;
 }
 
-// Half the median round trip of 8 bytes between rank 0 and `peer`, in microseconds, on rank 0. The others sleep meanwhile.
+// Half the median round trip of 8 bytes between rank 0 and `peer`, in microseconds, on rank 0. The others sleep
+// meanwhile.
 double measure_latency(const MpiSession& session, int peer) {
   constexpr std::size_t rounds = 41;
   constexpr double enough_seconds = 0.5; // where a message takes a scheduler tick or more

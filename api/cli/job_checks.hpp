@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `stoker doctor` finds out about a running MPI job: the library, where its ranks are, how long a message takes, and
-// whether an engine delivers.
+// What `stoker doctor` finds out about a running MPI job: the library, where its ranks are, how long a message takes,
+// and whether an engine delivers.
 #pragma once
 
 #include "api/cli/finding.hpp"

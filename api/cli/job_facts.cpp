@@ -39,8 +39,8 @@ int numa_of(const topology::Discovery& discovery, int rank) {
   return -1;
 }
 
-// Sorts the ranks' own reports under their nodes and domains. What a domain's carrier, its first rank, says of the helper
-// holds for the domain.
+// Sorts the ranks' own reports under their nodes and domains. What a domain's carrier, its first rank, says of the
+// helper holds for the domain.
 ordered_json arrange(const std::vector<ordered_json>& ranks) {
   ordered_json nodes = ordered_json::array();
   for (const ordered_json& rank : ranks) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI for the subcommands: initialised on construction (also in a process that no launcher started), finalised at the end.
+// MPI for the subcommands: initialised on construction (also in a process that no launcher started), finalised at the
+// end.
 #pragma once
 
 #include <mpi.h>
@@ -32,8 +33,8 @@ private:
   int thread_level_ = MPI_THREAD_SINGLE;
 };
 
-// Runs `body` with MPI initialised and returns its exit code. An exception of one rank ends the job, whose other ranks may
-// wait for it.
+// Runs `body` with MPI initialised and returns its exit code. An exception of one rank ends the job, whose other ranks
+// may wait for it.
 template <class Body>
 int with_mpi(Body body) {
   const MpiSession session;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `stoker predict`: algorithms by the cost model, over sizes. Needs no MPI and no machine, and compiles the programs of one
-// node's ranks only: the nodes are alike.
+// `stoker predict`: algorithms by the cost model, over sizes. Needs no MPI and no machine, and compiles the programs of
+// one node's ranks only: the nodes are alike.
 #include "algos/select/cost_model.hpp"
 #include "algos/select/selection.hpp"
 #include "api/cli/commands.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tries out what one process may do with another's memory, between two children of this process: related to each other as
-// the ranks of a node are, so that a rule that lets a parent in but not a sibling (Yama) shows.
+// Tries out what one process may do with another's memory, between two children of this process: related to each other
+// as the ranks of a node are, so that a rule that lets a parent in but not a sibling (Yama) shows.
 #pragma once
 
 #include "engine/shared/arena.hpp"

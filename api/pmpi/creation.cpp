@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The functions that make communicators, which are collective: what nonblocking calls need is made in them.
+// The functions that make communicators. They are collective, so what nonblocking calls need is made in them.
 #include "api/pmpi/communicators.hpp"
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/state.hpp"

@@ -38,7 +38,7 @@ int error_class(engine::Code code) {
   }
 }
 
-// Where MPI gives no code of a class of its own, one of a class of ours.
+// A code of the given class; if MPI allows none of its own classes, a code of a new class.
 int new_code(int of_class) {
   int code = MPI_SUCCESS;
   if (MPI_Add_error_code(of_class, &code) == MPI_SUCCESS) {

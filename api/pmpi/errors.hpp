@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine's errors as MPI's.
+// The engine's errors as errors of MPI.
 #pragma once
 
 #include "engine/base/error.hpp"
@@ -8,11 +8,11 @@
 
 namespace stoker::pmpi {
 
-// Calls the communicator's error handler, which may not return; else the code that the application's call is to return, whose
-// MPI_Error_string is the error's text. MPI_COMM_NULL: MPI_COMM_SELF's.
+// Calls the communicator's error handler, which may not return. Else returns the code that the application's call is to
+// return; its MPI_Error_string is the error's text. MPI_COMM_NULL stands for MPI_COMM_SELF.
 int report_error(MPI_Comm comm, const engine::Error& error);
 
-// That code alone, for a status.
+// Only that code, for a status.
 [[nodiscard]] int code_of(const engine::Error& error);
 
 } // namespace stoker::pmpi

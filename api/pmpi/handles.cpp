@@ -53,7 +53,7 @@ public:
     slots_[i].entry.store(&entry, std::memory_order_release); // acquired in find()
     ++entries_;
   }
-  // Kept rare, so that the search for a handle that is not there ends at once.
+  // Entries are kept sparse, so that the search for a handle that is not there ends at once.
   [[nodiscard]] bool full() const { return 4 * entries_ >= slots_.size(); }
   [[nodiscard]] unsigned bits() const { return 64 - shift_; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Values of MPI_Request for this library's requests. Each is a real handle of the MPI library's, of a persistent request to
-// MPI_PROC_NULL that is never started, so that it can be converted to Fortran's and back, compared, stored and, by a function
-// that this library does not know, harmlessly looked at. They are made when needed and used again.
+// Values of MPI_Request for this library's requests. Each is a real handle of the MPI library's, of a persistent
+// request to MPI_PROC_NULL that is never started, so that it can be converted to Fortran's and back, compared, stored
+// and, by a function that this library does not know, harmlessly looked at. They are made when needed and used again.
 #pragma once
 
 #include "api/pmpi/request.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The MPI library's own functions, found behind this library in the order in which the loader searches. What this library calls
-// of the functions that it defines itself goes there (see own_calls.cpp), also where the engine calls it.
+// The MPI library's own functions, found behind this library in the order in which the loader searches. If this
+// library, engine included, calls a function that it defines itself, the call goes there (see own_calls.cpp).
 #pragma once
 
 #include <stoker/mpi4.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators of the application that this library's requests still need: MPI lets an application free its operator as soon as the
-// call that was given it has returned, and offers no way to duplicate one. So MPI_Op_free takes effect once the last request that
-// needs the operator is gone.
+// Operators of the application that this library's requests still need: MPI lets an application free its operator as
+// soon as the call that was given it has returned, and offers no way to duplicate one. So MPI_Op_free takes effect once
+// the last request that needs the operator is gone.
 #pragma once
 
 #include <mpi.h>
@@ -13,7 +13,7 @@ namespace stoker::pmpi {
 // An operator of MPI's, or none.
 [[nodiscard]] bool is_predefined(MPI_Op op);
 
-// As long as it exists, the operator does. Predefined ones cost nothing.
+// Keeps an operator alive as long as it exists. Predefined ones cost nothing.
 class OperatorUse {
 public:
   OperatorUse() = default;

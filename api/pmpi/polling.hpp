@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Waiting for what the MPI library brings about, while this rank's inline requests get on if it takes longer.
+// Waits for the MPI library, and makes progress for this rank's inline requests if that takes longer.
 #pragma once
 
 #include "api/pmpi/state.hpp"

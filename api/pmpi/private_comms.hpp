@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Communicators for the MPI library's own calls of persistent requests. Ranks may start their requests in different orders, which
-// calls on one communicator must not be in, so each request has a duplicate of the application's communicator to itself. To free
-// that is collective, and to free a request is not: it is kept for the next request.
+// Communicators for persistent requests that the MPI library carries out. Ranks may start requests in different orders,
+// but calls on one communicator must be in the same order. So each request has its own duplicate of the application's
+// communicator. Freeing a communicator is collective, freeing a request is not: the communicator is kept for the next
+// request.
 #pragma once
 
 #include "engine/calls/route_agreement.hpp"
@@ -27,7 +28,7 @@ struct PrivateComm {
   bool orphaned = false; // the application's communicator is gone
 };
 
-// A request's use of one.
+// A request's use of a private communicator.
 class CommLease {
 public:
   CommLease() = default;
@@ -46,23 +47,24 @@ private:
   std::shared_ptr<PrivateComm> leased_;
 };
 
-// One that is not used again. Collective over `comm`. Throws engine::Error.
+// Makes a private communicator that will not be used again. Collective over `comm`. Throws engine::Error.
 [[nodiscard]] CommLease make_private_comm(MPI_Comm comm);
-// Communicators of this kind that this process has. MPI libraries have few thousands of all kinds.
+// The number of private communicators of this process. MPI libraries have a few thousand communicators of all kinds.
 [[nodiscard]] int private_comms_made();
 
-// Of one communicator of the application's. Used by one thread at a time, as its collectives are.
+// The private communicators of one communicator of the application's. Used by one thread at a time, as its collectives
+// are.
 class PrivateComms {
 public:
   static constexpr std::size_t most_kept = 512;
   using Bits = std::array<std::uint64_t, most_kept / 64>; // one for each that there may be
 
-  // Local. Those that a request of this rank's needs, and all that there are not.
+  // Local. The bits of those that a request of this rank's uses, and of those that do not exist.
   [[nodiscard]] Bits in_use();
   // Collective over `parent`. `in_use`: on any rank. Throws engine::Error.
   [[nodiscard]] CommLease take(MPI_Comm parent, const Bits& in_use);
-  // As the communicator is freed, which MPI does not make a rank wait for others in, and may put off differently on each (MPI-4.1,
-  // section 7.4.3). So what is still in use here is freed by its lease.
+  // Called when the communicator is freed. MPI need not synchronise ranks there, and may delay it differently on each
+  // (MPI-4.1, section 7.4.3). So communicators that are still in use here are freed by their lease.
   void free_unused();
 
 private:

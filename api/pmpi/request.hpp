@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a handle of this library's stands for: a collective under way, or one that can be started again and again.
+// A request of this library's: a collective under way, or one that can be started again and again.
 #pragma once
 
 #include <mpi.h>
@@ -16,17 +16,18 @@ public:
 
   [[nodiscard]] virtual bool persistent() const = 0;
   [[nodiscard]] virtual bool active() const = 0;
-  // Of a persistent one that is not active. Throws engine::Error.
+  // Starts a persistent request that is not active. Throws engine::Error.
   virtual void start() = 0;
-  // One attempt; local. True also where it is not active. What it needs of the MPI library's progress the caller sees to.
+  // One attempt; local. Returns true if the request is done or not active. The caller makes the MPI library progress.
   [[nodiscard]] virtual bool done() = 0;
   // Returns once done() would be true, and drives the MPI library meanwhile.
   virtual void wait() = 0;
-  // Of one that is active and done, and stays so: its results are in place, for which done() need not see.
+  // For a request that is active and done: puts its results in place, which done() need not do. The request stays
+  // active.
   virtual void settle() {}
-  // Of one that is active and done: its results are in place, and it is not active any more. Throws engine::Error.
+  // For a request that is active and done: puts its results in place and makes it inactive. Throws engine::Error.
   virtual void finish() = 0;
-  // Whose error handler hears of its errors.
+  // The communicator whose error handler gets the request's errors.
   [[nodiscard]] MPI_Comm comm() const { return comm_; }
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Passive-target RMA of the application makes progress while the target computes, on request (STOKER_PMPI_RMA=1): a thread calls the
-// MPI library now and then while there is a window.
+// Lets passive-target RMA of the application make progress while the target computes, if asked to (STOKER_PMPI_RMA=1):
+// a thread calls the MPI library now and then while there is a window.
 #pragma once
 
 namespace stoker::pmpi {

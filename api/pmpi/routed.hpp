@@ -11,8 +11,9 @@
 
 namespace stoker::pmpi {
 
-// Local. Of the same call, and inactive. MPI_THREAD_MULTIPLE is provided on all ranks. `of_mpi`: for the summary, what is the same
-// at each of the MPI library's calls; `engine` records its own calls itself.
+// Local. `engine` and `mpi` are requests of the same call, and inactive. MPI_THREAD_MULTIPLE is provided on all ranks.
+// `of_mpi`: the values for the summary that are equal in all calls of the MPI library; `engine` records its own calls
+// itself.
 [[nodiscard]] std::unique_ptr<Request> make_routed(std::unique_ptr<Request> engine, std::unique_ptr<ByMpi> mpi,
                                                    const CallRecord& of_mpi);
 

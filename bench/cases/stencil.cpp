@@ -5,8 +5,8 @@
 // and the way of the halos change no bit of the result; all results are compared with one rank's.
 //
 // One exchange before each half sweep: put own first and last row into the neighbors' halos, tell each by a flag, wait
-// for both flags of one's own. Halos and flags are double: a rank that puts for half sweep s has seen the flags of
-// s - 1, which its neighbors raised after they had used the halos of s - 2. The overlapped form starts the puts, relaxes
+// for both flags of one's own. Halos and flags are double: a rank that puts for half sweep s has seen the flags of s -
+// 1, which its neighbors raised after they had used the halos of s - 2. The overlapped form starts the puts, relaxes
 // the rows that need no halo, completes, raises and awaits flags, and relaxes the first and the last row.
 //
 // The MPI forms do the same with Put or Rput, flush of the target, and an atomic store of the flag: fences, and

@@ -5,8 +5,8 @@
 
 namespace stoker::engine {
 
-// Whether the datatype is one of MPI's own. Nobody frees these. Predefined operators take them, but not their duplicates.
-// Only pairs of value and location among them have gaps. Throws Error(mpi).
+// Whether the datatype is one of MPI's own. Nobody frees these. Predefined operators take them, but not their
+// duplicates. Only pairs of value and location among them have gaps. Throws Error(mpi).
 [[nodiscard]] bool is_named(MPI_Datatype type);
 
 } // namespace stoker::engine

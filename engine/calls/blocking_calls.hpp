@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What blocking calls on one communicator keep: requests, and the memory that these are bound to. Goes with the communicator or
-// the engine. Used by one thread at a time.
+// What blocking calls on one communicator keep: requests, and the memory that these are bound to. Goes with the
+// communicator or the engine. Used by one thread at a time.
 #pragma once
 
 #include "engine/data/operation.hpp"
@@ -18,7 +18,7 @@
 
 namespace stoker::engine {
 
-// What a request is kept for; equal on all ranks.
+// The key under which a request is kept; equal on all ranks.
 struct BlockingKey {
   algos::Collective collective = algos::Collective::barrier;
   int root = 0;
@@ -30,7 +30,8 @@ struct BlockingKey {
   bool operator==(const BlockingKey& other) const;
 };
 
-// Memory in this rank's arena. One piece for each power of two that was asked for: calls come one after the other and share it.
+// Memory in this rank's arena, with one piece for each power of two that was asked for. Calls come one after the other
+// and share it.
 class StagingMemory {
 public:
   explicit StagingMemory(std::shared_ptr<NodeMemory> memory) : memory_(std::move(memory)) {}
@@ -57,7 +58,7 @@ class BlockingCalls {
 public:
   explicit BlockingCalls(const std::shared_ptr<NodeMemory>& memory) : send(memory), recv(memory) {}
 
-  // The one that was not used for longest makes room for a new one, at the same call on all ranks.
+  // The least recently used one makes room for a new one, at the same call on all ranks.
   static constexpr std::size_t most_requests = 128;
 
   // Null if there is none.

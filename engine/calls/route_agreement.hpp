@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What all ranks found of a route, brought together without waiting for one another.
+// Brings together what all ranks found of a route, without any rank waiting for another.
 #pragma once
 
 #include "engine/calls/route_trials.hpp"

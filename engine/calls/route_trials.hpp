@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who carries out the calls of a shape, the engine or the MPI library: whichever has been faster. Both are tried, at the same
-// calls on all ranks, and what follows from their times the ranks decide together, some calls later, so that no call has to wait
-// for it.
+// Who carries out the calls of a shape, the engine or the MPI library: whichever has been faster. Both are tried, at
+// the same calls on all ranks, and what follows from their times the ranks decide together, some calls later, so that
+// no call has to wait for it.
 //
-// A call that the application waits for at once and one that it computes beside are different things, and a program may do
-// first the one and then the other with calls of the same shape, as benchmarks do. So there is a decision for either, and the
-// ranks also agree on which of them the latest calls have been. Of long calls that are made one at a time fewer are tried, and
-// the ranks agree more often: that costs little beside them, and a call on the wrong route costs much. Where several are under
-// way, a call would have to wait for what is agreed on before it.
+// A call that the application waits for at once and one that it computes beside are different things, and a program may
+// do first the one and then the other with calls of the same shape, as benchmarks do. So there is a decision for
+// either, and the ranks also agree on which of them the latest calls have been. For long calls that are made one at a
+// time, fewer are tried and the ranks agree more often: agreeing costs little beside such a call, and a call on the
+// wrong route costs much. If several are under way, a call would have to wait for the agreement before it.
 #pragma once
 
 #include <array>
@@ -21,26 +21,26 @@ enum class Route : std::uint8_t { engine, mpi };
 // One per shape. Pure: the caller brings the times, and the largest of all ranks.
 class RouteTrials {
 public:
-  // Of calls without trials: all the engine's.
+  // `on`: whether there are trials; else all calls are the engine's.
   explicit RouteTrials(bool on) : on_(on) {}
 
   // Whether every rank gives its findings before it starts this call, and whether a decision has to be made before it.
   [[nodiscard]] bool asks(std::uint64_t call) const { return on_ && call == next_question_; }
   [[nodiscard]] bool decides(std::uint64_t call) const { return on_ && call == next_question_ + lag; }
-  // Of the call that is started next.
+  // The route of the call that is started next.
   [[nodiscard]] Route route() const { return now().trying ? other(now().usual) : now().usual; }
   // Whether it is one of those that are, or will be, compared.
   [[nodiscard]] bool on_trial() const { return on_ && (now().trying || !now().decided); }
 
-  // Whether the time of this call may count: of the latest before a question.
+  // Whether the time of this call may count: only the latest calls before a question do.
   [[nodiscard]] bool times(std::uint64_t call) const { return on_ && call + pace_.trial >= next_question_; }
   // Whether others of the shape are under way as a call begins.
   void note_start(bool others) { several_.add(others ? 1 : 0); }
-  // A call that was started without delay took so long, from its start to the end of its completion. `beside`: of that the
-  // application did something else.
+  // Notes the time of a call that was started without delay, from its start to the end of its completion. `beside`: the
+  // part of it in which the application did something else.
   void add(std::uint64_t call, Route route, double seconds, double beside);
-  // Whether at least half of the latest calls were overlapped (1 or 0), the medians of the engine's and of MPI's times, `unknown`
-  // where there is no time, and whether at least half began while others were under way.
+  // Whether at least half of the latest calls were overlapped (1 or 0), the medians of the engine's and of MPI's times,
+  // `unknown` where there is no time, and whether at least half began while others were under way.
   using Findings = std::array<double, 4>;
   [[nodiscard]] Findings findings() const;
   // The largest of all ranks.
@@ -70,14 +70,14 @@ private:
   public:
     void add(double value) { values_[count_++ % values_.size()] = value; }
     void clear() { count_ = 0; }
-    // Of the latest `most`; unknown: there is none.
+    // The median of the latest `most` values; `unknown` if there is none.
     [[nodiscard]] double median(std::size_t most) const;
 
   private:
     std::array<double, of_short_calls.trial> values_{};
     std::size_t count_ = 0;
   };
-  // Of one kind of calls.
+  // The state of one kind of calls: waited for at once, or overlapped.
   struct Kind {
     Route usual = Route::engine;
     bool trying = false;  // the other one

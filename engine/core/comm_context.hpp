@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an engine keeps of a communicator on which requests are initialised: a private duplicate for what init has to say,
-// and where its ranks sit.
+// What an engine keeps for a communicator on which requests are initialised: a private duplicate for the messages of
+// init, and the places of its ranks.
 #pragma once
 
 #include "engine/base/attachments.hpp"
@@ -12,8 +12,8 @@
 
 namespace stoker::engine {
 
-// Of each rank of comm: its rank in the engine. Throws Error(unsupported) for an intercommunicator, Error(argument) when one is
-// none of the engine's.
+// Returns the engine rank of each rank of comm. Throws Error(unsupported) for an intercommunicator, Error(argument) if
+// a rank is none of the engine's.
 [[nodiscard]] std::vector<int> translate(MPI_Comm comm, MPI_Group engine_group);
 
 class CommContext {
@@ -24,7 +24,7 @@ public:
   CommContext& operator=(const CommContext&) = delete;
   ~CommContext() { free(); }
 
-  // Collective. Called when the communicator or the engine goes; requests need the rest only.
+  // Collective. Called when the communicator is freed or the engine destroyed. Requests need only what remains.
   void free();
 
   [[nodiscard]] MPI_Comm comm() const { return comm_; }

@@ -3,8 +3,8 @@
 
 namespace stoker::engine {
 
-// What has to end before its engine does: Engine::destroy completes all of them first and then closes them, in the order in
-// which they were enlisted.
+// What has to end before its engine does: Engine::destroy completes all of them first and then closes them, in the
+// order in which they were enlisted.
 class Dependent {
 public:
   // Local.

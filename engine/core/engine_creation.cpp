@@ -35,7 +35,7 @@ std::shared_ptr<spdlog::logger> make_log(LogLevel level) {
   return log;
 }
 
-// Collective: the same on all ranks, or a message would be expected whole and come in pieces.
+// Collective. The result must be equal on all ranks: else a message would be expected whole and arrive in pieces.
 std::uint64_t agreed_piece_bytes(MPI_Comm comm, const topology::Layout& layout, const Settings& settings) {
   if (settings.wire_piece_bytes) {
     return std::min<std::uint64_t>(*settings.wire_piece_bytes, INT_MAX); // equal settings

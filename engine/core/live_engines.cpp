@@ -21,7 +21,7 @@ Engines& engines = *new Engines;
 
 int destroy_left_over(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) {
   {
-    // MPICH takes itself for single-threaded from here on, so that no other thread may call it.
+    // From here on MPICH assumes that it is single-threaded: no other thread may call it.
     const std::lock_guard lock(engines.mutex);
     engines.finalizing = true;
     for (Engine* engine : engines.alive) {

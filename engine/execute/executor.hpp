@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs the steps of a program. The same code serves the helper, the inline executor and a rank that assists: whoever holds
-// the block's ownership calls it. No allocation, no recursion, no blocking.
+// Runs the steps of a program. The same code serves the helper, the inline executor and a rank that assists: whoever
+// holds the block's ownership calls it. No allocation, no recursion, no blocking.
 #pragma once
 
 #include "engine/execute/program.hpp"
@@ -9,21 +9,21 @@
 
 namespace stoker::engine {
 
-// By the rank, in Start, while the block is inactive: fills the work lists with the steps that wait for nothing.
+// Fills the work lists with the steps that wait for nothing. Called by the rank, in Start, while the block is inactive.
 void begin_epoch(Block& block, std::uint64_t epoch);
 
-// Runs every copy and node step that can run now. Wire steps that became ready are left in the block's wire list. Returns
-// whether any step was finished.
+// Runs every copy and node step that can run now. Wire steps that became ready are left in the block's wire list.
+// Returns whether any step was finished.
 bool advance(const Program& program);
 
-// The end of a wire step, found by whoever polls MPI. `error` is a Code, 0 when all is well.
+// Finishes a wire step; called by the thread that polls MPI. `error` is a Code; 0: no error.
 void finish_wire_step(const Program& program, std::uint32_t step, int error, const char* text);
 
 // Records the first error of the epoch. The program goes on, so that no other rank is left waiting for it.
 void record_error(Block& block, int error, const char* text);
 
-// Publishes the end of the epoch if no step is left; returns whether it did. Nothing but the ownership may be touched after
-// that.
+// Publishes the end of the epoch if no step is left; returns whether it did. Nothing but the ownership may be touched
+// after that.
 bool publish_if_complete(const Program& program);
 
 } // namespace stoker::engine

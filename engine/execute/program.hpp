@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A request's block as one process sees it: offsets turned into pointers, buffers into views. Built once per process and
-// request, after init; of a rebindable block the rank's own buffers are looked up anew in every epoch, a peer's for every
-// message that is fetched.
+// A request's block as one process sees it: offsets turned into pointers, buffers into views. Built once per process
+// and request, after init; of a rebindable block the rank's own buffers are looked up anew in every epoch, a peer's for
+// every message that is fetched.
 #pragma once
 
 #include "engine/shared/access.hpp"
@@ -27,10 +27,10 @@ struct StepView {
 
 class Program {
 public:
-  // `operation`: of a request of this process; null: the block's code says all.
+  // `operation`: that of a request of this process; null if the code in the block is enough.
   Program(Block* block, const NodeMemory& memory, const Operation* operation = nullptr);
 
-  // Of a rebindable block: as they are in the epoch that begins, or in the one that runs and that the caller executes.
+  // For a rebindable block: looks up the buffers of the epoch that begins, or of the one that the caller executes.
   void look_up_buffers() { buffers_ = views_of(*block_); }
 
   [[nodiscard]] Block& block() const { return *block_; }

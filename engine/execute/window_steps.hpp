@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The steps of a program that goes through a window of its own: each rank by itself, between nodes and within them alike, as
-// the literature has it. Used by one thread at a time.
+// The steps of a program whose puts go through a window of its own. Each rank makes its own puts, between nodes and
+// within them alike, as in the literature. Used by one thread at a time.
 #pragma once
 
 #include "engine/execute/program.hpp"
@@ -17,12 +17,13 @@ struct Task;
 
 class WindowSteps {
 public:
-  // A put that nobody announces is made at once, one that is announced when its target has said so. A fence is a barrier that
-  // does not block, behind a flush of all that was put: MPI_Win_fence would have all ranks start their requests in one order.
+  // A put without announcement is made at once, one with an announcement when its target has sent that. A fence is a
+  // barrier that does not block, after a flush of all puts: MPI_Win_fence would have all ranks start their requests in
+  // one order.
   void post(Task& task, std::uint32_t step);
 
-  // Hands each finished step to its task; returns whether there was any. May wait in a flush until the targets' processes are
-  // inside MPI, but for requests that were just started.
+  // Hands each finished step to its task; returns whether there was any. May wait in a flush until the targets'
+  // processes are inside MPI, but for requests that were just started.
   bool poll();
 
 private:

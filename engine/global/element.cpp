@@ -70,7 +70,7 @@ T combined(AtomicOp op, T left, T right) {
   return op == AtomicOp::min ? std::min(left, right) : std::max(left, right);
 }
 
-// Sequentially consistent, as a lock that is built of these expects.
+// Sequentially consistent, as a lock built from these functions expects.
 template <class T>
 T applied(std::atomic_ref<T> target, AtomicOp op, T operand) {
   switch (op) {

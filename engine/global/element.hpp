@@ -33,7 +33,8 @@ void compare_and_swap(std::byte* target, ElementType type, const std::byte* expe
                       std::byte* result);
 void accumulate(std::byte* target, ElementType type, AtomicOp op, const std::byte* operands, std::size_t count);
 
-// Calls `as_word` with a value of the unsigned type of that size where `place` is a naturally aligned word; else returns false.
+// Calls `as_word` with a value of the unsigned type of that size where `place` is a naturally aligned word; else
+// returns false.
 template <class AsWord>
 inline bool moved_as_word(const std::byte* place, std::size_t bytes, AsWord as_word) {
   const auto at = reinterpret_cast<std::uintptr_t>(place);
@@ -47,8 +48,9 @@ inline bool moved_as_word(const std::byte* place, std::size_t bytes, AsWord as_w
   return true;
 }
 
-// Copies to, or from, memory that others use at the same time. A naturally aligned word moves whole, and in order: whoever sees
-// the word that store_shared() wrote (release) by load_shared() or an atomic (acquire) sees what the writer did before.
+// Copies to, or from, memory that others use at the same time. A naturally aligned word moves whole, and in order:
+// whoever sees the word that store_shared() wrote (release) by load_shared() or an atomic (acquire) sees what the
+// writer did before.
 inline void store_shared(std::byte* target, const void* source, std::size_t bytes) {
   const auto as_word = [&]<class Word>(Word word) {
     std::memcpy(&word, source, sizeof word);

@@ -105,7 +105,8 @@ GlobalMemory::GlobalMemory(std::shared_ptr<Engine> engine, std::uint64_t heap_by
   engine_->enlist(*this);
 }
 
-// Only where it is demanded: over a network without RDMA the MPI library makes messages of puts, and was slower at it.
+// There is a window only if it is demanded: over a network without RDMA the MPI library makes messages of puts, and was
+// slower.
 void GlobalMemory::open_window() {
   if (engine_->settings().rma != RmaChoice::window || engine_->layout().nodes() == 1) {
     return;
@@ -191,7 +192,7 @@ void GlobalMemory::close() {
   }
 }
 
-// The helper goes on when a target's process is gone; without the helper nothing does.
+// A helper goes on if a target's process is gone. Without the helper nothing goes on.
 void GlobalMemory::look_for_carrier(Slot& slot) {
   const int carrier = engine_->carrier();
   const pid_t pid = memory_->pid(engine_->arena_of(carrier));
@@ -560,7 +561,7 @@ GlobalMemory::Slot* GlobalMemory::begin(OperationKind kind, GlobalPointer pointe
   operation.signal_value = signal ? signal->value : 0;
   set_local(slot, local, staging);
   if (helper_ != nullptr && !near) {
-    // It sets out now, from here: a thread that has to be woken first may find its core taken.
+    // This thread sends it now: a helper that has to be woken first may find its core taken.
     const Helper::Assist in_its_place(*helper_);
     submit(slot);
     helper_->round();

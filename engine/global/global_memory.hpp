@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Global memory as one unit (a rank of the engine) sees it. What lies on its own node it reaches by loads and stores; the rest
-// is the helper's business (global_access.hpp), to which it submits operations.
+// Global memory as one unit (a rank of the engine) sees it. The unit reaches memory on its own node by loads and
+// stores. For other memory it submits operations to the helper (global_access.hpp).
 #pragma once
 
 #include "engine/core/engine.hpp"
@@ -45,8 +45,8 @@ public:
   GlobalMemory& operator=(const GlobalMemory&) = delete;
   ~GlobalMemory();
 
-  // Collective. Completes transfers, frees teams and memory; what is called later throws Error(request). Nothing when it has
-  // been done before.
+  // Collective. Completes transfers, and frees teams and memory. Later calls of other functions throw Error(request); a
+  // second close() does nothing.
   void close();
   [[nodiscard]] bool closed() const { return closed_; }
   void close_before_engine_ends() override { close(); }
@@ -78,15 +78,16 @@ public:
 
   // A transfer under way, or complete and not released. It belongs to one thread at a time.
   struct Slot;
-  // nullptr when the transfer was complete at once. `detached`: nobody will ask for it but a flush.
-  // `signal`: a put's, on the same unit.
+  // Begins a transfer. Returns nullptr if it was complete at once. `detached`: only a flush will ask for it. `signal`:
+  // the word that a put sets, on the same unit.
   struct Signal {
     GlobalPointer word;
     std::uint64_t value = 0;
   };
   [[nodiscard]] Slot* begin(OperationKind kind, GlobalPointer pointer, void* local, std::uint64_t bytes, bool detached,
                             const std::optional<Signal>& signal = std::nullopt);
-  // Returns when the word, on this unit's node, compares so with `value`; what was put before its signal is to be seen then.
+  // Waits until the word, on this unit's node, compares so with `value`. The data that were put before the signal are
+  // visible then.
   enum class Comparison : std::uint8_t { equal, not_equal, greater, greater_equal, less, less_equal };
   void wait_until(GlobalPointer word, Comparison comparison, std::uint64_t value);
   // These may be called after close() too.
@@ -95,7 +96,7 @@ public:
   void release(Slot& slot); // complete it first. Throws the transfer's error
   // Completes the transfers from and to one unit, or all (-1). Throws the error of detached ones.
   void flush(int unit);
-  // The same, but errors stay for those who ask.
+  // The same, but errors are kept for test() and wait().
   void complete(int unit);
   void complete_all() { complete(-1); }
 
@@ -119,7 +120,8 @@ public:
   // Each with its place in an arena, and in the carriers' window, if there is one.
   void insert_segment(std::uint32_t number, std::uint64_t bytes, std::span<const int> units,
                       std::span<const SegmentPart> parts);
-  // Puts this unit's memory into the carriers' window, and takes it out. Returns its displacement; 0: there is no window.
+  // Puts this unit's memory into the carriers' window, and takes it out. Returns its displacement; 0: there is no
+  // window.
   [[nodiscard]] std::uint64_t expose(std::uint64_t place, std::uint64_t bytes);
   void conceal(std::uint64_t place, std::uint64_t bytes);
   void erase_segment(std::uint32_t number);
@@ -145,7 +147,7 @@ private:
   void check_local(const void* local, std::uint64_t bytes, const char* name) const;
   [[nodiscard]] std::string self() const { return "rank " + std::to_string(engine_->rank()) + ": "; }
 
-  // Blocking, to or from another node; also where put() and get() find something wrong.
+  // Blocking transfer to or from another node. Also called if put() and get() find something wrong, to report it.
   void transfer(OperationKind kind, GlobalPointer pointer, void* local, std::uint64_t bytes);
   void atomic(OperationKind kind, GlobalPointer target, const SegmentPart& part, ElementType type, AtomicOp op,
               std::span<const std::byte> operands, void* result);
@@ -198,8 +200,8 @@ private:
   std::list<Team*> teams_;                   // in the order of their creation
 };
 
-// This unit's side of an operation's record. Its epoch and the record are constant while it is used, the rest is guarded by
-// slots_mutex_.
+// This unit's side of an operation's record. Its epoch and the record are constant while it is used, the rest is
+// guarded by slots_mutex_.
 struct GlobalMemory::Slot {
   GlobalOperation* operation = nullptr;
   std::uint64_t epoch = 0;

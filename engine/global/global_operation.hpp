@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The shared-memory form of one operation on global memory that a rank leaves to the helper of its domain. It lies in the
-// rank's arena. The rank writes it and submits it (the ring's push releases, its drain acquires); then it is the helper's, whose
-// last access is the release of `completed`, acquired by the rank before it reads the outcome or uses the record again.
+// The shared-memory form of one operation on global memory that a rank leaves to the helper of its domain. It lies in
+// the rank's arena. The rank writes it and submits it (the ring's push releases, its drain acquires); then it is the
+// helper's, whose last access is the release of `completed`, acquired by the rank before it reads the outcome or uses
+// the record again.
 #pragma once
 
 #include "engine/global/element.hpp"
@@ -37,11 +38,11 @@ struct alignas(cache_line) GlobalOperation {
   // Where the carriers have windows, and the target memory is in one:
   std::uint64_t window = 0;       // its number at this rank's helper
   std::uint64_t displacement = 0; // 0: it is in none. The outcome of expose
-  // A put that is told of at the target: this word of its arena gets the value once the data are there.
+  // A put with a signal: this word of the target's arena gets the value once the data are there.
   bool signals = false;
   std::uint64_t signal_place = 0;
   std::uint64_t signal_value = 0;
-  // What goes to the target, and then what comes from it. Atomics: the operands, then the result.
+  // The data for the target or from it. Atomics: the operands, then the result.
   BufferDescriptor local;
   std::uint64_t epoch = 0;                              // how often the record was used
   alignas(16) std::byte inline_data[inline_bytes] = {}; // for a `local` that is so small that it is copied

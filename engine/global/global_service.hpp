@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the global memories of one engine share: their part of this process's helper, with communicators of its own, and the
-// numbers of segments.
+// What the global memories of one engine share: their part of this process's helper, with communicators of its own, and
+// the numbers of segments.
 #pragma once
 
 #include "engine/base/owned_comm.hpp"
@@ -17,8 +17,8 @@ class GlobalService {
 public:
   explicit GlobalService(Engine& engine) : engine_(engine) {}
 
-  // Called for each global memory, by all ranks alike; the first open() is collective. While one is open the helpers look for
-  // what other nodes want.
+  // Called for each global memory, by all ranks alike; the first open() is collective. While one is open the helpers
+  // look for what other nodes want.
   void open();
   void close();
   // No rank hands out a number twice, nor one that another does.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The translation table of global pointers: which segment has a number, and where each unit's part of it lies. Looked up by any
-// thread without a lock, changed by one at a time.
+// The translation table of global pointers: which segment has a number, and where each unit's part of it lies. Looked
+// up by any thread without a lock, changed by one at a time.
 #pragma once
 
 #include <atomic>
@@ -30,9 +30,10 @@ struct Segment {
   std::vector<SegmentPart> parts; // by unit
 };
 
-// Open addressing. An entry is written before its number is (release), and a number found (acquire) shows its entry. Erasing
-// clears the entry and leaves the number, so that others behind it are still found; its place is used again. A table that has become
-// too small is copied into a larger one; the old one is kept, since a thread may be looking at it.
+// Open addressing. An entry is written before its number is (release), and a number found (acquire) shows its entry.
+// Erasing clears the entry and leaves the number, so that others behind it are still found; its place is used again. A
+// table that has become too small is copied into a larger one; the old one is kept, since a thread may be looking at
+// it.
 class SegmentTable {
 public:
   SegmentTable();
@@ -74,7 +75,8 @@ private:
     std::vector<Entry> entries;
   };
   static std::uint64_t key_of(std::uint32_t number) { return std::uint64_t{number} + 1; }
-  // Numbers of one unit's are as far apart as there are ranks: multiplied, so that they do not all meet (Knuth, volume 3, 6.4).
+  // Numbers of one unit's are as far apart as there are ranks: multiplied, so that they do not all meet (Knuth, volume
+  // 3, 6.4).
   static std::size_t first(std::uint32_t number, std::size_t mask) {
     return static_cast<std::size_t>((number * std::uint64_t{0x9e3779b97f4a7c15}) >> 32U) & mask;
   }

@@ -85,7 +85,7 @@ GlobalPointer Team::allocate(std::uint64_t bytes) {
 }
 
 void Team::meet(const std::optional<Error>& failure) {
-  // Until all are here the others' transfers need this domain's helper, paused or not.
+  // Until all are here the transfers of others need this domain's helper, even if it is paused.
   Plea plea;
   if (RankRoot* carrier = global_->carrier_root()) {
     plea.make(*carrier);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A team: units of a global memory that allocate together. Its number of a unit is the rank in its communicator.
+// A team: units of a global memory that allocate together. A unit's number in the team is its rank in the team's
+// communicator.
 #pragma once
 
 #include "engine/core/engine.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counters that cost a plain addition: every thread counts on its own, and a reader adds up.
+// Counters that cost a plain addition: every thread has its own, and a reader adds them up.
 #pragma once
 
 #include <array>

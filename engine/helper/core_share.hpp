@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether this thread has its core to itself, learnt from what giving it away costs: a yield that nobody makes use of is
-// back in well under a microsecond.
+// Whether this thread has its core to itself. It learns that from the length of its yields: a yield that nobody makes
+// use of returns in well under a microsecond.
 #pragma once
 
 #include <cstdint>
 
 namespace stoker::engine {
 
-// Of one thread.
+// One per thread.
 class CoreShare {
 public:
-  // Somebody else has wanted the core lately: polling keeps from running what is being waited for.
+  // Somebody else has wanted the core lately. The thread that could bring about what is waited for may be among them.
   [[nodiscard]] bool contended() const { return unused_in_a_row_ < forget_after; }
   // Gives the core away for once.
   void yield();
 
-  // What yield() learns from its own length: with a taker two switches at least, more than 2 us; without one 0.4 us.
+  // Learns from the length of a yield. If another thread took the core there were two switches at least, more than 2
+  // us; else a yield takes 0.4 us.
   void yielded_for(std::uint64_t ns) { unused_in_a_row_ = ns > taken_ns ? 0 : unused_in_a_row_ + 1; }
 
 private:

@@ -13,7 +13,7 @@ namespace {
 
 // Shortest nap worth a system call, and the first one.
 constexpr std::uint64_t first_nap_ns = 20'000;
-// What the kernel takes as the shortest slice.
+// The shortest slice that the kernel accepts.
 constexpr std::uint64_t short_slice_ns = 100'000;
 
 // struct sched_attr of <linux/sched/types.h>, which cannot be included beside <sched.h>: first version of the layout.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a helper does between two rounds of polling while something is active but nothing moves: poll, pause, yield, then
-// naps that grow with the age of what is active. (With nothing active it sleeps on its doorbell without a limit; that is not decided here.)
+// The idle policy: what a helper does between two rounds while something is active but nothing moves. It polls, pauses,
+// yields, and then naps; naps grow with the age of what is active. (With nothing active the helper sleeps on its
+// doorbell without a limit, which is not decided here.)
 #pragma once
 
 #include "engine/shared/doorbell.hpp"
@@ -16,16 +17,17 @@ struct IdleLimits {
   std::uint64_t poll_ns = 0;  // until then: poll again at once
   std::uint64_t pause_ns = 0; // until then: relax the core between polls
   std::uint64_t yield_ns = 0; // until then: let others run; equal to pause_ns: never
-  // Then naps of a quarter of the time that the youngest active epoch has been running, within these bounds. Each nap's
-  // end costs the computing rank 10 to 20 us of its core, so a fixed short nap takes a large part of a long exchange;
-  // sockets hold what arrives meanwhile, and the end of an exchange is noticed late by an eighth of its length at worst on
-  // average. A nap is also at least as long as the thread has been awake: a thread that has had more than its share of the
-  // core does not get ahead of the rank when it wakes, but waits for the scheduler's next tick, which can be milliseconds away.
+  // Then come naps of a quarter of the time that the youngest active epoch has been running, within these bounds. The
+  // end of each nap costs the computing rank 10 to 20 us of its core, so short naps of fixed length would take a large
+  // part of a long exchange. Sockets hold what arrives meanwhile. The end of an exchange is noticed late by an eighth
+  // of its length at worst on average. A nap is also at least as long as the thread has been awake. A thread that has
+  // had more than its share of the core does not get ahead of the rank when it wakes: it waits for the scheduler's next
+  // tick, which can be milliseconds away.
   std::uint64_t nap_min_ns = 0;
   std::uint64_t nap_max_ns = 0;
 
-  // The settings spin_us and nap_us for a helper on a core of its own: spin_us of polls and pauses, as long again with
-  // yields.
+  // Limits for a helper on a core of its own, from the settings spin_us and nap_us: polls and pauses for spin_us, then
+  // yields for as long again.
   static IdleLimits reserved(std::uint64_t spin_us, std::uint64_t nap_us);
   // The same for a core that a rank computes or spins on. A yield can cost a whole slice of the scheduler there, a nap
   // wakes ahead of the rank; so a few pauses, no yield, and naps early.
@@ -44,8 +46,8 @@ class IdlePolicy {
 public:
   explicit IdlePolicy(const IdleLimits& limits) : limits_(limits) {}
 
-  // To be asked after every round of polling. `progressed`: the round moved something, so start anew. `age_ns`: since when
-  // the youngest active epoch has been running. `awake_ns`: since when the thread has been so since its last nap.
+  // To be called after every round. `progressed`: whether the round moved something, so that everything begins anew.
+  // `age_ns`: how long the youngest active epoch has been running. `awake_ns`: how long the thread has been awake.
   Action next(bool progressed, std::uint64_t now_ns, std::uint64_t age_ns, std::uint64_t awake_ns);
 
 private:
@@ -62,7 +64,7 @@ inline void relax_core() {
 #endif
 }
 
-// Does it. A nap is a sleep on the doorbell, so that Start cuts it short.
+// Carries the action out. A nap is a sleep on the doorbell, so that Start cuts it short.
 template <class Ready>
 void perform(const Action& action, Doorbell& doorbell, Ready has_work) {
   switch (action.kind) {
@@ -80,10 +82,11 @@ void perform(const Action& action, Doorbell& doorbell, Ready has_work) {
   }
 }
 
-// For the calling thread. A short slice makes the scheduler run it soon after a nap, ahead of threads that compute (Linux
-// 6.12; older kernels have no such thing). Returns whether the kernel took it.
+// Gives the calling thread a short slice, so that the scheduler runs it soon after a nap, ahead of threads that compute
+// (from Linux 6.12 on). Returns whether the kernel accepted it.
 bool set_short_slice();
-// How late a nap may end, for the calling thread: 50 us by default, 1 ns is the least. Returns whether the kernel took it.
+// Sets how late naps of the calling thread may end: 50 us by default, 1 ns at least. Returns whether the kernel
+// accepted it.
 bool set_timer_slack(std::chrono::nanoseconds slack);
 
 } // namespace stoker::engine

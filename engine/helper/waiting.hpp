@@ -15,7 +15,7 @@
 
 namespace stoker::engine {
 
-// The wish of a rank that the helper works although it is paused.
+// A rank's wish that its helper works although it is paused.
 class Plea {
 public:
   Plea() = default;
@@ -29,7 +29,7 @@ private:
   RankRoot* carrier_ = nullptr; // null: not made
 };
 
-// Also true for a process that was killed and whose parent has not asked for its end yet.
+// Whether a process is gone; also true for one that was killed and that its parent has not waited for yet.
 [[nodiscard]] bool is_gone(pid_t pid);
 
 // Lets the MPI library make progress: the peers of this rank's own messages may be waiting for it.
@@ -76,7 +76,7 @@ void wait_until_done(const WaitSite& site, const Waiter<Policies...>& waiter) {
       quiet_since = 0;
       continue;
     }
-    // On a core that others want, whoever could bring it forward may be waiting for this thread to stop polling.
+    // On a core that others want, the thread that could make progress may be waiting for this one to stop polling.
     const bool contended = core.contended();
     contended ? core.yield() : relax_core();
     if (!contended && rounds % 32 != 0 && !waiter.asks_mpi) {
@@ -84,14 +84,15 @@ void wait_until_done(const WaitSite& site, const Waiter<Policies...>& waiter) {
     }
     const std::uint64_t now = now_ns();
     if (begin == 0) {
-      core.yield(); // also where it would spin, to learn whether it may
+      core.yield(); // in any case, to learn whether it may spin
       begin = now;
       next_look = now + look_interval_ns;
     }
     if (quiet_since == 0) {
       quiet_since = now;
     }
-    // Polling between yields disturbs nobody who yields as well, and sleeping costs whoever has to wake this thread.
+    // Polling between yields does not disturb threads that yield as well. Sleeping costs the thread that has to wake
+    // this one.
     if (now - quiet_since < (contended ? 10 * site.spin_ns : site.spin_ns)) {
       continue;
     }
@@ -111,7 +112,8 @@ void wait_until_done(const WaitSite& site, const Waiter<Policies...>& waiter) {
   }
 }
 
-// The same for what the MPI library brings about: until attempt() is true, which asks it. `advance`: this thread's own means.
+// The same for what the MPI library brings about: until attempt() is true, which asks it. `advance`: this thread's own
+// means.
 template <class Advance, class Attempt>
 void wait_for_mpi(const WaitSite& site, Advance&& advance, Attempt&& attempt) {
   bool done = false;

@@ -67,7 +67,7 @@ void WakePolicy::missed() {
 
 void WakePolicy::finished(std::uint64_t step_ns, std::uint64_t exchange_ns) {
   if (guessed_) {
-    return; // neither way was taken
+    return; // the helper was left asleep on a guess: the time belongs to neither way
   }
   (trying_ ? tried_ : usual_).add(step_ns);
   if (woke_) {
@@ -77,7 +77,7 @@ void WakePolicy::finished(std::uint64_t step_ns, std::uint64_t exchange_ns) {
 
 void WakePolicy::end_trial() {
   trying_ = false;
-  // A tie, as far as can be told, stays with what it was.
+  // If the two are about equal, the usual way stays.
   if (tried_.median() < usual_.median() - (usual_.median() / 32)) {
     wakes_ = !wakes_;
     std::swap(usual_, tried_);

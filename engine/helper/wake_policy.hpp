@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether Start wakes the helper, or leaves a request's steps to the rank's own Wait. A wake, and the helper's naps while
-// the exchange runs, cost processor time; that is a loss where there is nothing to hide, because Wait follows at once, or
-// because the exchange is nearly all processor time. The first is seen directly. The second shows only in the time from
-// Start to the end of Wait, so both ways are tried now and then, at the same epochs on all ranks.
+// The wake policy: whether Start wakes the helper, or leaves a request's steps to the rank's own Wait. A wake, and the
+// helper's naps while the exchange runs, cost processor time. That time is lost if there is nothing to hide, because
+// Wait follows at once, or because the exchange is nearly all processor time. The first case is seen directly. The
+// second shows only in the time from Start to the end of Wait. So both ways are tried now and then, at the same epochs
+// on all ranks.
 #pragma once
 
 #include <array>
@@ -17,30 +18,31 @@ public:
   // always: Start wakes the helper whatever it costs.
   explicit WakePolicy(bool always = false) : always_(always) {}
 
-  // Start of the next epoch: whether to wake the helper now.
+  // Called by Start for the next epoch: returns whether to wake the helper now.
   [[nodiscard]] bool start();
-  // Wait came so long after Start had returned, and found the epoch incomplete.
+  // Wait found the epoch incomplete. `after_start_ns`: how long after the return of Start it came.
   void waited(std::uint64_t after_start_ns);
-  // Start had left the epoch to Wait, which had nothing to do itself and called the helper after all, or found that it had come
-  // by itself.
+  // Start let the helper sleep, but Wait needed it, or it had already woken.
   void slept();
-  // Start had left the epoch to Wait, but Test came first, or the helper found it before a Wait that came late: somebody
-  // expects progress without Wait.
+  // Start let the helper sleep, but Test came before Wait, or the helper found the epoch before a late Wait: the
+  // application expects progress without Wait.
   void missed();
-  // Wait is done: so long after Start began; the exchange itself took so long.
+  // Wait is done. `step_ns`: the time since Start began; `exchange_ns`: the time of the exchange itself.
   void finished(std::uint64_t step_ns, std::uint64_t exchange_ns);
 
-  // Wait that follows Start so closely that there is nothing to hide the exchange behind, and so many of them in a row
-  // before Start leaves the helper asleep; four times as many after each time that was wrong, until it has been right often.
+  // A Wait that follows Start within prompt_ns leaves nothing to hide the exchange behind. After prompt_waits of them
+  // in a row Start leaves the helper asleep. The number is multiplied by four each time that this was wrong, up to
+  // most_prompt_waits, until it has been right `often` times in a row.
   static constexpr std::uint64_t prompt_ns = 5'000;
   static constexpr int prompt_waits = 4;
   static constexpr int most_prompt_waits = 64;
   static constexpr int often = 16; // in a row
-  // Epochs of one trial, epochs before the first one, and from one to the next: longer each time, up to a limit.
+  // Epochs of one trial; epochs before the first trial; most epochs from one trial to the next, which grow each time.
   static constexpr std::size_t trial = 8;
   static constexpr std::uint64_t first_trial = 16;
   static constexpr std::uint64_t longest_interval = 8192;
-  // Longer exchanges are worth the helper's cost, which is some 20 us for each nap; a trial would cost more than it finds.
+  // Longer exchanges are worth the helper's cost, which is some 20 us for each nap; a trial would cost more than it
+  // finds.
   static constexpr std::uint64_t longest_tried_ns = 4'000'000;
 
 private:

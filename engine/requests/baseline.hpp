@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the MPI library's own collective takes, to say from how many starts on a persistent request has paid for its init.
+// The time of the MPI library's own collective, from which statistics say after how many starts a persistent request
+// has paid for its init.
 #pragma once
 
 #include "algos/collectives/registry.hpp"
@@ -8,8 +9,9 @@
 
 namespace stoker::engine {
 
-// Of an all-to-all. Seconds of one blocking call on the slowest rank, median of `calls`, with blocks of the sizes of those in `send` and `recv` in
-// buffers of its own. In place, `send` is not read. Collective. 0 where a rank's blocks are beyond what the call can count.
+// Seconds of one blocking all-to-all on the slowest rank, the median of `calls`. Its blocks have the sizes of those in
+// `send` and `recv`, in buffers of its own. In place, `send` is not read. Returns 0 if a rank's blocks are larger than
+// the call can count. Collective.
 [[nodiscard]] double mpi_seconds(const CommContext& context, algos::Collective collective, const UserBuffer& send,
                                  const UserBuffer& recv, bool in_place, int calls);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cost model's parameters as a JSON file: {"self": {"seconds": ..., "seconds_per_byte": ...}, "domain": ..., "node": ...,
-// "network": ..., "port": ...}. `stoker calibrate` writes it; `stoker schedule --model` and the setting cost_model read it.
+// The cost model's parameters as a JSON file: {"self": {"seconds": ..., "seconds_per_byte": ...}, "domain": ...,
+// "node": ..., "network": ..., "port": ...}. `stoker calibrate` writes it; `stoker schedule --model` and the setting
+// cost_model read it.
 #pragma once
 
 #include "algos/select/cost_model.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the application has allocated in this rank's arenas. Memory may be given back after its engine is gone: each allocation
-// keeps its arena mapped.
+// What the application has allocated in this rank's arenas. Memory may be given back after its engine is gone: each
+// allocation keeps its arena mapped.
 #pragma once
 
 #include "engine/shared/node_memory.hpp"

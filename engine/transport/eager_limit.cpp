@@ -43,9 +43,9 @@ std::optional<std::uint64_t> value_of(const char* variable) {
   return read ? std::optional<std::uint64_t>(value) : std::nullopt;
 }
 
-// What Open MPI says of its TCP, where it has nothing else between hosts.
+// The limit that Open MPI states for its TCP, if it has nothing else between hosts.
 std::optional<std::uint64_t> stated_limit() {
-  // Open MPI 4.1 takes what is asked for here as the thread level of all of MPI: it must be the one that there is.
+  // Open MPI 4.1 makes the level that is asked for here the thread level of all of MPI: it must be the present one.
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
   int provided = 0;
@@ -67,13 +67,13 @@ bool is_empty(const char* folder) {
   return std::filesystem::directory_iterator(folder, error) == std::filesystem::directory_iterator();
 }
 
-// Whether there is no device that leads to other hosts without TCP.
+// Whether all devices that lead to other hosts use TCP.
 bool only_tcp() {
   constexpr std::array devices{"/sys/class/infiniband", "/sys/class/cxi", "/sys/class/ugni", "/sys/class/bxi"};
   return std::ranges::all_of(devices, is_empty);
 }
 
-// The receiver does not begin to receive until the sender has seen which messages are done all the same.
+// The receiver begins to receive only after the sender has seen which messages are done without it.
 int send_unasked(MPI_Comm comm, int receiver) {
   for (int trip = 0; trip < first_trips; ++trip) {
     check_mpi(MPI_Send(nullptr, 0, MPI_BYTE, receiver, go_tag, comm), "MPI_Send");

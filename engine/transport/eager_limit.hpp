@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How long a message may be that the MPI library sends to another host without asking the receiver first.
+// The eager limit: the longest message that the MPI library sends to another host without asking the receiver first.
 #pragma once
 
 #include <mpi.h>
@@ -8,9 +8,10 @@
 
 namespace stoker::engine {
 
-// In bytes, equal on all ranks; 0 where messages travel otherwise than over TCP, or nothing of 8 KiB goes without asking.
-// What the library says of itself (Open MPI with its own TCP), else found out with four messages between two ranks of different
-// nodes, some milliseconds. Collective over `comm`, on which nothing else may be under way. MPI must be initialised.
+// The limit in bytes, equal on all ranks. 0 if messages do not travel over TCP, or if not even 8 KiB go without asking.
+// Open MPI with its own TCP states its limit. Else it is found out with four messages between two ranks of different
+// nodes, which takes some milliseconds. Collective over `comm`, on which nothing else may be under way. MPI must be
+// initialised.
 [[nodiscard]] std::uint64_t agreed_eager_limit(MPI_Comm comm, int sender, int receiver);
 
 } // namespace stoker::engine

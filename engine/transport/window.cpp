@@ -28,8 +28,8 @@ std::shared_ptr<Window> Window::create(MPI_Comm comm, Create create) {
   check_mpi(MPI_Allreduce(&works, &everywhere, 1, MPI_INT, MPI_MIN, own), "MPI_Allreduce");
   MPI_Comm_free(&own); // the window has its own
   if (everywhere == 0) {
-    // Seen where the MPI library has no way to it between these ranks, and then on all of them. A window that only some ranks
-    // have cannot be freed, which is collective: it is left behind.
+    // This happens if the MPI library has no one-sided communication between these ranks, and then on all of them. A
+    // window that only some ranks had would be left behind, because freeing is collective.
     return nullptr;
   }
   return std::shared_ptr<Window>(new Window(win));

@@ -30,8 +30,8 @@ struct Digest {
 };
 [[nodiscard]] Digest digest_of(std::span<const std::byte> bytes);
 
-// Everything that a piece of wisdom depends on, as text: ranks with the same key would work out the same. It begins with
-// the version of stoker and a digest of the sources of its algorithms.
+// Everything that a piece of wisdom depends on, as text: ranks with the same key would work out the same. It begins
+// with the version of stoker and a digest of the sources of its algorithms.
 class WisdomKey {
 public:
   explicit WisdomKey(std::string_view what);
@@ -50,8 +50,8 @@ private:
 // The content of such a file. Throws std::invalid_argument that says what is wrong.
 [[nodiscard]] std::vector<std::byte> content_of(std::span<const std::byte> file, const WisdomKey& key);
 
-// Several threads may use it at a time. No function throws: failures to read or write are reported in the log, the first
-// one as a warning.
+// Several threads may use it at a time. No function throws: failures to read or write are reported in the log, the
+// first one as a warning.
 class Wisdom {
 public:
   // `folder` is created when something is kept. If it is empty, nothing is found or kept.

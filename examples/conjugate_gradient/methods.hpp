@@ -2,11 +2,10 @@
 // Conjugate gradients with few and small reductions, on a distributed matrix, with an optional Jacobi preconditioner.
 //
 // pipelined: Ghysels and Vanroose, "Hiding global synchronization latency in the preconditioned Conjugate Gradient
-// algorithm", Parallel Computing 40 (2014), algorithm 4. One reduction of three sums an iteration, which passes behind the
-// product of matrix and vector and its halo exchange. Its price: two more recurrences, whose rounding errors make the
-// residual that can be attained larger.
-// classic: Saad, "Iterative Methods for Sparse Linear Systems", algorithm 9.1. Two reductions an iteration, with nothing to
-// hide them behind.
+// algorithm", Parallel Computing 40 (2014), algorithm 4. One reduction of three sums an iteration, which passes behind
+// the product of matrix and vector and its halo exchange. Its price: two more recurrences, whose rounding errors make
+// the residual that can be attained larger. classic: Saad, "Iterative Methods for Sparse Linear Systems", algorithm
+// 9.1. Two reductions an iteration, with nothing to hide them behind.
 #pragma once
 
 #include "criterion.hpp"
@@ -39,8 +38,8 @@ struct History {
 // So many sums.
 using MakeReduction = std::function<std::unique_ptr<Reduction>(std::size_t count)>;
 
-// Solves A x = b with b = A (1, 1, ..., 1); at least one iteration. Throws InputError, on all ranks, when a direction is
-// met in which the matrix is not positive. Collective.
+// Solves A x = b with b = A (1, 1, ..., 1); at least one iteration. Throws InputError, on all ranks, when a direction
+// is met in which the matrix is not positive. Collective.
 History solve(Method method, const DistributedMatrix& a, Halo& halo, const MakeReduction& make_reduction,
               const Criterion& criterion, MPI_Comm comm);
 

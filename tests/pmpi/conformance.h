@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A program written from chapters 3 and 6 of MPI-4.1, for whatever implements them: it names nothing but MPI. Its files
-// share this: failures, and collective calls of every family and form together with what each rank must find in its buffers.
+// share this: failures, and collective calls of every family and form together with what each rank must find in its
+// buffers.
 #pragma once
 
 #include <mpi.h>
