@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* MPI-4's persistent collectives and collectives with large counts, for programs written to MPI-4 that run on an older
-   MPI library. Include this after mpi.h, and link libstoker-pmpi before the MPI library. The header is empty if mpi.h has
-   these functions. Arguments, ownership and errors are those of MPI-4.1, sections 6.13 and 6 (forms with _c). */
+   MPI library. Include this after mpi.h, and link libstoker-pmpi before the MPI library. The header is empty if mpi.h
+   has these functions. Arguments, ownership and errors are those of MPI-4.1, chapter 6. */
 #ifndef STOKER_MPI4_H
 #define STOKER_MPI4_H
 

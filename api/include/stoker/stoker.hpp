@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// stoker: the C++ door. Move-only handles over the C door (stoker.h), whose comments hold for semantics, thread safety and
-// states; errors are thrown as stoker::Error. A moved-from handle is empty: it may be destroyed or assigned, and
-// every other use throws.
+// stoker: the C++ interface. Move-only handles over the C interface (stoker.h). Each function here calls the C function
+// of the same name, whose comment holds for semantics, ownership, threads and states of requests. Errors are thrown as
+// stoker::Error instead of returned. A moved-from or default-constructed handle is empty: it may be destroyed or
+// assigned; every other use throws STOKER_ERR_REQUEST.
 #pragma once
 
 #include "stoker.h"
@@ -20,7 +21,8 @@
 
 namespace stoker {
 
-// what() names the rank, the argument and what was expected; code() is one of the STOKER_ERR_* values.
+// The error of a stoker call. what() names the rank, the argument and what was expected; code() is one of the
+// STOKER_ERR_* values.
 class Error : public std::runtime_error {
 public:
   Error(int code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -38,7 +40,7 @@ inline void check(int code) {
 }
 } // namespace detail
 
-// The MPI datatype of an arithmetic C++ type.
+// The MPI datatype of an arithmetic C++ type, std::byte or std::complex; other types do not compile.
 template <class T>
 inline MPI_Datatype datatype_of() {
   using U = std::remove_cv_t<T>;
@@ -64,7 +66,7 @@ inline MPI_Datatype datatype_of() {
   }
 }
 
-// A persistent collective request. Destroying an active one waits for it first.
+// A persistent collective request, owned. Destroying an active one waits for it first, and ignores its error.
 class Request {
 public:
   Request() noexcept = default;
@@ -81,20 +83,27 @@ public:
   Request& operator=(const Request&) = delete;
   ~Request() { release(); }
 
+  // Starts an epoch. The request must be inactive. Local.
   void start() { detail::check(stoker_start(live())); }
+  // Returns whether the request is complete, and makes it inactive then. Local; never waits. Throws the epoch's error,
+  // once.
   [[nodiscard]] bool test() {
     int flag = 0;
     detail::check(stoker_test(live(), &flag));
     return flag != 0;
   }
+  // Waits until the request is complete and makes it inactive. Throws the epoch's error, once.
   void wait() { detail::check(stoker_wait(live())); }
+  // What the request did since init; strings in it are valid until the request is destroyed.
   [[nodiscard]] stoker_statistics statistics() const {
     stoker_statistics s{};
     s.size = sizeof s;
     detail::check(stoker_request_statistics(live(), &s));
     return s;
   }
+  // Whether this is not empty.
   [[nodiscard]] explicit operator bool() const noexcept { return handle_ != STOKER_REQUEST_NULL; }
+  // The C handle, which this keeps; STOKER_REQUEST_NULL if empty.
   [[nodiscard]] stoker_request handle() const noexcept { return handle_; }
 
 private:
@@ -125,22 +134,26 @@ inline std::vector<stoker_request> handles_of(std::span<Request> requests) {
 }
 } // namespace detail
 
+// Starts all requests in their order. At the first error the later ones are not started.
 inline void start_all(std::span<Request> requests) {
   for (Request& r : requests) {
     r.start();
   }
 }
+// Waits until all requests are complete; empty and inactive ones are. Throws the first error, after all are complete.
 inline void wait_all(std::span<Request> requests) {
   const auto handles = detail::handles_of(requests);
   detail::check(stoker_waitall(static_cast<int>(handles.size()), handles.data()));
 }
+// Returns whether all requests are complete, and makes all inactive then; else changes none. Throws the first error.
 [[nodiscard]] inline bool test_all(std::span<Request> requests) {
   const auto handles = detail::handles_of(requests);
   int flag = 0;
   detail::check(stoker_testall(static_cast<int>(handles.size()), handles.data(), &flag));
   return flag != 0;
 }
-// Index of a request that completed; nothing when none is active.
+// Waits until one of the active requests is complete, makes it inactive and returns its index; nothing if none is
+// active. Throws that request's error.
 [[nodiscard]] inline std::optional<std::size_t> wait_any(std::span<Request> requests) {
   const auto handles = detail::handles_of(requests);
   int index = MPI_UNDEFINED;
@@ -148,7 +161,8 @@ inline void wait_all(std::span<Request> requests) {
   return index == MPI_UNDEFINED ? std::nullopt : std::optional(static_cast<std::size_t>(index));
 }
 
-// Memory from stoker_alloc, seen as `size()` elements; uninitialised. Outlives its engine safely.
+// Memory from stoker_alloc, owned, as size() uninitialised elements. It may outlive its engine, but no request that
+// uses it may outlive it. Made by Engine::allocate.
 template <class T>
 class MappedArray {
 public:
@@ -214,15 +228,22 @@ struct Degrees {
 };
 } // namespace detail
 
-// Tag for the in-place forms.
+// Tag for the in-place forms, which stand for MPI_IN_PLACE.
 struct InPlace {};
 inline constexpr InPlace in_place{};
 
+// Key and value, as stoker_setting.
 using Setting = std::pair<std::string, std::string>;
 
-// An engine. Construction and destruction are collective over the communicator.
+// An engine, owned. Construction and destruction are collective over the communicator; destruction ignores errors.
+//
+// The functions named *_init make inactive requests and are collective over `comm`. Their spans are the buffers of the C
+// function: they must stay valid until the request is destroyed, and have the sizes that the comments say. T is a type for
+// datatype_of. Errors are those that stoker.h lists for its init functions. A span of a wrong size is STOKER_ERR_ARGUMENT
+// on its rank, and an error on the other ranks, too; but alltoall_init finds it before it speaks to the others, which wait.
 class Engine {
 public:
+  // `settings` are copied, and must be equal on all ranks.
   explicit Engine(MPI_Comm comm, std::span<const Setting> settings = {}) {
     std::vector<stoker_setting> list;
     list.reserve(settings.size());
@@ -245,8 +266,10 @@ public:
   Engine& operator=(const Engine&) = delete;
   ~Engine() { release(); }
 
+  // Pause and resume the helper of this rank's domain. Local.
   void pause() { detail::check(stoker_pause(handle_)); }
   void resume() { detail::check(stoker_resume(handle_)); }
+  // What the engine is, as seen from this rank. Local.
   [[nodiscard]] stoker_engine_facts facts() const {
     stoker_engine_facts f{};
     f.size = sizeof f;
@@ -254,6 +277,7 @@ public:
     return f;
   }
 
+  // `count` uninitialised elements that helpers reach without a copy. Local. Throws STOKER_ERR_RESOURCE.
   template <class T>
   [[nodiscard]] MappedArray<T> allocate(std::size_t count) {
     void* memory = nullptr;
@@ -261,7 +285,8 @@ public:
     return MappedArray<T>(static_cast<T*>(memory), count);
   }
 
-  // Equal blocks: both spans hold comm size * count elements; block i goes to, or comes from, rank i.
+  // All-to-all. Both spans hold comm size equal blocks; block i goes to, or comes from, rank i. In place, arriving
+  // blocks replace those that were sent.
   template <class T>
   [[nodiscard]] Request alltoall_init(std::span<const T> send, std::span<T> recv, MPI_Comm comm,
                                       MPI_Info info = MPI_INFO_NULL) {
@@ -275,14 +300,15 @@ public:
     return alltoall(MPI_IN_PLACE, 0, type, buffer.data(), block_count(buffer.size(), ranks_of(comm), "buffer"), type,
                     comm, info);
   }
-  // Any committed datatypes; counts in elements per block.
+  // The same with any committed datatypes; counts are elements per block. `send` may be MPI_IN_PLACE.
   [[nodiscard]] Request alltoall_init(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* recv,
                                       MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm,
                                       MPI_Info info = MPI_INFO_NULL) {
     return alltoall(send, send_count, send_type, recv, recv_count, recv_type, comm, info);
   }
 
-  // Counts and displacements in elements, comm size of each. Bounds are checked against the spans.
+  // All-to-all with counts. Counts and displacements are in elements, comm size of each. Blocks must lie within the
+  // spans.
   template <class T>
   [[nodiscard]] Request alltoallv_init(std::span<const T> send, std::span<const MPI_Count> send_counts,
                                        std::span<const MPI_Aint> send_displs, std::span<T> recv,
@@ -301,7 +327,8 @@ public:
         });
   }
 
-  // A block for each destination and one from each source of comm's topology, in MPI's order.
+  // Neighborhood all-to-all: equal blocks, one for each destination and one from each source of comm's topology, in
+  // MPI's order.
   template <class T>
   [[nodiscard]] Request neighbor_alltoall_init(std::span<const T> send, std::span<T> recv, MPI_Comm comm,
                                                MPI_Info info = MPI_INFO_NULL) {
@@ -319,7 +346,8 @@ public:
                                                  info, handle_, request);
         });
   }
-  // Counts and displacements in elements, one for each destination and one for each source. Blocks to send may overlap.
+  // The same with counts and displacements in elements, one for each destination and one for each source. Blocks to
+  // send may overlap.
   template <class T>
   [[nodiscard]] Request neighbor_alltoallv_init(std::span<const T> send, std::span<const MPI_Count> send_counts,
                                                 std::span<const MPI_Aint> send_displs, std::span<T> recv,
@@ -340,7 +368,9 @@ public:
         });
   }
 
-  // Reductions: `op` is one of MPI's, or of MPI_Op_create and then lives until the request is gone. Spans of equal length.
+  // Reduction to all ranks; in place, `buffer` holds operand and result. Both spans have the same length, equal on all
+  // ranks. `op`, here and below: one of MPI's, or one from MPI_Op_create, which must live until the request is
+  // destroyed.
   template <class T>
   [[nodiscard]] Request allreduce_init(std::span<const T> send, std::span<T> recv, MPI_Op op, MPI_Comm comm,
                                        MPI_Info info = MPI_INFO_NULL) {
@@ -359,7 +389,7 @@ public:
           return stoker_allreduce_init_c(MPI_IN_PLACE, buffer.data(), count, type, op, comm, info, handle_, request);
         });
   }
-  // `recv` is only used at the root.
+  // Reduction to the root. `recv` is as long as `send` at the root, and not used elsewhere.
   template <class T>
   [[nodiscard]] Request reduce_init(std::span<const T> send, std::span<T> recv, MPI_Op op, int root, MPI_Comm comm,
                                     MPI_Info info = MPI_INFO_NULL) {
@@ -374,7 +404,7 @@ public:
           return stoker_reduce_init_c(send.data(), recv.data(), count, type, op, root, comm, info, handle_, request);
         });
   }
-  // The operand of every rank; at the root the result takes its place.
+  // The same: `buffer` holds the operand of every rank; at the root the result takes its place.
   template <class T>
   [[nodiscard]] Request reduce_init(InPlace, std::span<T> buffer, MPI_Op op, int root, MPI_Comm comm,
                                     MPI_Info info = MPI_INFO_NULL) {
@@ -386,7 +416,7 @@ public:
                                       comm, info, handle_, request);
         });
   }
-  // Rank i gets recv_counts[i] elements.
+  // Reduction whose result is dealt out: rank i gets recv_counts[i] elements. `send` holds the sum of all.
   template <class T>
   [[nodiscard]] Request reduce_scatter_init(std::span<const T> send, std::span<T> recv,
                                             std::span<const MPI_Count> recv_counts, MPI_Op op, MPI_Comm comm,
@@ -404,7 +434,7 @@ public:
                                               comm, info, handle_, request);
         });
   }
-  // The first elements of `buffer` are the result.
+  // The same: `buffer` holds all operands; afterwards its first recv_counts[rank] elements are the result.
   template <class T>
   [[nodiscard]] Request reduce_scatter_init(InPlace, std::span<T> buffer, std::span<const MPI_Count> recv_counts,
                                             MPI_Op op, MPI_Comm comm, MPI_Info info = MPI_INFO_NULL) {
@@ -419,7 +449,7 @@ public:
                                               op, comm, info, handle_, request);
         });
   }
-  // `send` holds comm size times as many elements as `recv`.
+  // Reduction whose result is dealt out in equal blocks. `send` holds comm size times as many elements as `recv`.
   template <class T>
   [[nodiscard]] Request reduce_scatter_block_init(std::span<const T> send, std::span<T> recv, MPI_Op op, MPI_Comm comm,
                                                   MPI_Info info = MPI_INFO_NULL) {
@@ -430,6 +460,7 @@ public:
                                                     request);
         });
   }
+  // Inclusive prefix reduction. Both spans have the same length.
   template <class T>
   [[nodiscard]] Request scan_init(std::span<const T> send, std::span<T> recv, MPI_Op op, MPI_Comm comm,
                                   MPI_Info info = MPI_INFO_NULL) {
@@ -439,7 +470,7 @@ public:
           return stoker_scan_init_c(send.data(), recv.data(), count, type, op, comm, info, handle_, request);
         });
   }
-  // Rank 0's `recv` stays as it is.
+  // Exclusive prefix reduction. Rank 0's `recv` keeps its contents.
   template <class T>
   [[nodiscard]] Request exscan_init(std::span<const T> send, std::span<T> recv, MPI_Op op, MPI_Comm comm,
                                     MPI_Info info = MPI_INFO_NULL) {
@@ -450,6 +481,7 @@ public:
         });
   }
 
+  // Broadcast of the root's `buffer`, of equal length on all ranks.
   template <class T>
   [[nodiscard]] Request bcast_init(std::span<T> buffer, int root, MPI_Comm comm, MPI_Info info = MPI_INFO_NULL) {
     return vector_call<T>(
@@ -458,7 +490,7 @@ public:
           return stoker_bcast_init_c(buffer.data(), count, type, root, comm, info, handle_, request);
         });
   }
-  // `recv` holds comm size times as many elements as `send`.
+  // Gathers a block of each rank on all ranks. `recv` holds comm size times as many elements as `send`.
   template <class T>
   [[nodiscard]] Request allgather_init(std::span<const T> send, std::span<T> recv, MPI_Comm comm,
                                        MPI_Info info = MPI_INFO_NULL) {
@@ -469,7 +501,7 @@ public:
                                          request);
         });
   }
-  // Each rank's block lies in its place.
+  // The same: each rank's block lies in its place in `buffer`.
   template <class T>
   [[nodiscard]] Request allgather_init(InPlace, std::span<T> buffer, MPI_Comm comm, MPI_Info info = MPI_INFO_NULL) {
     const MPI_Datatype type = datatype_of<T>();
@@ -480,7 +512,7 @@ public:
                                                          handle_, request);
                         });
   }
-  // Counts and displacements in elements, comm size of each.
+  // The same with blocks of different sizes. Counts and displacements are in elements, comm size of each.
   template <class T>
   [[nodiscard]] Request allgatherv_init(std::span<const T> send, std::span<T> recv,
                                         std::span<const MPI_Count> recv_counts, std::span<const MPI_Aint> recv_displs,
@@ -492,7 +524,8 @@ public:
                                           type, comm, info, handle_, request);
         });
   }
-  // What belongs to the root only, `recv` or `send` with its counts and displacements, is not read elsewhere.
+  // Gathers a block of each rank at the root, where `recv` holds comm size times as many elements as `send`. Elsewhere
+  // `recv` is not used.
   template <class T>
   [[nodiscard]] Request gather_init(std::span<const T> send, std::span<T> recv, int root, MPI_Comm comm,
                                     MPI_Info info = MPI_INFO_NULL) {
@@ -508,6 +541,7 @@ public:
                                       request);
         });
   }
+  // The same with blocks of different sizes. `recv` and its counts and displacements are read at the root only.
   template <class T>
   [[nodiscard]] Request gatherv_init(std::span<const T> send, std::span<T> recv, std::span<const MPI_Count> recv_counts,
                                      std::span<const MPI_Aint> recv_displs, int root, MPI_Comm comm,
@@ -524,6 +558,8 @@ public:
                                        type, root, comm, info, handle_, request);
         });
   }
+  // Deals the root's blocks out. At the root `send` holds comm size times as many elements as `recv`; elsewhere it is
+  // not used.
   template <class T>
   [[nodiscard]] Request scatter_init(std::span<const T> send, std::span<T> recv, int root, MPI_Comm comm,
                                      MPI_Info info = MPI_INFO_NULL) {
@@ -539,6 +575,7 @@ public:
                                        request);
         });
   }
+  // The same with blocks of different sizes. `send` and its counts and displacements are read at the root only.
   template <class T>
   [[nodiscard]] Request scatterv_init(std::span<const T> send, std::span<const MPI_Count> send_counts,
                                       std::span<const MPI_Aint> send_displs, std::span<T> recv, int root, MPI_Comm comm,
@@ -555,15 +592,18 @@ public:
                                         type, root, comm, info, handle_, request);
         });
   }
+  // Barrier: an epoch is complete on no rank before every rank has started it.
   [[nodiscard]] Request barrier_init(MPI_Comm comm, MPI_Info info = MPI_INFO_NULL) {
     stoker_request request = STOKER_REQUEST_NULL;
     detail::check(stoker_barrier_init(comm, info, handle_, &request));
     return Request(request);
   }
 
+  // Mark the beginning and the end of a region of the caller's time in the trace. `name` must have static storage.
   void trace_begin(const char* name) { (void)stoker_trace_begin(handle_, name); }
   void trace_end() { (void)stoker_trace_end(handle_); }
 
+  // The C handle, which this keeps.
   [[nodiscard]] stoker_engine handle() const noexcept { return handle_; }
 
 private:
@@ -594,7 +634,7 @@ private:
                                            std::to_string(expected));
     }
   }
-  // `call` gets `count`, or what is refused, and the datatype of T.
+  // `call` gets `count`, or a count that is refused, and the datatype of T.
   template <class T, class Check, class Call>
   static Request vector_call(std::size_t count, Check&& check, Call&& call) {
     const MPI_Datatype type = datatype_of<T>();
@@ -602,7 +642,8 @@ private:
       return call(refuse ? MPI_Count{-1} : static_cast<MPI_Count>(count), type, request);
     });
   }
-  // `check` throws what only this rank may find wrong; `call` then has to be refused, so that the other ranks hear of it, too.
+  // `check` throws errors that only this rank may find. `call` then has to be refused, so that the other ranks get an
+  // error, too.
   template <class Check, class Call>
   static Request collectively(Check&& check, Call&& call) {
     std::optional<Error> wrong;

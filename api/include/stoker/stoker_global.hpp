@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// stoker's global memory: the C++ door. Move-only handles and typed pointers over stoker_global.h, whose comments hold for
-// semantics, thread safety and the memory model; errors are thrown as stoker::Error. A moved-from handle is empty: it may be
-// destroyed or assigned, and every other use throws.
+// stoker's global memory: the C++ interface. Move-only handles and typed pointers over stoker_global.h. Each function
+// calls the C function of the same name, whose comment holds for semantics, ownership, threads and the memory model.
+// Errors are thrown as stoker::Error. A moved-from handle is empty: it may be destroyed or assigned; every other use
+// throws.
 //
-// Elements are trivially copyable. A pointer, reference or array holds no ownership of the GlobalMemory, which has to outlive it.
-// Without NDEBUG, pointer arithmetic and dereferencing that leave the unit's part of the segment throw.
+// Elements are trivially copyable. A pointer, reference or array does not own the GlobalMemory, which has to outlive
+// it. Without NDEBUG, pointer arithmetic and dereferencing that leave the unit's part of the segment throw.
 #pragma once
 
 #include "stoker.hpp"
@@ -43,7 +44,7 @@ inline MPI_Datatype atomic_type_of() {
 }
 } // namespace detail
 
-// What a global pointer points to: reading it gets, assigning to it puts.
+// The element that a global pointer points to. Reading it is a blocking get, assigning to it a blocking put.
 template <class T>
 class GlobalReference {
 public:
@@ -69,8 +70,8 @@ private:
   stoker_gptr address_;
 };
 
-// A pointer into one unit's part of a segment. Trivially copyable, but meaningful in its process only: what other units
-// understand is address().
+// A pointer into one unit's part of a segment. Trivially copyable, but meaningful in its process only; address() means
+// the same on every unit.
 template <class T>
 class GlobalPointer {
   static_assert(std::is_trivially_copyable_v<T>, "elements of global memory are copied as bytes");
@@ -86,6 +87,7 @@ public:
   GlobalPointer(std::nullptr_t) {} // NOLINT(google-explicit-constructor): as pointers have it
   GlobalPointer(stoker_global global, stoker_gptr address) : global_(global), address_(address) {}
 
+  // The unit, the whole address, and the global memory that it points into.
   [[nodiscard]] int unit() const { return address_.unit; }
   [[nodiscard]] stoker_gptr address() const { return address_; }
   [[nodiscard]] stoker_global global() const { return global_; }
@@ -130,7 +132,7 @@ public:
   friend GlobalPointer operator+(GlobalPointer p, difference_type n) { return p += n; }
   friend GlobalPointer operator+(difference_type n, GlobalPointer p) { return p += n; }
   friend GlobalPointer operator-(GlobalPointer p, difference_type n) { return p -= n; }
-  // Within one unit's part of one segment.
+  // The distance in elements. Both pointers must point into the same unit's part of the same segment.
   friend difference_type operator-(const GlobalPointer& a, const GlobalPointer& b) {
     return static_cast<difference_type>(a.address_.offset - b.address_.offset) /
            static_cast<difference_type>(sizeof(T));
@@ -165,7 +167,7 @@ private:
   stoker_gptr address_{STOKER_GPTR_NULL_UNIT, 0, 0};
 };
 
-// A nonblocking transfer. Destroying one that is under way waits for it; call wait() to hear of its error.
+// A nonblocking transfer, owned. Destroying one that is under way waits for it and ignores its error.
 class Transfer {
 public:
   Transfer() noexcept = default;
@@ -182,7 +184,8 @@ public:
   Transfer& operator=(const Transfer&) = delete;
   ~Transfer() { (void)stoker_transfer_wait(&handle_); }
 
-  // Both throw the transfer's error. An empty one is complete.
+  // Whether the transfer is complete; and waiting until it is. An empty one is complete. Both throw the transfer's
+  // error, once.
   [[nodiscard]] bool test() {
     int flag = 0;
     detail::check(stoker_transfer_test(&handle_, &flag));
@@ -194,23 +197,24 @@ private:
   stoker_transfer handle_ = STOKER_TRANSFER_NULL;
 };
 
-// Blocking: a put is complete at the target on return.
+// Blocking put of the span's elements: they are at the target on return.
 template <class T>
 inline void put(GlobalPointer<T> target, std::span<const std::type_identity_t<T>> source) {
   detail::check(stoker_put(target.global(), target.address(), source.data(), source.size_bytes()));
 }
+// Blocking get of as many elements as the span has.
 template <class T>
 inline void get(GlobalPointer<T> source, std::span<std::type_identity_t<T>> target) {
   detail::check(stoker_get(source.global(), target.data(), source.address(), target.size_bytes()));
 }
-// Nonblocking: the span's elements belong to stoker until the transfer is complete.
+// Begins a put. The span's elements belong to stoker until the transfer is complete.
 template <class T>
 [[nodiscard]] inline Transfer put_nb(GlobalPointer<T> target, std::span<const std::type_identity_t<T>> source) {
   stoker_transfer handle = STOKER_TRANSFER_NULL;
   detail::check(stoker_put_nb(target.global(), target.address(), source.data(), source.size_bytes(), &handle));
   return Transfer(handle);
 }
-// Sets `signal`, on the target's unit, to `value` once the data are there.
+// Begins a put that sets `signal`, a word of the target's unit, to `value` once the data are there.
 template <class T>
 [[nodiscard]] inline Transfer put_signal_nb(GlobalPointer<T> target, std::span<const std::type_identity_t<T>> source,
                                             GlobalPointer<std::uint64_t> signal, std::uint64_t value) {
@@ -219,10 +223,12 @@ template <class T>
                                      signal.address(), value, &handle));
   return Transfer(handle);
 }
-// `comparison`: STOKER_EQ, STOKER_NE, STOKER_GT, STOKER_GE, STOKER_LT or STOKER_LE. The word lies on this unit's node.
+// Waits until the word, on this unit's node, compares with `value` as `comparison` says: STOKER_EQ, STOKER_NE,
+// STOKER_GT, STOKER_GE, STOKER_LT or STOKER_LE.
 inline void wait_until(GlobalPointer<std::uint64_t> word, int comparison, std::uint64_t value) {
   detail::check(stoker_wait_until(word.global(), word.address(), comparison, value));
 }
+// Begins a get. The span's elements must not be touched until the transfer is complete.
 template <class T>
 [[nodiscard]] inline Transfer get_nb(GlobalPointer<T> source, std::span<std::type_identity_t<T>> target) {
   stoker_transfer handle = STOKER_TRANSFER_NULL;
@@ -230,7 +236,7 @@ template <class T>
   return Transfer(handle);
 }
 
-// Atomics. All return what was there before.
+// Atomics on one element; blocking. They return what was there before. This one stores `element op operand`.
 template <class T>
 inline T fetch_and_op(GlobalPointer<T> target, MPI_Op op, std::type_identity_t<T> operand) {
   T result{};
@@ -238,19 +244,23 @@ inline T fetch_and_op(GlobalPointer<T> target, MPI_Op op, std::type_identity_t<T
       stoker_fetch_and_op(target.global(), target.address(), detail::atomic_type_of<T>(), op, &operand, &result));
   return result;
 }
+// Adds `amount`.
 template <class T>
 inline T fetch_add(GlobalPointer<T> target, std::type_identity_t<T> amount) {
   return fetch_and_op(target, MPI_SUM, amount);
 }
+// Stores `value`.
 template <class T>
 inline T exchange(GlobalPointer<T> target, std::type_identity_t<T> value) {
   return fetch_and_op(target, MPI_REPLACE, value);
 }
+// Stores nothing.
 template <class T>
 inline T atomic_load(GlobalPointer<T> source) {
   return fetch_and_op(source, MPI_NO_OP, T{});
 }
-// As std::atomic has it: true if *target was `expected` and is now `desired`; else `expected` becomes what was there.
+// As compare_exchange_strong of std::atomic: returns true if *target was `expected` and is now `desired`; else sets
+// `expected` to what was there.
 template <class T>
 inline bool compare_exchange(GlobalPointer<T> target, T& expected, std::type_identity_t<T> desired) {
   static_assert(std::is_integral_v<T>, "compare_exchange is for integers");
@@ -261,16 +271,18 @@ inline bool compare_exchange(GlobalPointer<T> target, T& expected, std::type_ide
   expected = found;
   return stored;
 }
-// Element by element, without a result.
+// Combines consecutive elements with the operands, each atomically, without a result.
 template <class T>
 inline void accumulate(GlobalPointer<T> target, MPI_Op op, std::span<const std::type_identity_t<T>> operands) {
   detail::check(stoker_accumulate(target.global(), target.address(), detail::atomic_type_of<T>(), op, operands.data(),
                                   operands.size()));
 }
 
-// Memory of an engine's units. Construction and destruction are collective over the engine's communicator.
+// A global memory over an engine's units, owned. Construction and destruction are collective over the engine's
+// communicator; destruction ignores errors.
 class GlobalMemory {
 public:
+  // `heap_bytes`: each unit's room for allocate(); equal on all units.
   GlobalMemory(const Engine& engine, std::size_t heap_bytes) {
     detail::check(stoker_global_create(engine.handle(), heap_bytes, &handle_));
   }
@@ -286,7 +298,8 @@ public:
   GlobalMemory& operator=(const GlobalMemory&) = delete;
   ~GlobalMemory() { release(); }
 
-  // On the calling unit only, cleared to zero. Given back with deallocate, or with the global memory.
+  // Allocates `count` elements on the calling unit only, cleared to zero. They live until deallocate, or as long as
+  // this. Local.
   template <class T>
   [[nodiscard]] GlobalPointer<T> allocate(std::size_t count) {
     if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
@@ -296,24 +309,28 @@ public:
     detail::check(stoker_global_allocate(handle_, count * sizeof(T), &address));
     return {handle_, address};
   }
+  // Frees memory from allocate, on the unit that allocated it. Local.
   template <class T>
   void deallocate(GlobalPointer<T> pointer) {
     detail::check(stoker_global_deallocate(handle_, pointer.address()));
   }
-  // What another unit has sent of its pointer.
+  // A typed pointer from an address, for example one that another unit has sent. Nothing is checked here.
   template <class T>
   [[nodiscard]] GlobalPointer<T> pointer(stoker_gptr address) const {
     return {handle_, address};
   }
 
+  // Complete the calling unit's transfers from and to one unit, or all units.
   void flush(int unit) { detail::check(stoker_flush(handle_, unit)); }
   void flush_all() { detail::check(stoker_flush_all(handle_)); }
+  // What the calling unit has transferred so far.
   [[nodiscard]] stoker_global_statistics statistics() const {
     stoker_global_statistics s{};
     s.size = sizeof s;
     detail::check(stoker_global_get_statistics(handle_, &s));
     return s;
   }
+  // The C handle, which this keeps.
   [[nodiscard]] stoker_global handle() const noexcept { return handle_; }
 
 private:
@@ -326,7 +343,8 @@ private:
   stoker_global handle_ = STOKER_GLOBAL_NULL;
 };
 
-// Units that allocate together. Construction and destruction are collective over the communicator.
+// A team: units that allocate together. Owned. Construction and destruction are collective over the communicator, which
+// may be freed after construction.
 class Team {
 public:
   Team(const GlobalMemory& global, MPI_Comm comm) : global_(global.handle()) {
@@ -345,6 +363,7 @@ public:
   Team& operator=(const Team&) = delete;
   ~Team() { release(); }
 
+  // The number of units; the caller's number among them; and the unit with a given number. Local.
   [[nodiscard]] int size() const {
     int size = 0;
     detail::check(stoker_team_size(handle_, &size));
@@ -374,8 +393,8 @@ private:
   stoker_team handle_ = STOKER_TEAM_NULL;
 };
 
-// `size` elements over the ranks of a team, in equal blocks (the last ones shorter or empty). Zero at first. Construction and
-// destruction are collective over the team, which outlives the array.
+// An array of `size` elements over the ranks of a team, in equal blocks (the last ones shorter or empty), cleared to
+// zero. Construction and destruction are collective over the team, which must outlive the array.
 template <class T>
 class GlobalArray {
 public:
@@ -412,16 +431,17 @@ public:
   GlobalArray& operator=(const GlobalArray&) = delete;
   ~GlobalArray() { release(); }
 
+  // Elements of the whole array, and of a full block.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::size_t block_size() const noexcept { return block_; }
-  // Elements of a rank of the team, and the index of the first in the whole array.
+  // The number of elements in the block of a rank of the team, and the index of its first element in the whole array.
   [[nodiscard]] std::size_t size_of(int rank) const { return std::min(block_, size_ - first_of(rank)); }
   [[nodiscard]] std::size_t first_of(int rank) const {
     return std::min(size_, static_cast<std::size_t>(rank) * block_);
   }
-  // The caller's own block.
+  // The caller's own block, as ordinary memory.
   [[nodiscard]] std::span<T> local() const noexcept { return mine_; }
-  // Element `index` of the block of a rank of the team.
+  // A pointer to element `index` of the block of a rank of the team.
   [[nodiscard]] GlobalPointer<T> pointer(int rank, std::size_t index) const {
     if (rank < 0 || static_cast<std::size_t>(rank) >= units_.size() || index > block_) {
       throw Error(STOKER_ERR_ARGUMENT, "rank is " + std::to_string(rank) + " and index " + std::to_string(index) +
@@ -430,7 +450,7 @@ public:
     return {global_,
             {.unit = units_[static_cast<std::size_t>(rank)], .segment = begin_.segment, .offset = index * sizeof(T)}};
   }
-  // Of the whole array.
+  // A pointer to element `index` of the whole array.
   [[nodiscard]] GlobalPointer<T> pointer(std::size_t index) const {
     if (index >= size_) {
       throw Error(STOKER_ERR_ARGUMENT,
@@ -438,6 +458,7 @@ public:
     }
     return pointer(static_cast<int>(index / block_), index % block_);
   }
+  // Element `index` of the whole array: reading it is a get, assigning to it a put.
   [[nodiscard]] GlobalReference<T> operator[](std::size_t index) const { return *pointer(index); }
 
 private:
