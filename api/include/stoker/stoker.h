@@ -121,9 +121,8 @@ int stoker_engine_create(MPI_Comm comm, const stoker_setting* settings, size_t c
  * Destroys an engine and sets *engine to STOKER_ENGINE_NULL. Collective over the engine's communicator.
  *
  * Requests that are still active are completed first, and global memories are closed. Requests and memory may outlive
- * their
- * engine: they may still be freed, in any order, and any other use of them returns STOKER_ERR_REQUEST. An engine that
- * is left over is destroyed inside MPI_Finalize.
+ * their engine: they may still be freed, in any order, and any other use of them returns STOKER_ERR_REQUEST. An engine
+ * that is left over is destroyed inside MPI_Finalize.
  *
  * Errors: STOKER_ERR_REQUEST, or the error with which a request or transfer completed. The engine is destroyed in the
  * second case, too.
@@ -555,9 +554,9 @@ int stoker_engine_get_facts(stoker_engine engine, stoker_engine_facts* facts);
 
 /**
  * Marks the beginning of a region of the caller's time, such as "fft", in the engine's trace. The setting trace=FILE
- * makes a
- * trace: Chrome trace JSON of all ranks and helpers, which rank 0 writes when the engine is destroyed. Without it the
- * two functions do nothing. Local. Regions nest; a rank has one stack of them, so one thread at a time should mark.
+ * makes a trace: Chrome trace JSON of all ranks and helpers, which rank 0 writes when the engine is destroyed. Without
+ * it the two functions do nothing. Local. Regions nest; a rank has one stack of them, so one thread at a time should
+ * mark.
  *
  * name: kept as a pointer until the engine is destroyed; use a string of static storage.
  * Errors: STOKER_ERR_ARGUMENT (name is null), STOKER_ERR_REQUEST.

@@ -237,10 +237,11 @@ using Setting = std::pair<std::string, std::string>;
 
 // An engine, owned. Construction and destruction are collective over the communicator; destruction ignores errors.
 //
-// The functions named *_init make inactive requests and are collective over `comm`. Their spans are the buffers of the C
-// function: they must stay valid until the request is destroyed, and have the sizes that the comments say. T is a type for
-// datatype_of. Errors are those that stoker.h lists for its init functions. A span of a wrong size is STOKER_ERR_ARGUMENT
-// on its rank, and an error on the other ranks, too; but alltoall_init finds it before it speaks to the others, which wait.
+// The functions named *_init make inactive requests and are collective over `comm`. Their spans are the buffers of the
+// C function: they must stay valid until the request is destroyed, and have the sizes that the comments say. T is a
+// type for datatype_of. Errors are those that stoker.h lists for its init functions. A span of a wrong size is
+// STOKER_ERR_ARGUMENT on its rank, and an error on the other ranks, too; but alltoall_init finds it before it speaks to
+// the others, which wait.
 class Engine {
 public:
   // `settings` are copied, and must be equal on all ranks.
