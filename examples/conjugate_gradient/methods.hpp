@@ -2,10 +2,12 @@
 // Conjugate gradients with few and small reductions, on a distributed matrix, with an optional Jacobi preconditioner.
 //
 // pipelined: Ghysels and Vanroose, "Hiding global synchronization latency in the preconditioned Conjugate Gradient
-// algorithm", Parallel Computing 40 (2014), algorithm 4. One reduction of three sums an iteration, which passes behind
-// the product of matrix and vector and its halo exchange. Its price: two more recurrences, whose rounding errors make
-// the residual that can be attained larger. classic: Saad, "Iterative Methods for Sparse Linear Systems", algorithm
-// 9.1. Two reductions an iteration, with nothing to hide them behind.
+// algorithm", Parallel Computing 40 (2014), algorithm 4. It has one reduction of three sums in each iteration, hidden
+// behind the product of matrix and vector and its halo exchange. Its price is two more recurrences, whose rounding
+// errors make the residual that can be attained larger.
+//
+// classic: Saad, "Iterative Methods for Sparse Linear Systems", algorithm 9.1. It has two reductions in each iteration,
+// with nothing to hide them behind.
 #pragma once
 
 #include "criterion.hpp"

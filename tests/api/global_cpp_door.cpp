@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C++ door to global memory: handles that move, typed pointers and references, arrays over a team, transfers,
+// The C++ interface to global memory: handles that move, typed pointers and references, arrays over a team, transfers,
 // atomics.
 #include "tests/api/mpi_main.hpp"
 #include "tests/api/support.hpp"
