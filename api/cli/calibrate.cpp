@@ -130,7 +130,7 @@ int measure(const MpiSession& session, const CalibrateOptions& options) {
       notes.push_back(fmt::format("no two ranks at distance {}", name_of(level)));
     }
   }
-  // Distances that the job does not have cost what the next one does.
+  // Distances that do not occur in the job get the cost of the next one.
   for (const Level level : {Level::network, Level::node, Level::domain}) {
     Cost& cost = model.message[static_cast<std::size_t>(level)];
     if (cost.seconds == 0) {

@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Findings that hold for the hosts named.
+// Findings that hold for the named hosts.
 struct Section {
   std::vector<std::string> hosts;
   Findings findings;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The last thing that `stoker doctor` looks at: an engine with the settings in effect, and whether exchanges through it
-// bring the right data.
+// The last checks of `stoker doctor`: an engine with the settings in effect, and whether exchanges through it deliver
+// the right data.
 #include "api/cli/job_checks.hpp"
 
 #include "api/c/engine_of.hpp"
@@ -54,8 +54,8 @@ Finding check_helpers(stoker_engine engine) {
   return {"helper threads", Verdict::ok, fmt::format("{} running, each on a core free of ranks", helpers), ""};
 }
 
-// One persistent alltoall over buffers of the caller, with new data in each epoch. Returns what went wrong, or nothing,
-// and what the request says of itself.
+// Runs one persistent alltoall over buffers of the caller, with new data in each epoch. Returns the error, if there is
+// one, and the statistics of the request.
 std::string exchange(stoker_engine engine, const MpiSession& session, std::uint64_t* send, std::uint64_t* recv,
                      MPI_Info info, stoker_statistics& statistics) {
   stoker_request request = STOKER_REQUEST_NULL;
@@ -101,7 +101,7 @@ Finding check_exchange(stoker_engine engine, const MpiSession& session) {
   std::string problem = exchange(engine, session, send.data(), recv.data(), MPI_INFO_NULL, statistics);
   const std::string private_access = problem.empty() ? statistics.send_access : "";
 
-  // Taken by all ranks or by none, as the exchange is collective.
+  // All ranks take this branch or none, because the exchange is collective.
   void* mapped_send = nullptr;
   void* mapped_recv = nullptr;
   const bool mine = stoker_alloc(engine, words * sizeof(std::uint64_t), &mapped_send) == STOKER_SUCCESS &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `stoker doctor` says about one thing that it looked at.
+// The finding of one check of `stoker doctor`.
 #pragma once
 
 #include <string>

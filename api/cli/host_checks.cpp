@@ -82,7 +82,7 @@ Finding check_settings() {
   return finding;
 }
 
-// Why cross-memory attach is refused here, and what would lift it.
+// The reason why cross-memory attach is refused here, and the remedy.
 std::string attach_remedy() {
   std::string remedy;
   if (const auto scope = as_number(first_line("/proc/sys/kernel/yama/ptrace_scope")); scope && *scope > 0) {
@@ -254,7 +254,7 @@ Findings check_naps() {
 Findings check_host() {
   Findings findings{check_settings()};
   try {
-    const topology::Machine machine; // what a settings file or variable may describe instead is not this host
+    const topology::Machine machine; // this host, not a machine that a setting may describe instead
     findings.push_back(check_cores(machine));
     findings.push_back(check_binding(machine));
     findings.push_back(check_placement(machine));

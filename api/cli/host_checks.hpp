@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `stoker doctor` finds out about a host without MPI, by trying it: the checks fork short-lived processes and so
+// The checks of `stoker doctor` that need no MPI. They try things out in short-lived processes that they fork, so they
 // must run before MPI_Init.
 #pragma once
 

@@ -25,7 +25,7 @@
 namespace stoker::cli {
 namespace {
 
-// Where one rank is. A machine may carry several nodes (containers, network namespaces), so both are told.
+// Where one rank is. A machine may hold several nodes (containers, network namespaces), so both are reported.
 struct Member {
   std::string machine; // boot id: equal in all namespaces of one kernel
   int node = 0;        // lowest rank that shares memory with it
@@ -90,8 +90,8 @@ struct Job {
 // An integer control variable of the MPI library; nothing where it has none of that name.
 std::optional<int> control_variable(const char* name) {
   int provided = 0;
-  // Open MPI 4.1 takes this level for all of MPI from now on, so less than the highest would take it away from the
-  // engine.
+  // Open MPI 4.1 makes this level the thread level of all of MPI from now on. Less than the highest would take it away
+  // from the engine.
   if (MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS) {
     return std::nullopt;
   }
@@ -180,7 +180,7 @@ bool disconnect_is_replaced() {
          std::string(info.dli_fname).find("libucp") == std::string::npos;
 }
 
-// Traps that certain builds have over TCP; a machine with an RDMA device is taken not to use TCP.
+// Known defects of certain builds over TCP. A machine with an RDMA device is assumed not to use TCP.
 Findings check_transport(const Job& job, const std::string& library) {
   Findings findings;
   const bool rdma = std::filesystem::exists("/sys/class/infiniband");

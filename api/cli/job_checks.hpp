@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `stoker doctor` finds out about a running MPI job: the library, where its ranks are, how long a message takes,
-// and whether an engine delivers.
+// The checks of `stoker doctor` on a running MPI job: the library, where its ranks are, how long a message takes, and
+// whether an engine delivers the right data.
 #pragma once
 
 #include "api/cli/finding.hpp"

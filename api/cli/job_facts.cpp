@@ -19,7 +19,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// The engine's probe, a real cross-memory attach to every other rank of the node: "works", or what the system says.
+// The result of the engine's probe, a real cross-memory attach to every other rank of the node: "works", or the
+// system's error.
 std::string attach_result(const engine::NodeMemory* memory) {
   if (memory == nullptr) {
     return "not tried";
@@ -39,8 +40,8 @@ int numa_of(const topology::Discovery& discovery, int rank) {
   return -1;
 }
 
-// Sorts the ranks' own reports under their nodes and domains. What a domain's carrier, its first rank, says of the
-// helper holds for the domain.
+// Sorts the ranks' own reports by node and domain. The report of a domain's carrier, its first rank, about the helper
+// holds for the domain.
 ordered_json arrange(const std::vector<ordered_json>& ranks) {
   ordered_json nodes = ordered_json::array();
   for (const ordered_json& rank : ranks) {

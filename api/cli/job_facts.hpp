@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `stoker info` tells about the running job: where its ranks are, their helpers, and how their memory is reached.
+// The part of `stoker info` about the running job: where its ranks are, their helpers, and how their memory is reached.
 #pragma once
 
 #include "api/cli/mpi_session.hpp"

@@ -55,7 +55,7 @@ int with_mpi(Body body) {
 
 // Collective over MPI_COMM_WORLD. One text per rank on rank 0, nothing elsewhere.
 [[nodiscard]] std::vector<std::string> gather(const std::string& text);
-// Collective. What rank 0 passed.
+// Collective. Returns the value that rank 0 passed.
 [[nodiscard]] int broadcast(int value);
 
 } // namespace stoker::cli

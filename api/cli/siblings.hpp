@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tries out what one process may do with another's memory, between two children of this process: related to each other
-// as the ranks of a node are, so that a rule that lets a parent in but not a sibling (Yama) shows.
+// Tries out what one process may do with another's memory, between two children of this process. The children are
+// siblings, as the ranks of a node are. So the trial shows a rule that allows access to a parent but not to a sibling
+// (Yama).
 #pragma once
 
 #include "engine/shared/arena.hpp"
@@ -11,7 +12,7 @@
 
 namespace stoker::cli {
 
-// What the first child offers to the second.
+// The memory that the first child offers to the second.
 struct Offer {
   pid_t pid = 0;
   std::uint64_t address = 0; // of a word in private memory ...

@@ -70,7 +70,7 @@ struct ArenaOptions {
   int numa_node = -1; // -1: wherever it is touched first
 };
 
-// The owner's side. allocate and deallocate may be called by several threads; the free list is private to the process.
+// The owner's side. Several threads may call allocate and deallocate. The free list is private to the process.
 class Arena {
 public:
   // Takes less address space than asked for, down to 64 MiB, when the process cannot have more; bytes() says how much.
