@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an algorithm is written with: appends steps to a program and keeps its arrays flat.
+// The builder, with which algorithms are written: appends steps to a program and keeps its arrays flat.
 #pragma once
 
 #include "algos/schedule/schedule.hpp"
@@ -15,7 +15,7 @@ public:
   // The program of `rank` out of `ranks`, whose send and receive buffers reach `send_bytes` and `recv_bytes` far.
   Builder(int rank, int ranks, std::uint64_t send_bytes, std::uint64_t recv_bytes);
 
-  // What is reduced consists of elements of that size.
+  // Declares the size of the elements that are reduced.
   void reduces(std::uint64_t element_bytes) { program_.element_bytes = element_bytes; }
 
   // Room in scratch, aligned to 64 bytes. Returns its offset.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a schedule moves, counted by how far it goes.
+// The traffic of a schedule: messages and bytes, counted by distance.
 #include "algos/schedule/traffic.hpp"
 
 namespace stoker::algos {

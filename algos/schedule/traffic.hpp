@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a schedule moves, counted by how far it goes.
+// The traffic of a schedule: messages and bytes, counted by distance.
 #pragma once
 
 #include "algos/schedule/schedule.hpp"
@@ -40,7 +40,7 @@ struct Traffic {
   bool operator==(const Traffic&) const = default;
 };
 
-// What one rank's program sends and receives.
+// The traffic of one rank's program.
 [[nodiscard]] Traffic traffic_of(const Program& program, const topology::Layout& layout);
 // The sum over each node's ranks. `programs` holds one for each rank, in rank order.
 [[nodiscard]] std::vector<Traffic> traffic_by_node(std::span<const Program> programs, const topology::Layout& layout);

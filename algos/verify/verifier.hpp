@@ -13,7 +13,7 @@
 
 namespace stoker::algos {
 
-// What one rank's buffers hold.
+// The contents of one rank's buffers.
 struct Contents {
   std::vector<Token> send;   // before. Undefined bytes are gaps: reading one is a defect.
   std::vector<Token> recv;   // before

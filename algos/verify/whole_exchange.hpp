@@ -32,7 +32,7 @@ struct WholeExchange {
   // The program of each rank. A rank gets to see the sizes that the algorithm says it needs, and no others. An
   // algorithm for alltoall needs equal sizes.
   [[nodiscard]] std::vector<Program> compile(const Choice& choice) const;
-  // What each rank's buffers hold before and must hold after the exchange.
+  // The contents of each rank's buffers: before the exchange, and as they must be after it.
   [[nodiscard]] std::vector<Contents> contents() const;
 };
 

@@ -33,7 +33,7 @@ struct WholeNeighborExchange {
 
   // The program of each rank, which gets to see the neighborhoods that the algorithm says it needs, and no others.
   [[nodiscard]] std::vector<Program> compile(const Choice& choice) const;
-  // What each rank's buffers hold before and must hold after the exchange.
+  // The contents of each rank's buffers: before the exchange, and as they must be after it.
   [[nodiscard]] std::vector<Contents> contents() const;
 };
 

@@ -92,7 +92,7 @@ private:
             .sizes = {bytes_}};
   }
 
-  // What a rank does for it; which one is taken does not matter here.
+  // Does a rank's part of the choice; the result does not matter here.
   algos::Choice choose(const algos::VectorCall& call) const {
     for (const algos::Choice& candidate : candidates_) {
       (void)algos::load_of(algos::compile(candidate, call), layout_, algos::typical_cluster);

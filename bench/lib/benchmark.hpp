@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a benchmark is to the driver, and the list of them. A new one is one file and one line here and in main.cpp.
+// The interface of a benchmark to the driver, and the list of benchmarks. A new one is one file, and one line here and
+// in main.cpp.
 #pragma once
 
 #include "bench/lib/session.hpp"

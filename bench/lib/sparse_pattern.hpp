@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who sends how much to whom in the product of a sparse matrix and a vector. Rows, and the vector's elements, are dealt
-// to ranks in contiguous blocks; rank r needs the element of each column in which one of its rows has an entry, from
-// the rank that has it.
+// How much each rank sends to each other in the product of a sparse matrix and a vector. Rows, and the vector's
+// elements, are dealt to ranks in contiguous blocks; rank r needs the element of each column in which one of its rows
+// has an entry, from the rank that has it.
 #pragma once
 
 #include "examples/matrix_market/matrix_market.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a reduction combines its operands with: an operator of MPI on a datatype.
+// The operation with which a reduction combines its operands: an operator of MPI on a datatype.
 #pragma once
 
 #include "engine/data/reduction_kernels.hpp"

@@ -105,7 +105,7 @@ struct Min {
   }
 };
 
-// What the operators on integers share.
+// The part that the operators on integers share.
 struct OnIntegers {
   template <class T>
   static constexpr bool takes = std::is_integral_v<T>;

@@ -8,7 +8,7 @@
 
 namespace stoker::engine {
 
-// What a helper has to know of a poller between two rounds.
+// The facts about a poller that a helper needs between two rounds.
 struct PollerState {
   bool active = false;           // there is something to look for
   bool urgent = false;           // something would wait if nobody looked for the length of a nap

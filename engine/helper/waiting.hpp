@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a thread of the application does while it waits for what helpers, or the MPI library, bring about.
+// Waiting: what a thread of the application does until helpers, or the MPI library, have completed something.
 #pragma once
 
 #include "engine/base/clock.hpp"
@@ -35,7 +35,7 @@ private:
 // Lets the MPI library make progress: the peers of this rank's own messages may be waiting for it.
 void poke_mpi(MPI_Comm comm);
 
-// What a wait has to know of its engine.
+// The facts about an engine that a wait needs.
 struct WaitSite {
   std::uint64_t spin_ns = 0;        // how long it only polls
   MPI_Comm network = MPI_COMM_NULL; // to poke

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What this library was built from; engine/meson.build writes the definitions.
+// The sources that this library was built from; engine/meson.build writes the definitions.
 #pragma once
 
 namespace stoker::engine {

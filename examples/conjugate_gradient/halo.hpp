@@ -47,7 +47,7 @@ public:
 
   // Share of the exchange that passed outside stoker's calls, by its own count; NaN for MPI.
   [[nodiscard]] virtual double hidden() const;
-  // Who executes it.
+  // The executor: a helper, the rank itself, or MPI.
   [[nodiscard]] virtual std::string executor() const { return "MPI"; }
 
 protected:
@@ -55,7 +55,8 @@ protected:
   std::span<double> vector_;
 };
 
-// What stoker's ways need; null for MPI's. Collective over the communicator, which must outlive the engine.
+// An engine, which stoker's ways of exchange need; null for MPI's. Collective over the communicator, which must outlive
+// the engine.
 std::shared_ptr<stoker::Engine> make_engine(Variant variant, const Settings& settings, MPI_Comm comm);
 
 // Collective over the communicator, which must outlive the halo. `own` is the number of own entries; MPI's ways ignore

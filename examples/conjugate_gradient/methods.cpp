@@ -31,7 +31,7 @@ public:
   [[nodiscard]] const Vector& b() const { return b_; }
   [[nodiscard]] double norm_b() const { return norm_b_; }
 
-  // What multiply() multiplies with.
+  // The vector that multiply() multiplies the matrix with.
   [[nodiscard]] std::span<double> operand() { return halo_.vector().first(size()); }
   void multiply(std::span<double> y) { a_.multiply(halo_, y); }
 

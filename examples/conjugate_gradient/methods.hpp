@@ -27,7 +27,7 @@ enum class Method { pipelined, classic };
 inline constexpr Method all_methods[] = {Method::pipelined, Method::classic};
 const char* name_of(Method method);
 
-// What a solve came to. All but the seconds is the same on all ranks.
+// The result of a solve. All but the seconds is the same on all ranks.
 struct History {
   std::vector<double> residuals; // |r| / |b| of x = 0 and after each iteration, r as the recurrence has it
   std::vector<double> seconds;   // of each iteration

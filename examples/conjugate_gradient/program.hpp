@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the programs have in common: options, how they start and how they end.
+// Shared by the programs: options, how they start and how they end.
 #pragma once
 
 #include "criterion.hpp"

@@ -35,7 +35,7 @@ public:
 
   // Share of the reduction that passed outside stoker's calls, by its own count; NaN for MPI.
   [[nodiscard]] virtual double hidden() const;
-  // Who executes it.
+  // The executor: a helper, the rank itself, or MPI.
   [[nodiscard]] virtual std::string executor() const { return "MPI"; }
 
 protected:

@@ -82,7 +82,7 @@ bool is_one_of(const std::string& word, std::initializer_list<const char*> choic
   return std::ranges::find(choices, word) != choices.end();
 }
 
-// What stands at (column, row) when only (row, column) is in the file.
+// The value at (column, row) if only (row, column) is in the file.
 enum class Mirror { none, same, negative, conjugate };
 
 Mirror mirror_of(const std::string& symmetry) {

@@ -9,7 +9,7 @@
 
 namespace matrix_market {
 
-// What is wrong with the input.
+// An error in the input.
 class InputError : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;

@@ -58,7 +58,7 @@ public:
   virtual void end() {}
 
   [[nodiscard]] virtual ExchangeTimes times() const { return {.exposed = exposed_}; }
-  // Who executes it.
+  // The executor: a helper, the rank itself, or MPI.
   [[nodiscard]] virtual std::string executor() const { return "MPI"; }
 
 protected:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a run leaves: the table of timings, JSON lines, the energy curve and a slice of the vorticity.
+// The output of a run: the table of timings, JSON lines, the energy curve and a slice of the vorticity.
 #pragma once
 
 #include "run.hpp"

@@ -22,7 +22,7 @@ std::vector<Slice> sources_of_send(std::vector<Slice> slices) {
   return {sources.begin(), sources.end()};
 }
 
-// What each step waits for, found by turning the successors round.
+// The steps that each step waits for, found by reversing the successors.
 std::vector<std::vector<StepId>> predecessors(const Program& program) {
   std::vector<std::vector<StepId>> result(program.steps.size());
   for (StepId id = 0; id < program.steps.size(); ++id) {
@@ -107,7 +107,7 @@ TEST(Builder, WaitAllWaitsForTheLastOfEachChainOnly) {
   b.send(2, Slice{Buffer::scratch, 0, 4}, std::array{first});
   b.wait_all();
   b.wait_all(); // nothing new to wait for
-  // What it waits for anyway needs no second edge.
+  // A step that is waited for anyway needs no second edge.
   b.send(3, Slice{Buffer::send, 0, 4}, std::array{first});
   EXPECT_EQ(predecessors(std::move(b).finish()), (Lists{{}, {0}, {1}}));
 }

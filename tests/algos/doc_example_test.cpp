@@ -70,7 +70,7 @@ std::string content(const std::string& path) {
   return (std::stringstream() << file.rdbuf()).str();
 }
 
-// What stands between the first `open` and the next `close`.
+// The text between the first `open` and the next `close`.
 std::string between(const std::string& text, const std::string& open, const std::string& close) {
   const std::size_t begin = text.find(open);
   const std::size_t end = begin == std::string::npos ? begin : text.find(close, begin + open.size());

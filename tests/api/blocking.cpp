@@ -535,7 +535,7 @@ TEST_P(Blocking, CallsOfAboutTheSameSizeShareARequest) {
   EXPECT_EQ(inits({(1U << 20U) - (1U << 16U) - 1}), 1);
 }
 
-// What does not fit the arena is done all the same, by the MPI library.
+// The MPI library carries out calls that do not fit into the arena.
 TEST_P(Blocking, WithoutMemory) {
   EngineOwner small(MPI_COMM_WORLD, {{"executor", GetParam()}, {"arena_bytes", "64M"}, {"log", "error"}});
   const Context context(small.get(), MPI_COMM_WORLD, MPI_INT, MPI_SUM, 0);

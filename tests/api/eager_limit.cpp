@@ -43,7 +43,7 @@ bool one_host() {
   return ranks == world_size();
 }
 
-// What goes without asking is done before the receiver begins to receive.
+// Messages that are sent without asking are done before the receiver begins to receive.
 TEST(EagerLimit, MessagesUpToItAreNotAskedFor) {
   if (one_host()) {
     GTEST_SKIP() << "the limit is that between hosts, and all ranks are on one; the cluster suite has several";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the tests of global memory share.
+// Shared by the tests of global memory.
 #pragma once
 
 #include "tests/api/mpi_main.hpp"

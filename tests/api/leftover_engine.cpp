@@ -12,7 +12,7 @@ using namespace api_tests;
 
 namespace {
 
-// What a program that keeps its handles in global objects does.
+// A program that keeps its handles in global objects.
 struct Global {
   stoker_request request = STOKER_REQUEST_NULL;
   void* memory = nullptr;

@@ -104,7 +104,7 @@ class Agreement : public ::testing::EmptyTestEventListener {
   }
 };
 
-// What ranks other than 0 print.
+// The output of ranks other than 0.
 class FailuresOnly : public ::testing::EmptyTestEventListener {
   void OnTestStart(const ::testing::TestInfo& test) override {
     test_ = std::string(test.test_suite_name()) + "." + test.name(); // GoogleTest holds its lock during the other event

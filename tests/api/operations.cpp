@@ -25,7 +25,7 @@ using stoker::engine::Operation;
 
 using Bytes = std::vector<std::byte>;
 
-// What an element consists of, as far as filling and comparing it needs.
+// The parts of an element, as far as filling and comparing it needs them.
 enum class Kind { signed_integer, unsigned_integer, truth, single, twice, extended };
 
 constexpr std::size_t extended_bytes = 10; // of long double; the rest is padding

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the tests of the public API share: checks of return codes and messages, owners of handles, repeatable numbers.
+// Shared by the tests of the public API: checks of return codes and messages, owners of handles, repeatable numbers.
 #pragma once
 
 #include <stoker/stoker.h>

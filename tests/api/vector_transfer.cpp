@@ -373,7 +373,7 @@ void VectorTransfer::call_init(stoker_engine engine) {
   message_ = code_ == STOKER_SUCCESS ? "" : stoker_error_message();
 }
 
-// What the calls are given: MPI_IN_PLACE where that is allowed, null where a buffer is not significant.
+// The buffers that the calls are given: MPI_IN_PLACE if that is allowed, null if a buffer is not significant.
 VectorTransfer::Ends VectorTransfer::ends() {
   Ends ends{send_.data(), recv_.data()};
   const bool significant = !algos::has_root(spec_.collective) || at_root();

@@ -18,7 +18,7 @@ namespace api_tests {
 
 namespace algos = stoker::algos;
 
-// What elements are and how they are combined.
+// The kinds of elements, and how they are combined.
 enum class Elements {
   ints,           // MPI_INT, MPI_SUM
   doubles,        // MPI_DOUBLE, MPI_SUM of whole numbers

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the benchmarks' figures rest on: order statistics, the slowest rank, work that scales, and checks that notice
+// The basis of the benchmarks' figures: order statistics, the slowest rank, work that scales, and checks that notice
 // wrong data. Every rank runs every test.
 #include "bench/lib/exchange.hpp"
 #include "bench/lib/kernels.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who carries out which call, for times made by hand.
+// Which route takes which call, for times made by hand.
 #include "engine/calls/route_trials.hpp"
 
 #include <gtest/gtest.h>
@@ -101,7 +101,7 @@ TEST(RouteTrials, IsTriedAgain) {
   EXPECT_EQ(run.go(100, {{{0.5, 1.0}}}), 0);
 }
 
-// What was decided for calls that are waited for at once does not hold for those that the application computes beside.
+// A decision for calls that are waited for at once does not hold for calls that the application computes beside.
 TEST(RouteTrials, OverlappedCallsAreDecidedForThemselves) {
   Ranks<2> run;
   constexpr std::array<Times, 2> prompt{{{2.0, 1.0, 0.9}, {2.0, 1.0, 0.9}}};     // what lies between any two calls
@@ -191,7 +191,7 @@ TEST(RouteTrials, OnlyTheTimesBeforeAQuestionCount) {
   EXPECT_FALSE(RouteTrials(false).times(call));
 }
 
-// Whose numbers are small initialise requests.
+// Calls with small numbers initialise requests.
 TEST(RouteTrials, TheFirstCallsAreNotCompared) {
   RouteTrials trials(true);
   for (std::uint64_t call = 0; call < RouteTrials::warm_up; ++call) {

@@ -44,7 +44,7 @@ void write_file(const std::string& path, std::span<const std::byte> bytes) {
   file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
-// What `call` complains of; empty if it does not.
+// The error that `call` throws; empty if it throws none.
 template <class Call>
 std::string refusal_of(Call call) {
   try {

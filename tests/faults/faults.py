@@ -18,7 +18,7 @@ from pathlib import Path
 
 LIMIT = 60  # seconds that any job may take to end once it should
 MARK = 'FAULT_TEST_JOB'  # not STOKER_*: those are settings
-# What the MPI libraries themselves leave in /dev/shm when a process is killed: not ours to judge.
+# Files that the MPI libraries themselves leave in /dev/shm when a process is killed: not ours to judge.
 FOREIGN_SHM = re.compile(r'^(vader_segment|mpich_shar_tmp|ucx_shm|osc_|sm_segment|psm|sem\.|__KMP)')
 
 

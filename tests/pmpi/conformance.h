@@ -17,11 +17,11 @@ typedef struct Section {
 } Section;
 extern const Section family_sections[], request_sections[], environment_sections[]; // each ends with a null name
 
-// What the standard leaves to the quality of an implementation is demanded, too, and no persistent collective is left
-// out for what the MPI libraries are known to do wrong.
+// Demands also what the standard leaves to the quality of an implementation, and leaves out no persistent collective,
+// whatever the MPI libraries are known to do wrong.
 extern bool strict;
 
-// What is being tried, for the lines that fail() prints. printf-like.
+// Names what is being tried, for the lines that fail() prints. printf-like.
 __attribute__((format(printf, 1, 2))) void set_context(const char* format, ...);
 __attribute__((format(printf, 1, 2))) void fail(const char* format, ...);
 void expect(bool condition, const char* what);
@@ -69,7 +69,7 @@ typedef enum Form {
   form_mpix // Open MPI 4's persistent collectives under their own names
 } Form;
 
-// What an element is, and how a reduction combines two.
+// A kind of elements, and how a reduction combines two.
 typedef enum Kind {
   kind_int,    // MPI_INT; MPI_SUM
   kind_gap,    // a vector of two ints with a gap between; a commutative operator of the user's
