@@ -17,6 +17,7 @@
 // own part. Empty messages are left out.
 #include "algos/collectives/alltoall_aggregated.hpp"
 
+#include "algos/collectives/bundles.hpp"
 #include "algos/collectives/ends.hpp"
 
 #include <stdexcept>
@@ -26,29 +27,13 @@ namespace stoker::algos {
 
 namespace {
 
-using Ranks = std::span<const int>;
-
-// Blocks from each of `sources` to each of `targets`.
-struct Parcel {
-  Ranks sources;
-  Ranks targets;
-};
-
-// Parcels that lie one behind the other in scratch, each ordered by source and then by target, and the steps after which they
-// are there; or, without such steps, blocks of this rank's own in its buffer.
-struct Bundle {
-  std::vector<Parcel> parcels;
-  std::uint64_t place = 0;
-  std::vector<StepId> ready;
-};
-
 class Aggregated {
 public:
   Aggregated(const Exchange& exchange, const Aggregation& how)
       : exchange_(exchange), how_(how), teams_(exchange.layout, how.groups, how.regions),
         builder_(exchange.rank, exchange.layout.ranks(), exchange.send_bytes(), exchange.recv_bytes()),
-        ends_(builder_, exchange, Ends::SetAside::together), direct_(!teams_.all_lead()),
-        group_(teams_.group_of(exchange.rank)), region_(teams_.region_of(group_)),
+        ends_(builder_, exchange, Ends::SetAside::together), bundles_(exchange, builder_, ends_),
+        direct_(!teams_.all_lead()), group_(teams_.group_of(exchange.rank)), region_(teams_.region_of(group_)),
         node_(teams_.node_of_region(region_)), index_(teams_.index_in_region(group_)) {
     if (how.within_first && direct_) {
       throw std::invalid_argument("blocks can move within regions first only where every rank is its own leader");
@@ -115,14 +100,14 @@ private:
       std::vector<Bundle> bundles;
       for (std::size_t i = 0; i < teams_.node_regions(node); ++i) {
         const Parcel parcel{sources, teams_.region_ranks(teams_.first_region(node) + i)};
-        const std::uint64_t size = bytes(parcel);
+        const std::uint64_t size = bundles_.bytes(parcel);
         bundles.push_back({{parcel}, size > 0 ? builder_.scratch(size) : 0, {}});
       }
       std::vector<std::uint64_t> filled(bundles.size(), 0);
       for (const int& source : sources) {
         Part place;
         for (std::size_t i = 0; i < bundles.size(); ++i) {
-          const std::uint64_t size = bytes({Ranks(&source, 1), bundles[i].parcels.front().targets});
+          const std::uint64_t size = bundles_.bytes({Ranks(&source, 1), bundles[i].parcels.front().targets});
           place.add({Buffer::scratch, bundles[i].place + filled[i], size});
           filled[i] += size;
         }
@@ -163,7 +148,7 @@ private:
       }
     }
     for (const auto& bundle : bundles) {
-      const Part part = ends_of(bundle);
+      const Part part = bundles_.ends_of(bundle);
       if (!part.slices.empty()) {
         builder_.recv(leader, part.slices, part.after);
       }
@@ -174,7 +159,7 @@ private:
     const auto members = teams_.group_ranks(group_);
     std::vector<Part> parts(members.size());
     for (const Bundle& bundle : held_) {
-      deal(bundle, [&](int target) -> Part* {
+      bundles_.deal(bundle, [&](int target) -> Part* {
         const bool ours = teams_.group_of(target) == group_;
         return ours ? &parts[teams_.index_in_group(target)] : nullptr;
       });
@@ -187,7 +172,7 @@ private:
           builder_.send(members[i], part.slices, part.after);
           continue;
         }
-        Part end = ends_of(bundle.parcels);
+        Part end = bundles_.ends_of(bundle.parcels);
         end.add_after(part.after);
         builder_.copy(end.slices, part.slices, end.after);
       }
@@ -200,8 +185,9 @@ private:
     std::vector<Part> departing(teams_.regions());
     std::vector<Bundle> kept;
     for (Bundle& bundle : held_) {
-      deal(bundle,
-           [&](int target) { return exchanged(region_, region_of(target)) ? &departing[region_of(target)] : nullptr; });
+      bundles_.deal(bundle, [&](int target) {
+        return exchanged(region_, region_of(target)) ? &departing[region_of(target)] : nullptr;
+      });
       if (bundle.ready.empty()) {
         kept.push_back(std::move(bundle)); // this rank's own blocks for its region
       }
@@ -215,12 +201,12 @@ private:
         }
         if (column < teams_.region_size(r) && exchanged(region_, r)) {
           arriving[r].parcels = {{teams_.group_ranks(teams_.group_at(r, column)), teams_.region_ranks(region_)}};
-          between.incoming[r] = prepare(arriving[r]);
+          between.incoming[r] = bundles_.prepare(arriving[r]);
         }
       }
       between.bytes = [this, column](std::size_t a, std::size_t b) {
         return exchanged(a, b) && column < teams_.region_size(a)
-                   ? bytes({teams_.group_ranks(teams_.group_at(a, column)), teams_.region_ranks(b)})
+                   ? bundles_.bytes({teams_.group_ranks(teams_.group_at(a, column)), teams_.region_ranks(b)})
                    : 0;
       };
       hold(arriving, append_flat(builder_, between, how_.between));
@@ -276,7 +262,7 @@ private:
   void exchange_between_last() {
     std::vector<Part> departing(teams_.groups());
     for (const Bundle& bundle : held_) {
-      deal(bundle, [&](int target) {
+      bundles_.deal(bundle, [&](int target) {
         const bool goes = region_of(target) != region_ && index_of(target) % teams_.region_size(region_) == index_;
         return goes ? &departing[teams_.group_of(target)] : nullptr;
       });
@@ -291,12 +277,12 @@ private:
           between.outgoing[r] = std::move(departing[teams_.group_at(r, column)]);
         }
         if (column == index_) {
-          between.incoming[r] = ends_of(from_region(r, column, teams_.group_ranks(group_)));
+          between.incoming[r] = bundles_.ends_of(from_region(r, column, teams_.group_ranks(group_)));
         }
       }
       between.bytes = [this, column](std::size_t a, std::size_t b) {
         return a != b && column < teams_.region_size(b)
-                   ? bytes({teams_.region_ranks(a), teams_.group_ranks(teams_.group_at(b, column))})
+                   ? bundles_.bytes({teams_.region_ranks(a), teams_.group_ranks(teams_.group_at(b, column))})
                    : 0;
       };
       (void)append_flat(builder_, between, how_.between);
@@ -332,7 +318,7 @@ private:
     within.outgoing.resize(size);
     within.incoming.resize(size);
     for (const Bundle& bundle : held_) {
-      deal(bundle, [&](int target) {
+      bundles_.deal(bundle, [&](int target) {
         const std::size_t to = receiver(target);
         return to != index_ ? &within.outgoing[to] : nullptr;
       });
@@ -341,13 +327,13 @@ private:
     for (std::size_t i = 0; i < size; ++i) {
       if (i != index_) {
         arriving[i].parcels = passed(i, index_);
-        within.incoming[i] = prepare(arriving[i]);
+        within.incoming[i] = bundles_.prepare(arriving[i]);
       }
     }
     within.bytes = [&](std::size_t a, std::size_t b) {
       std::uint64_t sum = 0;
       for (const Parcel& parcel : passed(a, b)) {
-        sum += bytes(parcel);
+        sum += bundles_.bytes(parcel);
       }
       return sum;
     };
@@ -376,54 +362,6 @@ private:
     return a != b && !(direct_ && teams_.node_of_region(a) == teams_.node_of_region(b));
   }
 
-  // Appends each block of a bundle to the part that bucket(target) points to, if any.
-  template <class Bucket>
-  void deal(const Bundle& bundle, Bucket bucket) {
-    std::uint64_t place = bundle.place;
-    for (const Parcel& parcel : bundle.parcels) {
-      for (const int source : parcel.sources) {
-        for (const int target : parcel.targets) {
-          const std::uint64_t size = exchange_.sizes(source, target);
-          Part* const part = size > 0 && source != target ? bucket(target) : nullptr;
-          if (part != nullptr && !bundle.ready.empty()) {
-            part->add({Buffer::scratch, place, size});
-            part->add_after(bundle.ready);
-          } else if (part != nullptr) {
-            part->add(ends_.outgoing(target));
-          }
-          place += size;
-        }
-      }
-    }
-  }
-
-  // Where a bundle's blocks are to arrive. Those that end here leave it; room in scratch is found for the others.
-  [[nodiscard]] Part prepare(Bundle& bundle) {
-    std::vector<Parcel> transit;
-    std::uint64_t size = 0;
-    const auto ends_here = [&](const Parcel& parcel) {
-      return parcel.targets.size() == 1 && parcel.targets.front() == exchange_.rank;
-    };
-    for (const Parcel& parcel : bundle.parcels) {
-      size += ends_here(parcel) ? 0 : bytes(parcel);
-    }
-    bundle.place = size > 0 ? builder_.scratch(size) : 0;
-    std::uint64_t place = bundle.place;
-    Part part;
-    for (const Parcel& parcel : bundle.parcels) {
-      if (ends_here(parcel)) {
-        part.add(ends_of({&parcel, 1}));
-      } else {
-        const std::uint64_t length = bytes(parcel);
-        part.add(Slice{Buffer::scratch, place, length});
-        place += length;
-        transit.push_back(parcel);
-      }
-    }
-    bundle.parcels = std::move(transit);
-    return part;
-  }
-
   // Keeps what has arrived and goes on.
   void hold(std::vector<Bundle>& arriving, const Arrivals& arrivals) {
     for (std::size_t i = 0; i < arriving.size(); ++i) {
@@ -434,30 +372,6 @@ private:
     }
   }
 
-  // Where the blocks from the parcels' sources belong at this rank.
-  [[nodiscard]] Part ends_of(std::span<const Parcel> parcels) {
-    Part part;
-    for (const Parcel& parcel : parcels) {
-      for (const int source : parcel.sources) {
-        if (source != exchange_.rank) {
-          part.add(ends_.incoming(source));
-        }
-      }
-    }
-    return part;
-  }
-
-  // Of parcels as messages carry them: nothing that a rank has for itself is among them.
-  [[nodiscard]] std::uint64_t bytes(const Parcel& parcel) const {
-    std::uint64_t sum = 0;
-    for (const int source : parcel.sources) {
-      for (const int target : parcel.targets) {
-        sum += exchange_.sizes(source, target);
-      }
-    }
-    return sum;
-  }
-
   [[nodiscard]] std::size_t region_of(int rank) const { return teams_.region_of(teams_.group_of(rank)); }
   [[nodiscard]] std::size_t index_of(int rank) const { return teams_.index_in_region(teams_.group_of(rank)); }
 
@@ -466,6 +380,7 @@ private:
   Teams teams_;
   Builder builder_;
   Ends ends_;
+  Bundles bundles_;
   bool direct_; // ranks of one node exchange their blocks directly
   std::size_t group_;
   std::size_t region_;

@@ -78,107 +78,152 @@ std::vector<Program> WholeVectorCall::compile(const Choice& choice) const {
   return programs;
 }
 
-std::vector<Contents> WholeVectorCall::contents(Terms& terms) const {
-  const int ranks = layout.ranks();
-  const std::uint64_t all = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
-  std::vector<Contents> result(static_cast<std::size_t>(ranks));
-  // The operands of the ranks from first to last, combined.
-  const auto combined = [&](int first, int last) {
-    Tokens tokens(all);
-    for (std::uint64_t byte = 0; byte < all; ++byte) {
-      std::vector<Token> operands;
-      for (int rank = first; rank <= last; ++rank) {
-        operands.push_back(static_cast<Token>(1 + (static_cast<std::uint64_t>(rank) * all) + byte));
-      }
-      tokens[byte] = terms.of(std::move(operands));
+namespace {
+
+std::uint64_t bytes_of(const WholeVectorCall& whole) {
+  return std::accumulate(whole.sizes.begin(), whole.sizes.end(), std::uint64_t{0});
+}
+
+// The operands of the ranks from first to last, combined.
+Tokens combined(const WholeVectorCall& whole, Terms& terms, int first, int last) {
+  const std::uint64_t all = bytes_of(whole);
+  Tokens tokens(all);
+  for (std::uint64_t byte = 0; byte < all; ++byte) {
+    std::vector<Token> operands;
+    for (int rank = first; rank <= last; ++rank) {
+      operands.push_back(static_cast<Token>(1 + (static_cast<std::uint64_t>(rank) * all) + byte));
     }
-    return tokens;
-  };
-  const Tokens sum = collective == Collective::allreduce || collective == Collective::reduce ||
-                             collective == Collective::reduce_scatter || collective == Collective::reduce_scatter_block
-                         ? combined(0, ranks - 1)
-                         : Tokens();
-  for (int rank = 0; rank < ranks; ++rank) {
-    const VectorCall call = of(rank);
-    const auto r = static_cast<std::size_t>(rank);
-    Contents& here = result[r];
-    const auto operand = [&](const Tokens& after) { // and a result in a buffer of the same length
-      (call.in_place ? here.recv : here.send) = inputs(rank, all, all);
-      here.recv.resize(all, undefined);
-      here.result = after;
-    };
-    const auto own_block = [&](int owner) { return inputs(owner, sizes[static_cast<std::size_t>(owner)], all); };
-    switch (collective) {
+    tokens[byte] = terms.of(std::move(operands));
+  }
+  return tokens;
+}
+
+// What one rank's buffers hold before and must hold after a call.
+class RankContents {
+public:
+  // `sum`: of all operands, for a call whose results are that.
+  RankContents(const WholeVectorCall& whole, const VectorCall& call, Terms& terms, const Tokens& sum)
+      : whole_(whole), call_(call), terms_(terms), sum_(sum), ranks_(whole.layout.ranks()), all_(bytes_of(whole)) {}
+
+  Contents contents() && {
+    const int rank = call_.rank;
+    switch (whole_.collective) {
     case Collective::allreduce:
-      operand(sum);
+      operand(sum_);
       break;
     case Collective::scan:
-      operand(combined(0, rank));
+      operand(combined(whole_, terms_, 0, rank));
       break;
     case Collective::exscan:
-      operand(rank == 0 ? (call.in_place ? inputs(0, all, all) : Tokens(all, undefined)) : combined(0, rank - 1));
+      operand(rank > 0         ? combined(whole_, terms_, 0, rank - 1)
+              : call_.in_place ? inputs(0, all_, all_)
+                               : Tokens(all_, undefined));
       break;
     case Collective::reduce:
-      if (rank == root) {
-        operand(sum);
+      if (at_root()) {
+        operand(sum_);
       } else {
-        here.send = inputs(rank, all, all);
+        here_.send = inputs(rank, all_, all_);
       }
       break;
     case Collective::reduce_scatter:
-    case Collective::reduce_scatter_block: {
-      const auto begin = static_cast<std::ptrdiff_t>(
-          std::accumulate(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(r), std::uint64_t{0}));
-      const Tokens block(sum.begin() + begin, sum.begin() + begin + static_cast<std::ptrdiff_t>(sizes[r]));
-      operand(inputs(rank, call.in_place ? all : 0, all));
-      if (!call.in_place) {
-        here.recv.assign(sizes[r], undefined);
-      }
-      place(here.result, block, 0);
+    case Collective::reduce_scatter_block:
+      reduce_scatter();
       break;
-    }
     case Collective::bcast:
-      (rank == root ? here.send : here.recv) = inputs(root, all, all);
-      here.result = here.recv;
-      here.recv.assign(here.recv.size(), undefined);
+      (at_root() ? here_.send : here_.recv) = inputs(whole_.root, all_, all_);
+      here_.result = here_.recv;
+      here_.recv.assign(here_.recv.size(), undefined);
       break;
     case Collective::allgather:
     case Collective::allgatherv:
+      gather(true);
+      break;
     case Collective::gather:
-    case Collective::gatherv: {
-      const bool receives = collective == Collective::allgather || collective == Collective::allgatherv || rank == root;
-      if (!call.in_place) {
-        here.send = own_block(rank);
-      }
-      for (int owner = 0; receives && owner < ranks; ++owner) {
-        place(here.result, own_block(owner), call.offsets[static_cast<std::size_t>(owner)]);
-      }
-      here.recv.resize(here.result.size(), undefined);
-      if (call.in_place) {
-        place(here.recv, own_block(rank), call.offsets[r]);
-      }
+    case Collective::gatherv:
+      gather(at_root());
       break;
-    }
     case Collective::scatter:
-    case Collective::scatterv: {
-      const auto tokens = [&](int owner) { // of the root's input
-        Tokens block(sizes[static_cast<std::size_t>(owner)]);
-        const std::uint64_t before = std::accumulate(sizes.begin(), sizes.begin() + owner, std::uint64_t{0});
-        std::iota(block.begin(), block.end(), static_cast<Token>(1 + before));
-        return block;
-      };
-      for (int owner = 0; rank == root && owner < ranks; ++owner) {
-        place(here.send, tokens(owner), call.offsets[static_cast<std::size_t>(owner)]);
-      }
-      if (!call.in_place) {
-        here.result = tokens(rank);
-        here.recv.resize(here.result.size(), undefined);
-      }
+    case Collective::scatterv:
+      scatter();
       break;
-    }
     default:
       break;
     }
+    return std::move(here_);
+  }
+
+private:
+  [[nodiscard]] bool at_root() const { return call_.rank == whole_.root; }
+  [[nodiscard]] std::uint64_t size_of(int owner) const { return whole_.sizes[static_cast<std::size_t>(owner)]; }
+  [[nodiscard]] std::uint64_t offset_of(int owner) const { return call_.offsets[static_cast<std::size_t>(owner)]; }
+  [[nodiscard]] std::uint64_t bytes_before(int owner) const {
+    return std::accumulate(whole_.sizes.begin(), whole_.sizes.begin() + owner, std::uint64_t{0});
+  }
+  // An operand, and a result in a buffer of the same length.
+  void operand(const Tokens& after) {
+    (call_.in_place ? here_.recv : here_.send) = inputs(call_.rank, all_, all_);
+    here_.recv.resize(all_, undefined);
+    here_.result = after;
+  }
+
+  void reduce_scatter() {
+    operand(inputs(call_.rank, call_.in_place ? all_ : 0, all_));
+    if (!call_.in_place) {
+      here_.recv.assign(size_of(call_.rank), undefined);
+    }
+    const auto begin = sum_.begin() + static_cast<std::ptrdiff_t>(bytes_before(call_.rank));
+    place(here_.result, Tokens(begin, begin + static_cast<std::ptrdiff_t>(size_of(call_.rank))), 0);
+  }
+
+  void gather(bool receives) {
+    const auto block = [&](int owner) { return inputs(owner, size_of(owner), all_); };
+    if (!call_.in_place) {
+      here_.send = block(call_.rank);
+    }
+    for (int owner = 0; receives && owner < ranks_; ++owner) {
+      place(here_.result, block(owner), offset_of(owner));
+    }
+    here_.recv.resize(here_.result.size(), undefined);
+    if (call_.in_place) {
+      place(here_.recv, block(call_.rank), offset_of(call_.rank));
+    }
+  }
+
+  void scatter() {
+    const auto block = [&](int owner) { // of the root's input
+      Tokens tokens(size_of(owner));
+      std::iota(tokens.begin(), tokens.end(), static_cast<Token>(1 + bytes_before(owner)));
+      return tokens;
+    };
+    for (int owner = 0; at_root() && owner < ranks_; ++owner) {
+      place(here_.send, block(owner), offset_of(owner));
+    }
+    if (!call_.in_place) {
+      here_.result = block(call_.rank);
+      here_.recv.resize(here_.result.size(), undefined);
+    }
+  }
+
+  const WholeVectorCall& whole_;
+  const VectorCall& call_;
+  Terms& terms_;
+  const Tokens& sum_;
+  int ranks_;
+  std::uint64_t all_;
+  Contents here_;
+};
+
+} // namespace
+
+std::vector<Contents> WholeVectorCall::contents(Terms& terms) const {
+  const bool sums = collective == Collective::allreduce || collective == Collective::reduce ||
+                    collective == Collective::reduce_scatter || collective == Collective::reduce_scatter_block;
+  const Tokens sum = sums ? combined(*this, terms, 0, layout.ranks() - 1) : Tokens();
+  std::vector<Contents> result;
+  for (int rank = 0; rank < layout.ranks(); ++rank) {
+    const VectorCall call = of(rank);
+    result.push_back(RankContents(*this, call, terms, sum).contents());
   }
   return result;
 }
