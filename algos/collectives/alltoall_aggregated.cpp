@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Aggregating all-to-alls: Kinkead et al., "Scaling All-to-all Operations Across Emerging Many-Core Supercomputers", 2025,
-// Algorithms 3 (hierarchical, multi-leader), 4 (node-aware, locality-aware) and 5 (multi-leader + node-aware); Fan et al.,
-// "Configurable Algorithms for All-to-All Collectives", 2024, section IV (two layers of tunable radix). What differs:
+// Aggregating all-to-alls: Kinkead et al., "Scaling All-to-all Operations Across Emerging Many-Core Supercomputers",
+// 2025, Algorithms 3 (hierarchical, multi-leader), 4 (node-aware, locality-aware) and 5 (multi-leader + node-aware);
+// Fan et al., "Configurable Algorithms for All-to-All Collectives", 2024, section IV (two layers of tunable radix).
+// Some things differ from there:
 //
-// - Nothing is repacked. A message carries blocks ordered by source and then by target; what arrives stays where it is, and
-//   the next message picks its blocks from there. Source first, because then it is the reads that are spread over scratch
-//   and the writes that are contiguous.
-// - A member's blocks go to its leader in one message for each destination node, so that the leader's message to a node
-//   starts as soon as that node's blocks are there; and what a leader receives is handed on while others are on their way.
-// - Where leaders collect for others, ranks of one node exchange their blocks directly. Through leaders they would be copied
-//   twice. Where every rank is a leader, they travel in the messages between leaders, which have to be sent anyway.
-// - Nodes, groups and regions may be of any sizes. Where a region has fewer groups than another one, its leaders stand in
+// - Nothing is repacked. A message carries blocks ordered by source and then by target. Blocks stay where they arrive,
+//   and the next message picks its blocks from there. The source comes first, so that reads are spread over scratch and
+//   writes are contiguous.
+// - A member's blocks go to its leader in one message for each destination node. So the leader's message to a node
+//   starts as soon as that node's blocks are there. A leader hands blocks out while others are still on their way.
+// - If leaders collect for others, ranks of one node exchange their blocks directly: through leaders they would be
+//   copied twice. If every rank is a leader, these blocks travel in the messages between leaders, which are sent anyway.
+// - Nodes, groups and regions may be of any sizes. If a region has fewer groups than another one, its leaders stand in
 //   for several indices.
 //
-// A parcel whose only target is the rank that receives it arrives in recvbuf, others in scratch, from where a leader copies its
-// own part. Empty messages are left out.
+// A parcel whose only target is the rank that receives it arrives in recvbuf. Others arrive in scratch, from where a
+// leader copies its own part. Empty messages are left out.
 #include "algos/collectives/alltoall_aggregated.hpp"
 
 #include "algos/collectives/bundles.hpp"
@@ -68,7 +69,7 @@ public:
 private:
   // ---- between a leader and its group ----
 
-  // The destination nodes in the order in which everybody on this node goes through them.
+  // The destination nodes, in the order in which all ranks of this node go through them.
   [[nodiscard]] std::vector<std::size_t> destinations() const {
     const auto nodes = static_cast<std::size_t>(exchange_.layout.nodes());
     std::vector<std::size_t> result;
@@ -137,7 +138,8 @@ private:
   }
 
   void collect(int leader) {
-    // The leader's bundles in its order: one from each region that it heard from itself, then one from each other leader.
+    // The leader's bundles in its order: one from each region that it heard from itself, then one from each other
+    // leader.
     std::vector<std::vector<Parcel>> bundles;
     for (const Parcel& parcel : arrived(index_)) {
       bundles.push_back({parcel});
@@ -216,7 +218,7 @@ private:
     }
   }
 
-  // What the leader with this index in a region has from other regions, in its order.
+  // The parcels that the leader with this index in a region has from other regions, in its order.
   [[nodiscard]] std::vector<Parcel> arrived(std::size_t index) const {
     std::vector<Parcel> parcels;
     for (std::size_t column = index; column < teams_.largest_region(); column += teams_.region_size(region_)) {
@@ -229,7 +231,7 @@ private:
     return parcels;
   }
 
-  // What one leader of this region passes on to another one for its group.
+  // The parcels that one leader of this region passes on to another one for its group.
   [[nodiscard]] std::vector<Parcel> for_group(std::size_t from, std::size_t to) const {
     const Ranks targets = teams_.group_ranks(teams_.group_at(region_, to));
     std::vector<Parcel> parcels;
@@ -245,7 +247,8 @@ private:
 
   // ---- within regions, then between them ----
 
-  // What one leader of this region passes on to another one because its index is that of the target.
+  // The parcels that one leader of this region passes on to another one because that has the index of the target's
+  // leader.
   [[nodiscard]] std::vector<Parcel> for_index(std::size_t from, std::size_t to) const {
     std::vector<Parcel> parcels;
     const Ranks sources = teams_.group_ranks(teams_.group_at(region_, from));
@@ -289,7 +292,7 @@ private:
     });
   }
 
-  // What the leader that stands for a column in a region has for `targets`: its own blocks, then the others'.
+  // The parcels that the leader for a column of a region has for `targets`: its own blocks, then those of others.
   [[nodiscard]] std::vector<Parcel> from_region(std::size_t region, std::size_t column, Ranks targets) const {
     const std::size_t own = teams_.group_at(region, column);
     std::vector<Parcel> parcels = {{teams_.group_ranks(own), targets}};
@@ -301,10 +304,10 @@ private:
     return parcels;
   }
 
-  // ---- what both orders use ----
+  // ---- used by both orders ----
 
-  // The exchange among this region's leaders. passed(a, b): what leader a has for leader b, in its order; receiver(target):
-  // the index of the leader to whom blocks for a target go.
+  // The exchange among this region's leaders. passed(a, b): what leader a has for leader b, in its order;
+  // receiver(target): the index of the leader to whom blocks for a target go.
   template <class Passed, class Receiver>
   void pass_within(Passed passed, Receiver receiver) {
     GroupExchange within;

@@ -20,8 +20,8 @@ struct Parcel {
   Ranks targets;
 };
 
-// Parcels that lie one behind the other in scratch, each ordered by source and then by target, and the steps after which they
-// are there; or, without such steps, blocks of this rank's own in its buffer.
+// Parcels that lie one behind the other in scratch, each ordered by source and then by target, with the steps after
+// which they are there. Without such steps they are this rank's own blocks, in its buffer.
 struct Bundle {
   std::vector<Parcel> parcels;
   std::uint64_t place = 0;
@@ -55,9 +55,10 @@ public:
     }
   }
 
-  // Where a bundle's blocks are to arrive. Those that end here leave it; room in scratch is found for the others.
+  // Finds the places where a bundle's blocks arrive. Blocks that end here leave the bundle; the others get room in
+  // scratch.
   [[nodiscard]] Part prepare(Bundle& bundle);
-  // Where the blocks from the parcels' sources belong at this rank.
+  // The places of the blocks from the parcels' sources in this rank's receive buffer.
   [[nodiscard]] Part ends_of(std::span<const Parcel> parcels);
   // The length of a message: nothing that a rank has for itself is in it.
   [[nodiscard]] std::uint64_t bytes(const Parcel& parcel) const;

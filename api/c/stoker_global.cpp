@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C door to global memory.
+// The C interface to global memory.
 #include <stoker/stoker_global.h>
 
 #include "api/c/guarded.hpp"
@@ -51,7 +51,7 @@ const std::shared_ptr<GlobalMemory>& live(stoker_global handle) {
   return *found;
 }
 
-// Also of a global memory that is gone.
+// Accepts teams of a global memory that is gone, too.
 Team& known(stoker_team handle) {
   const auto* found = team_table.find(handle);
   if (found == nullptr) {

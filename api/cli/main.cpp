@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `stoker`: what there is (info), what to reserve and how to launch (plan), what
-// algorithms send (schedule) and messages cost (calibrate), what works here (doctor).
+// The program `stoker`: shows what there is (info), what to reserve and how to launch (plan), what algorithms send
+// (schedule) and how long they take (predict), what messages cost (calibrate), and what works here (doctor).
 #include "algos/collectives/registry.hpp"
 #include "api/cli/commands.hpp"
 

@@ -2,10 +2,10 @@
 /* An MPI program that knows nothing of stoker, to be run with and without libstoker-pmpi.so.
  *
  *   drop-in overlap [--collective LIST] [--bytes LIST] [--seconds S]
- *     A nonblocking collective, a computation as long as the blocking call takes, MPI_Wait. Everything is measured twice.
- *     First the computation has a fixed time, as in the OSU micro-benchmarks; it does not miss what others take of the
- *     core. Then it has a fixed amount, which takes as long if it is undisturbed. --bytes: size of the vector, or of the
- *     block for each rank.
+ *     A nonblocking collective, a computation as long as the blocking call takes, MPI_Wait. Everything is measured
+ *     twice. First the computation has a fixed time, as in the OSU micro-benchmarks; it does not miss what others take
+ *     of the core. Then it has a fixed amount, which takes as long if it is undisturbed. --bytes: size of the vector,
+ *     or of the block for each rank.
  *   drop-in blocking [--seconds S]
  *     An application that gains nothing: small blocking collectives and messages between neighbours, with little
  *     computation.

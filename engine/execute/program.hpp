@@ -14,7 +14,7 @@
 
 namespace stoker::engine {
 
-// What this process needs to run one step.
+// One step as this process runs it.
 struct StepView {
   const LoweredStep* step = nullptr;
   std::span<const algos::Slice> source;  // own slices; of the sender for recv_node
