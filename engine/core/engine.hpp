@@ -15,6 +15,7 @@
 #include "engine/helper/waiting.hpp"
 #include "engine/settings/settings.hpp"
 #include "engine/shared/node_memory.hpp"
+#include "engine/transport/mpi_transport.hpp"
 #include "engine/wisdom/wisdom.hpp"
 #include "topology/discover.hpp"
 #include "topology/machine.hpp"
@@ -84,7 +85,7 @@ public:
   [[nodiscard]] const std::shared_ptr<NodeMemory>& memory() const { return memory_; }
   [[nodiscard]] const algos::CostModel& cost_model() const { return cost_model_; } // equal on all ranks
   [[nodiscard]] MPI_Comm control() const { return control_; }
-  [[nodiscard]] MPI_Comm network() const { return network_.data; }
+  [[nodiscard]] MPI_Comm network() const { return data_; }
   [[nodiscard]] std::uint64_t piece_bytes() const { return network_.piece_bytes; } // of messages between nodes
   [[nodiscard]] int highest_tag() const { return highest_tag_; }
   [[nodiscard]] spdlog::logger& log() const { return *log_; }
@@ -156,7 +157,8 @@ private:
   algos::CostModel cost_model_ = algos::typical_cluster;
   OwnedComm data_; // for the endpoints' messages
   OwnedComm ready_;
-  Network network_; // both
+  std::optional<MpiTransport> transport_; // over these two
+  Network network_;
   MPI_Group group_ = MPI_GROUP_NULL;
   int keyval_ = MPI_KEYVAL_INVALID;
   std::mutex contexts_mutex_;

@@ -89,7 +89,7 @@ Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
   check_mpi(MPI_Comm_split(control_, layout().node_of(rank_), rank_, &node), "MPI_Comm_split");
   agree(control_, attempt([&] { map_node_memory(OwnedComm(node)); }));
   wait_site_ = {.spin_ns = static_cast<std::uint64_t>(settings_.wait_spin_us) * 1000,
-                .network = network_.data,
+                .network = data_,
                 .bell = &memory_->root(memory_->self()).completion};
   if (!settings_.trace.empty()) {
     trace_ = std::make_unique<Trace>(settings_.trace);
@@ -173,7 +173,8 @@ void Engine::open_network(MPI_Comm comm) {
   MPI_Comm_group(control_, &group_);
   data_ = OwnedComm::duplicate_of(comm);
   ready_ = OwnedComm::duplicate_of(comm);
-  network_ = {.data = data_, .ready = ready_, .piece_bytes = agreed_piece_bytes(control_, layout(), settings_)};
+  transport_.emplace(std::array<MPI_Comm, Transport::channels>{data_, ready_, MPI_COMM_NULL});
+  network_ = {.transport = &*transport_, .piece_bytes = agreed_piece_bytes(control_, layout(), settings_)};
   int* tag_bound = nullptr;
   int found = 0;
   MPI_Comm_get_attr(data_, MPI_TAG_UB, static_cast<void*>(&tag_bound), &found);

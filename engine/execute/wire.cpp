@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/execute/wire.hpp"
 
-#include "engine/base/agreement.hpp"
 #include "engine/base/clock.hpp"
+#include "engine/base/error.hpp"
 #include "engine/execute/progress.hpp"
+#include "engine/transport/window.hpp"
 
 #include <string>
 
 namespace stoker::engine {
 namespace {
 
-WireEvent failure(const Task& task, std::uint32_t step, int code) {
+WireEvent failure(const Task& task, std::uint32_t step, const std::string& text) {
   const LoweredStep& s = *task.program.step(step).step;
   return {step, static_cast<int>(Code::mpi),
           "rank " + std::to_string(task.program.block().rank) + ": the message " +
-              (s.op == Op::send_wire ? "to" : "from") + " rank " + std::to_string(s.peer) +
-              " failed: " + mpi_text(code)};
+              (s.op == Op::send_wire ? "to" : "from") + " rank " + std::to_string(s.peer) + " failed: " + text};
 }
 
 } // namespace
@@ -46,7 +46,7 @@ void Wire::post(Task& task, std::uint32_t step) {
                                                 .peer = s.endpoint,
                                                 .tag = s.tag,
                                                 .put = s.put,
-                                                .window = task.window,
+                                                .memory = task.window,
                                                 .target = s.window_rank,
                                                 .displacement = s.displacement});
   if (message >= steps_.size()) {
@@ -62,7 +62,7 @@ bool Wire::poll() {
     if (sent.unreadable) {
       sent.task->events.push_back({sent.step, static_cast<int>(Code::access), "the send buffer could not be read"});
     } else if (outcome.error != MPI_SUCCESS) {
-      sent.task->events.push_back(failure(*sent.task, sent.step, outcome.error));
+      sent.task->events.push_back(failure(*sent.task, sent.step, messages_.text_of(outcome.error)));
     } else {
       sent.task->events.push_back({sent.step, 0, {}});
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The steps of programs that lead to other nodes, as MPI messages. Used by one thread at a time.
+// The steps of programs that lead to other nodes, as messages between endpoints. Used by one thread at a time.
 #pragma once
 
 #include "engine/execute/program.hpp"
@@ -16,10 +16,10 @@ class Wire {
 public:
   explicit Wire(const Network& network) : messages_(network) {}
 
-  // Posts the step's message. An error of MPI's is delivered like a completion.
+  // Posts the step's message. An error of the transport is delivered like a completion.
   void post(Task& task, std::uint32_t step);
 
-  // Asks MPI once for everything in flight and hands each finished step to its task. Returns whether there was any.
+  // Asks once for everything in flight and hands each finished step to its task. Returns whether there was any.
   bool poll();
 
 private:

@@ -6,7 +6,7 @@
 
 namespace stoker::engine {
 
-ActiveMessages::ActiveMessages(MPI_Comm comm) : comm_(comm), requests_(receives, MPI_REQUEST_NULL) {
+ActiveMessages::ActiveMessages(Transport& transport) : transport_(transport), requests_(receives, MPI_REQUEST_NULL) {
   for (std::size_t i = 0; i < receives; ++i) {
     buffers_.push_back(std::make_unique<Buffer>());
     receive(i);
@@ -16,15 +16,15 @@ ActiveMessages::ActiveMessages(MPI_Comm comm) : comm_(comm), requests_(receives,
 ActiveMessages::~ActiveMessages() {
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     if (i < receives && requests_[i] != MPI_REQUEST_NULL) {
-      MPI_Cancel(&requests_[i]);
+      transport_.cancel(requests_[i]);
     }
-    MPI_Wait(&requests_[i], MPI_STATUS_IGNORE);
+    transport_.wait(requests_[i]);
   }
 }
 
 void ActiveMessages::receive(std::size_t index) {
-  const int code = MPI_Irecv(buffers_[index]->data(), static_cast<int>(largest), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG,
-                             comm_, &requests_[index]);
+  const int code = transport_.receive(Transport::Channel::unasked, buffers_[index]->data(), largest, MPI_ANY_SOURCE,
+                                      MPI_ANY_TAG, &requests_[index]);
   if (code != MPI_SUCCESS) {
     requests_[index] = MPI_REQUEST_NULL;
     note(code);
@@ -45,7 +45,7 @@ std::byte* ActiveMessages::compose() {
 
 void ActiveMessages::send(int peer, std::size_t bytes) {
   MPI_Request request = MPI_REQUEST_NULL;
-  const int code = MPI_Isend(composed_->data(), static_cast<int>(bytes), MPI_BYTE, peer, 0, comm_, &request);
+  const int code = transport_.send(Transport::Channel::unasked, composed_->data(), bytes, peer, 0, &request);
   if (code != MPI_SUCCESS) {
     note(code);
     return;
@@ -63,8 +63,7 @@ const std::vector<ActiveMessages::Received>& ActiveMessages::poll() {
   int count = 0;
   indices_.resize(requests_.size());
   statuses_.resize(requests_.size());
-  const int code =
-      MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, indices_.data(), statuses_.data());
+  const int code = transport_.test_some(requests_, &count, indices_.data(), statuses_.data());
   count = count == MPI_UNDEFINED ? 0 : count;
   if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
     note(code);
@@ -81,9 +80,7 @@ const std::vector<ActiveMessages::Received>& ActiveMessages::poll() {
     }
     taken_.push_back(index);
     if (error == MPI_SUCCESS) {
-      int bytes = 0;
-      MPI_Get_count(&status, MPI_BYTE, &bytes);
-      received_.push_back({status.MPI_SOURCE, buffers_[index]->data(), static_cast<std::size_t>(bytes)});
+      received_.push_back({status.MPI_SOURCE, buffers_[index]->data()});
     }
   }
   // Close the gaps from the back, so that the indices of the others stay right.

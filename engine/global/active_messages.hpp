@@ -3,7 +3,7 @@
 // waits. Used by one thread at a time.
 #pragma once
 
-#include <mpi.h>
+#include "engine/transport/transport.hpp"
 
 #include <array>
 #include <cstddef>
@@ -19,10 +19,9 @@ public:
   struct Received {
     int source = -1;
     const std::byte* data = nullptr; // until the next poll()
-    std::size_t bytes = 0;
   };
-  // `comm` belongs to these messages alone.
-  explicit ActiveMessages(MPI_Comm comm);
+  // The transport's channel for unasked messages belongs to these alone.
+  explicit ActiveMessages(Transport& transport);
   ActiveMessages(const ActiveMessages&) = delete;
   ActiveMessages& operator=(const ActiveMessages&) = delete;
   // Everything that was sent to this process must have been received.
@@ -33,21 +32,21 @@ public:
   // Sends what compose() gave.
   void send(int peer, std::size_t bytes);
 
-  // Asks MPI once. Returns what has arrived, until the next poll; sending meanwhile is allowed.
+  // Asks the transport once. Returns what has arrived, until the next poll; sending meanwhile is allowed.
   [[nodiscard]] const std::vector<Received>& poll();
-  // The first error of MPI's; from then on messages may be missing.
+  // The transport's first error; from then on messages may be missing.
   [[nodiscard]] int error() const { return error_; }
 
   [[nodiscard]] bool sending() const { return requests_.size() > receives; }
 
 private:
-  static constexpr std::size_t receives = 16; // posted at any time; more wait in MPI
+  static constexpr std::size_t receives = 16; // posted at any time; more wait in the transport
   using Buffer = std::array<std::byte, largest>;
 
   void receive(std::size_t index);
   void note(int error) { error_ = error_ == MPI_SUCCESS ? error : error_; }
 
-  MPI_Comm comm_;
+  Transport& transport_;
   std::vector<std::unique_ptr<Buffer>> buffers_; // of the requests; the first ones are the receives
   std::vector<MPI_Request> requests_;
   std::vector<std::unique_ptr<Buffer>> spare_;

@@ -55,13 +55,13 @@ struct GlobalAccess::Header {
   std::uint64_t signal_value = 0;
 };
 
-GlobalAccess::GlobalAccess(const NodeMemory& memory, const Network& network, MPI_Comm short_messages,
+GlobalAccess::GlobalAccess(const NodeMemory& memory, const Network& network,
                            const std::vector<std::shared_ptr<Window>>& windows)
     : memory_(memory), windows_(windows) {
   static_assert(sizeof(Header) + inline_bytes <= ActiveMessages::largest);
   static_assert(std::is_trivially_copyable_v<Header>);
-  if (short_messages != MPI_COMM_NULL) {
-    wire_.emplace(network, short_messages);
+  if (network.transport != nullptr) {
+    wire_.emplace(network);
     wire_->free_slots.resize(most_pieces);
     std::iota(wire_->free_slots.rbegin(), wire_->free_slots.rend(), 0U);
   }

@@ -36,10 +36,9 @@ namespace stoker::engine {
 
 class GlobalAccess : public Poller {
 public:
-  // `network` and `short_messages` are for this purpose alone; null communicators: there is one node only. `windows`: those that
-  // operations name, the first being number 1; it may grow.
-  GlobalAccess(const NodeMemory& memory, const Network& network, MPI_Comm short_messages,
-               const std::vector<std::shared_ptr<Window>>& windows);
+  // The network is for this purpose alone; without a transport there is one node only. `windows`: those that operations name,
+  // the first being number 1; it may grow.
+  GlobalAccess(const NodeMemory& memory, const Network& network, const std::vector<std::shared_ptr<Window>>& windows);
 
   void adopt(std::uint32_t arena, const Submission& submission, std::uint64_t now_ns) override;
   bool poll() override;
@@ -86,7 +85,7 @@ private:
 
   // All that exists only where there are several nodes.
   struct Between {
-    Between(const Network& network, MPI_Comm comm) : short_messages(comm), messages(network) {}
+    explicit Between(const Network& network) : short_messages(*network.transport), messages(network) {}
     ActiveMessages short_messages;
     Messages messages;
     std::vector<Data> data; // by the number of the message

@@ -3,6 +3,7 @@
 
 #include "engine/global/global_access.hpp"
 
+#include <array>
 #include <memory>
 
 namespace stoker::engine {
@@ -17,10 +18,11 @@ void GlobalService::open() {
       short_messages_ = OwnedComm::duplicate_of(engine_.control());
       data_ = OwnedComm::duplicate_of(engine_.control());
       ready_ = OwnedComm::duplicate_of(engine_.control());
-      network = {.data = data_, .ready = ready_, .piece_bytes = engine_.piece_bytes()};
+      transport_.emplace(std::array<MPI_Comm, Transport::channels>{data_, ready_, short_messages_});
+      network = {.transport = &*transport_, .piece_bytes = engine_.piece_bytes()};
     }
     if (Helper* helper = engine_.helper()) {
-      auto access = std::make_unique<GlobalAccess>(*engine_.memory(), network, short_messages_, helper->windows());
+      auto access = std::make_unique<GlobalAccess>(*engine_.memory(), network, helper->windows());
       access_ = access.get();
       helper->add(Submitted::operation, std::move(access));
     }

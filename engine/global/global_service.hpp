@@ -5,9 +5,11 @@
 
 #include "engine/base/owned_comm.hpp"
 #include "engine/core/engine.hpp"
+#include "engine/transport/mpi_transport.hpp"
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 namespace stoker::engine {
 
@@ -31,6 +33,7 @@ private:
   OwnedComm short_messages_; // between nodes, once there has been a global memory
   OwnedComm data_;
   OwnedComm ready_;
+  std::optional<MpiTransport> transport_; // over these three
   bool opened_ = false;
   int open_ = 0;
   GlobalAccess* access_ = nullptr; // the helper's

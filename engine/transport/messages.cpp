@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/transport/messages.hpp"
 
-#include "engine/transport/message_type.hpp"
-#include "engine/transport/window.hpp"
-
 #include <algorithm>
 #include <functional>
 
 namespace stoker::engine {
 namespace {
 
-// As much of a message is on its way at a time, so that neither MPI's lists nor what a receiver may have to hold grow with it. So
-// much because what the receiver says of the next window may stand in the queue behind all that its node sends.
-constexpr std::uint64_t window_bytes = 4 << 20;
-constexpr std::uint64_t most_pieces = 512;
-// Of these so many are looked at in a poll.
+using Channel = Transport::Channel;
+
+// A stretch of a message: as much as is on its way at a time, so that neither MPI's lists nor what a receiver may have to hold
+// grow with the message. So long because the receiver's word that it is ready for the next one may stand in the queue behind
+// all that its node sends.
+constexpr std::uint64_t stretch_bytes = 4 << 20;
+constexpr std::uint64_t most_pieces = 512; // of a stretch
+// A poll looks at so many of them.
 constexpr std::size_t pieces_at_a_time = 8;
 // And again while that brings the next ones into view; bounded, so that one message does not keep others waiting.
 constexpr int rounds_of_a_poll = 8;
@@ -26,19 +26,21 @@ std::uint32_t Messages::post(const Message& message) {
   if (message.put) {
     begin_put(transfer);
   } else if (network_.piece_bytes == 0 || message.bytes <= network_.piece_bytes) {
-    const MessageType type(message.bytes);
     MPI_Request request = MPI_REQUEST_NULL;
-    const int code =
-        message.outgoing
-            ? MPI_Isend(message.data, type.count(), type.type(), message.peer, message.tag, network_.data, &request)
-            : MPI_Irecv(message.data, type.count(), type.type(), message.peer, message.tag, network_.data, &request);
+    const int code = move(message, message.data, message.bytes, &request);
     transfers_[transfer].posted = message.bytes;
     add(transfer, code, request);
   } else {
-    begin_window(transfer);
+    begin_stretch(transfer);
   }
   release(transfer); // what begin() counted
   return transfer;
+}
+
+int Messages::move(const Message& message, std::byte* place, std::uint64_t bytes, MPI_Request* request) {
+  return message.outgoing
+             ? network_.transport->send(Channel::data, place, bytes, message.peer, message.tag, request)
+             : network_.transport->receive(Channel::data, place, bytes, message.peer, message.tag, request);
 }
 
 std::uint32_t Messages::begin(const Message& message) {
@@ -65,17 +67,17 @@ void Messages::add(std::uint32_t transfer, int code, MPI_Request request) {
   transfer_of_.push_back(transfer);
 }
 
-void Messages::begin_window(std::uint32_t transfer) {
+void Messages::begin_stretch(std::uint32_t transfer) {
   const Message m = transfers_[transfer].message;
   MPI_Request request = MPI_REQUEST_NULL;
   if (m.outgoing) {
     transfers_[transfer].asking = true;
-    const int code = MPI_Irecv(nullptr, 0, MPI_BYTE, m.peer, m.tag, network_.ready, &request);
+    const int code = network_.transport->receive(Channel::ready, nullptr, 0, m.peer, m.tag, &request);
     add(transfer, code, request);
     return;
   }
   post_pieces(transfer);
-  const int code = MPI_Isend(nullptr, 0, MPI_BYTE, m.peer, m.tag, network_.ready, &request);
+  const int code = network_.transport->send(Channel::ready, nullptr, 0, m.peer, m.tag, &request);
   if (code != MPI_SUCCESS) { // the sender will not hear of it, and send nothing
     cancel(transfer);
     transfers_[transfer].posted = m.bytes;
@@ -83,21 +85,20 @@ void Messages::begin_window(std::uint32_t transfer) {
   add(transfer, code, request);
 }
 
-// All with one tag: MPI keeps their order.
+// All with one tag: they keep their order.
 void Messages::post_pieces(std::uint32_t transfer) {
   Transfer& t = transfers_[transfer];
   const Message& m = t.message;
-  const std::uint64_t pieces = std::clamp<std::uint64_t>(window_bytes / network_.piece_bytes, 1, most_pieces);
+  const std::uint64_t pieces = std::clamp<std::uint64_t>(stretch_bytes / network_.piece_bytes, 1, most_pieces);
   const std::uint64_t end = std::min(m.bytes, t.posted + (pieces * network_.piece_bytes));
   t.pieces.clear();
   t.looked_at = 0;
   while (t.posted < end) {
     std::byte* place = m.data + t.posted;
-    const auto count = static_cast<int>(std::min(network_.piece_bytes, end - t.posted));
-    t.posted += static_cast<std::uint64_t>(count);
+    const std::uint64_t bytes = std::min(network_.piece_bytes, end - t.posted);
+    t.posted += bytes;
     MPI_Request request = MPI_REQUEST_NULL;
-    const int code = m.outgoing ? MPI_Isend(place, count, MPI_BYTE, m.peer, m.tag, network_.data, &request)
-                                : MPI_Irecv(place, count, MPI_BYTE, m.peer, m.tag, network_.data, &request);
+    const int code = move(m, place, bytes, &request);
     if (code == MPI_SUCCESS) {
       ++t.open;
       t.pieces.push_back(request);
@@ -125,14 +126,14 @@ void Messages::begin_put(std::uint32_t transfer) {
   MPI_Request request = MPI_REQUEST_NULL;
   if (m.outgoing) {
     t.asking = true;
-    const int code = MPI_Irecv(nullptr, 0, MPI_BYTE, m.peer, m.tag, network_.ready, &request);
+    const int code = network_.transport->receive(Channel::ready, nullptr, 0, m.peer, m.tag, &request);
     add(transfer, code, request);
     return;
   }
-  const int code = MPI_Irecv(&t.arrived, 1, MPI_INT, m.peer, m.tag, network_.data, &request);
+  const int code = network_.transport->receive(Channel::data, &t.arrived, sizeof t.arrived, m.peer, m.tag, &request);
   add(transfer, code, request);
   request = MPI_REQUEST_NULL;
-  const int told = MPI_Isend(nullptr, 0, MPI_BYTE, m.peer, m.tag, network_.ready, &request);
+  const int told = network_.transport->send(Channel::ready, nullptr, 0, m.peer, m.tag, &request);
   if (told != MPI_SUCCESS) {
     cancel(transfer);
   }
@@ -142,12 +143,12 @@ void Messages::begin_put(std::uint32_t transfer) {
 void Messages::cancel(std::uint32_t transfer) {
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     if (transfer_of_[i] == transfer) {
-      MPI_Cancel(&requests_[i]);
+      network_.transport->cancel(requests_[i]);
     }
   }
   Transfer& t = transfers_[transfer];
   for (std::size_t i = t.looked_at; i < t.pieces.size(); ++i) {
-    MPI_Cancel(&t.pieces[i]);
+    network_.transport->cancel(t.pieces[i]);
   }
 }
 
@@ -159,11 +160,7 @@ Messages::~Messages() {
   }
   // The other side may have had all that it waited for; what cannot end any more is not waited for.
   for (MPI_Request& request : requests_) {
-    int done = 0;
-    if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done == 0) {
-      MPI_Cancel(&request);
-      MPI_Request_free(&request);
-    }
+    network_.transport->abandon(request);
   }
 }
 
@@ -172,7 +169,7 @@ void Messages::put(std::uint32_t transfer) {
   t.putting = true;
   MPI_Request request = MPI_REQUEST_NULL;
   const Message& m = t.message;
-  const int code = m.window->put(m.data, m.bytes, m.target, m.displacement, &request);
+  const int code = m.memory->put(m.data, m.bytes, m.target, m.displacement, &request);
   add(transfer, code, request);
 }
 
@@ -184,13 +181,13 @@ void Messages::tell_of_puts() {
     }
     const Message& m = transfers_[put_[i]].message;
     const auto same = [&](std::uint32_t other) {
-      return transfers_[other].message.window == m.window && transfers_[other].message.target == m.target;
+      return transfers_[other].message.memory == m.memory && transfers_[other].message.target == m.target;
     };
     const auto before = put_.begin() + static_cast<std::ptrdiff_t>(i);
     if (std::find_if(put_.begin(), before, same) != before) {
       continue;
     }
-    const int code = m.window->flush(m.target);
+    const int code = m.memory->flush(m.target);
     for (const std::uint32_t other : put_) {
       if (Transfer& t = transfers_[other]; same(other)) {
         t.error = t.error == MPI_SUCCESS ? code : t.error;
@@ -201,7 +198,8 @@ void Messages::tell_of_puts() {
     Transfer& t = transfers_[transfer];
     t.arrived = t.error == MPI_SUCCESS ? 1 : 0;
     MPI_Request request = MPI_REQUEST_NULL;
-    const int code = MPI_Isend(&t.arrived, 1, MPI_INT, t.message.peer, t.message.tag, network_.data, &request);
+    const int code =
+        network_.transport->send(Channel::data, &t.arrived, sizeof t.arrived, t.message.peer, t.message.tag, &request);
     add(transfer, code, request);
     release(transfer); // what complete() held
   }
@@ -238,15 +236,15 @@ void Messages::release(std::uint32_t transfer) {
   }
   if (t.posted < t.message.bytes) {
     t.open = 1;
-    begin_window(transfer);
+    begin_stretch(transfer);
     release(transfer);
     return;
   }
   if (t.message.put && t.arrived == 0 && t.error == MPI_SUCCESS) {
     t.error = MPI_ERR_OTHER; // the sender's own
   }
-  if (t.message.put && !t.message.outgoing && t.message.window != nullptr) {
-    t.message.window->sync();
+  if (t.message.put && !t.message.outgoing && t.message.memory != nullptr) {
+    t.message.memory->sync();
   }
   done_.push_back({transfer, t.error}); // its place is free again once that is returned
 }
@@ -256,21 +254,20 @@ const std::vector<Messages::Outcome>& Messages::poll() {
     free_.push_back(outcome.message);
   }
   returned_.clear();
-  for (int round = 0; round < rounds_of_a_poll && ask_mpi(); ++round) {
+  for (int round = 0; round < rounds_of_a_poll && ask(); ++round) {
   }
   tell_of_puts();
   returned_.swap(done_);
   return returned_;
 }
 
-bool Messages::ask_mpi() {
+bool Messages::ask() {
   int count = 0;
   int code = MPI_SUCCESS;
   if (!requests_.empty()) {
     indices_.resize(requests_.size());
     statuses_.resize(requests_.size());
-    code =
-        MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, indices_.data(), statuses_.data());
+    code = network_.transport->test_some(requests_, &count, indices_.data(), statuses_.data());
   }
   finished_.clear();
   for (int i = 0; i < (count == MPI_UNDEFINED ? 0 : count); ++i) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "engine/base/error.hpp"
+#include "engine/transport/transport.hpp"
 
 #include <mpi.h>
 
@@ -16,7 +17,7 @@
 
 namespace stoker::engine {
 
-class Window {
+class Window final : public RemoteMemory {
 public:
   // Collective over comm. Over `bytes` at `base` of each rank; displacements in bytes from there. nullptr on all ranks where the
   // MPI library refuses it on one.
@@ -38,16 +39,14 @@ public:
   // All return MPI's code. The data must stay as they are until the flush of that target, which makes sure that they are at the
   // target, and may wait until that process enters the MPI library.
   [[nodiscard]] int put(const void* data, std::uint64_t bytes, int target, std::uint64_t displacement);
-  // Done when the data may be overwritten: they need not be at the target before a flush.
   [[nodiscard]] int put(const void* data, std::uint64_t bytes, int target, std::uint64_t displacement,
-                        MPI_Request* request);
+                        MPI_Request* request) override;
   // Done when the data are here.
   [[nodiscard]] int get(void* data, std::uint64_t bytes, int target, std::uint64_t displacement, MPI_Request* request);
-  [[nodiscard]] int flush(int target);
+  [[nodiscard]] int flush(int target) override;
   // Every target of a put since the last time.
   [[nodiscard]] int flush_all();
-  // What others have put here, and flushed, can be read from here on.
-  void sync() { MPI_Win_sync(win_); }
+  void sync() override { MPI_Win_sync(win_); }
 
 private:
   explicit Window(MPI_Win win) : win_(win) {}
