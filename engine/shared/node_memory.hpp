@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace stoker::engine {
@@ -30,9 +31,22 @@ struct RankRoot {
 // The arenas of the node's ranks, in the order of their ranks. Kept alive by everything that holds a pointer into one.
 class NodeMemory {
 public:
-  // Collective over the ranks of the node. `numa` is this rank's NUMA node by OS index, -1 for no placement. Throws on
-  // every rank of the node when it fails on one.
+  // What a rank tells its node, as bytes.
+  struct Introduction {
+    ArenaDescriptor arena;
+    std::uint64_t root = 0;
+    std::uint64_t probe_address = 0; // of a word in private memory ...
+    std::uint64_t probe_value = 0;   // ... that holds this
+  };
+
+  // Collective over the ranks of the node. `numa` is this rank's NUMA node by OS index, -1 for no placement. Throws on every
+  // rank of the node when it fails on one.
   NodeMemory(MPI_Comm node, std::uint64_t bytes, int numa);
+  // In two steps without MPI: this rank's own arena, then, once all ranks of the node have one, the others', in the order of
+  // their ranks. `self`: which one this is. Until a rank has attached, the others must exist.
+  NodeMemory(std::uint64_t bytes, int numa) { create(bytes, numa); }
+  [[nodiscard]] Introduction introduction() const;
+  void attach(std::uint32_t self, std::span<const Introduction> ranks);
 
   [[nodiscard]] std::uint32_t self() const { return self_; }
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(bases_.size()); }
@@ -53,7 +67,11 @@ public:
   [[nodiscard]] bool attach_works() const { return attach_works_; }
 
 private:
+  void create(std::uint64_t bytes, int numa);
+
   std::shared_ptr<Arena> own_;
+  std::uint64_t root_ = 0;  // in own_
+  std::uint64_t probe_ = 0; // peers attach to it while they look whether they can
   std::vector<MappedArena> others_;
   std::vector<std::byte*> bases_;
   std::vector<pid_t> pids_;

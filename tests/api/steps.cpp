@@ -5,6 +5,7 @@
 #include "engine/execute/executor.hpp"
 #include "engine/execute/lower.hpp"
 #include "engine/execute/progress.hpp"
+#include "engine/transport/mpi_transport.hpp"
 #include "tests/api/mpi_main.hpp"
 
 #include <gtest/gtest.h>
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -207,14 +209,18 @@ private:
 class Steps : public ::testing::Test {
 protected:
   Steps() : memory_(MPI_COMM_WORLD, std::uint64_t{64} << 20U, -1) {
-    MPI_Comm_dup(MPI_COMM_WORLD, &network_.data);
-    MPI_Comm_dup(MPI_COMM_WORLD, &network_.ready);
+    for (MPI_Comm& comm : comms_) {
+      MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    }
+    transport_.emplace(comms_);
+    network_.transport = &*transport_;
     MPI_Op_create(mix, 0, &mix_);
   }
   ~Steps() override {
     MPI_Op_free(&mix_);
-    MPI_Comm_free(&network_.data);
-    MPI_Comm_free(&network_.ready);
+    for (MPI_Comm& comm : comms_) {
+      MPI_Comm_free(&comm);
+    }
   }
 
   void run(const Case& what) {
@@ -228,6 +234,8 @@ protected:
   }
 
   engine::NodeMemory memory_;
+  std::array<MPI_Comm, engine::Transport::channels> comms_{};
+  std::optional<engine::MpiTransport> transport_;
   engine::Network network_;
   MPI_Op mix_ = MPI_OP_NULL;
 };
