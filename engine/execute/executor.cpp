@@ -132,7 +132,6 @@ void begin_epoch(Block& block, std::uint64_t epoch) {
   state.ready_count = block.local_roots;
   state.wire_count = block.wire_roots;
   state.waiting_count = 0;
-  state.in_flight = 0;
   const auto* roots = in_block<std::uint32_t>(&block, block.roots_at);
   std::memcpy(in_block<std::uint32_t>(&block, block.ready_at), roots, block.local_roots * sizeof *roots);
   if (block.wire_roots > 0) {
@@ -181,7 +180,6 @@ bool advance(const Program& program) {
 void finish_wire_step(const Program& program, std::uint32_t step, int error, const char* text) {
   const StepView& view = program.step(step);
   Block& block = program.block();
-  --block.state.in_flight;
   program.posted()[step] = 0;
   if (block.timed != 0) {
     block.wire_ended_at = now_ns();

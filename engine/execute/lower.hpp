@@ -18,7 +18,6 @@ namespace stoker::engine {
 
 // Where the ranks of the request's communicator are, seen from this rank.
 struct RankMap {
-  int rank = 0;
   std::vector<int> arena_of;        // per rank: index of its arena in this node; -1: on another node
   int endpoint = 0;                 // of this rank: rank in the network communicator that sends and receives for it
   std::uint32_t endpoint_arena = 0; // of that process, which is on this node
@@ -41,16 +40,15 @@ struct PlacementOptions {
       false; // puts go through a window of the request's own; for programs of copies, puts, their recvs and fences
 };
 
-// What a rank tells each other rank of the communicator about the messages between them.
+// What a rank ("I") tells each other rank of the communicator ("you") about the messages between the two.
 struct PairInfo {
-  std::uint64_t block = 0;       // offset in the sender of this info's arena
-  std::uint64_t send_digest = 0; // of the sizes of the messages that it will send to the receiver of this info
-  std::uint64_t recv_digest = 0; // of those that it expects from there
-  std::int32_t endpoint = 0;
-  std::int32_t window_rank = -1; // who exposes ...
-  std::uint64_t put_displacement =
-      0; // ... the place of the message from the receiver of this info to its sender; 0: not exposed
-  std::int32_t first_tag = 0; // of the messages from the receiver of this info to its sender
+  std::uint64_t my_block = 0;            // offset in my arena
+  std::uint64_t my_send_digest = 0;      // of the sizes of the messages from me to you
+  std::uint64_t my_recv_digest = 0;      // of those that I expect from you
+  std::int32_t my_endpoint = 0;          //
+  std::int32_t my_first_tag = 0;         // your messages to me have this and the following tags
+  std::uint64_t my_put_displacement = 0; // your message to me may be put there; 0: nowhere
+  std::int32_t my_window_rank = -1;      // rank in the window's communicator that exposes that place
 };
 
 // Writes the block and returns its offset in the arena; fills `pairs`, one for each rank. Throws Error(resource) when the

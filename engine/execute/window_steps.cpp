@@ -24,8 +24,6 @@ std::string failure(const Task& task, const LoweredStep& step, int code) {
 
 void WindowSteps::post(Task& task, std::uint32_t step) {
   const LoweredStep& s = *task.program.step(step).step;
-  Block& block = task.program.block();
-  ++block.state.in_flight;
   task.program.posted()[step] = 1;
   Pending pending{.task = &task, .step = step};
   MPI_Request request = MPI_REQUEST_NULL;

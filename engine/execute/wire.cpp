@@ -38,7 +38,6 @@ void Wire::post(Task& task, std::uint32_t step) {
   if (sending && block.timed != 0 && block.wire_began_at == 0) {
     block.wire_began_at = now_ns();
   }
-  ++block.state.in_flight;
   task.program.posted()[step] = 1;
   const std::uint32_t message = messages_.post({.outgoing = sending,
                                                 .data = buffer,

@@ -62,7 +62,6 @@ std::shared_ptr<const PutWindow> window_for_puts(Engine& engine, const RequestPl
 
 RankMap rank_map(const Engine& engine, const CommContext& context, Executor executor) {
   RankMap map;
-  map.rank = context.rank();
   for (const int rank : context.engine_ranks()) {
     map.arena_of.push_back(engine.layout().same_node(rank, engine.rank()) ? static_cast<int>(engine.arena_of(rank))
                                                                           : -1);

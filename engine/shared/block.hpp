@@ -112,17 +112,15 @@ struct EpochState {
   std::uint32_t ready_count = 0;   // steps to run here, in any process
   std::uint32_t waiting_count = 0; // node steps whose channel was not ready when last looked at
   std::uint32_t wire_count = 0;    // wire steps to be posted by the process that owns the endpoint
-  std::uint32_t in_flight = 0;     // wire steps posted
 };
 
-struct Block {
+// Written at init, constant afterwards.
+struct BlockHeader {
   static constexpr std::uint64_t magic_value = 0x73746f6b65726231; // "stokerb1"
 
-  // Written at init, constant afterwards.
-  std::uint64_t magic = magic_value;
-  std::uint64_t id = 0; // unique per rank, so that a reused offset is not mistaken for the old request
-  std::uint64_t bytes = 0;
-  std::int32_t rank = 0; // in the request's communicator
+  std::uint64_t magic = magic_value; // of a block that is in use: see NodeMemory::block
+  std::uint64_t id = 0;              // unique per rank, so that a reused offset is not mistaken for the old request
+  std::int32_t rank = 0;             // in the request's communicator
   std::int32_t ranks = 0;
   std::uint32_t arena = 0; // of the rank itself
   std::uint32_t steps = 0;
@@ -152,7 +150,9 @@ struct Block {
   std::uint64_t posted_at = 0;    // uint8[steps]: 1 while a wire step is in flight
   std::uint64_t taken_at = 0;     // TakenWord[]: one per message sent within the node
   std::uint32_t taken_count = 0;
+};
 
+struct Block : BlockHeader {
   alignas(cache_line) std::atomic<std::uint64_t> started{0};
   alignas(cache_line) CompletionWord completed;
   std::atomic<std::int32_t> error{0}; // first error of the epoch; ordered by `completed`

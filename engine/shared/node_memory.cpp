@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <new>
-#include <optional>
+#include <string>
 
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -50,6 +50,16 @@ void NodeMemory::attach(std::uint32_t self, std::span<const Introduction> ranks)
     roots_.push_back(reinterpret_cast<RankRoot*>(bases_[i] + rank.root));
   }
   attach_works_ = std::ranges::all_of(attach_errors_, [](int error) { return error == 0; });
+}
+
+Block& NodeMemory::block(SharedRef place) const {
+  Block& block = *at<Block>(place);
+  if (block.magic != Block::magic_value) {
+    throw Error(Code::peer_lost, "no block of a request lies at offset " + std::to_string(place.offset) +
+                                     " of the memory of local rank " + std::to_string(place.arena) + " (pid " +
+                                     std::to_string(pids_[place.arena]) + "): it has been overwritten or freed");
+  }
+  return block;
 }
 
 NodeMemory::NodeMemory(MPI_Comm node, std::uint64_t bytes, int numa) {

@@ -61,6 +61,9 @@ public:
     return reinterpret_cast<T*>(bases_[place.arena] + place.offset);
   }
 
+  // Of the request whose block is there. Throws Error(peer_lost) where there is none: the shared memory has been damaged.
+  [[nodiscard]] Block& block(SharedRef place) const;
+
   // errno of a real cross-memory attach to each rank of the node; 0 where it works.
   [[nodiscard]] const std::vector<int>& attach_errors() const { return attach_errors_; }
   // Whether it works between all ranks of the node: equal on all of them.

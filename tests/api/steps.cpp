@@ -154,7 +154,6 @@ private:
   // As make_request does.
   void place() {
     engine::RankMap map;
-    map.rank = world_rank();
     map.highest_tag = 30000;
     for (int r = 0; r < world_size(); ++r) {
       map.arena_of.push_back(what_.nodes && r != world_rank() ? -1 : r);
