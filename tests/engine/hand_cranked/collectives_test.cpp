@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Algorithms of the registry from lowering to the last byte, on two nodes of two ranks in one process: in any order of polls,
+// assists and arrivals, by every path.
+#include "algos/schedule/builder.hpp"
+#include "algos/select/choice.hpp"
+#include "algos/verify/whole_exchange.hpp"
+#include "algos/verify/whole_vector_call.hpp"
+#include "engine/base/error.hpp"
+#include "rig.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+namespace stoker::engine {
+namespace {
+
+using algos::Buffer;
+using algos::Choice;
+using algos::Slice;
+using topology::Layout;
+
+constexpr std::uint64_t epochs = 3;
+constexpr unsigned seeds = 6; // of each algorithm
+
+WholeCollective whole(const Choice& choice, const Layout& layout, std::uint64_t bytes, std::mt19937& random) {
+  const auto collective = choice.algorithm->collective;
+  const auto n = static_cast<std::size_t>(layout.ranks());
+  if (collective == algos::Collective::alltoall) {
+    const auto exchange = algos::WholeExchange::uniform(layout, bytes);
+    return {exchange.compile(choice), exchange.contents(), algos::Terms()};
+  }
+  if (collective == algos::Collective::alltoallv) {
+    algos::WholeExchange::Table sizes(n, std::vector<std::uint64_t>(n));
+    for (auto& row : sizes) {
+      std::ranges::generate(row, [&] { return random() % 3 == 0 ? 0 : random() % (2 * bytes); });
+    }
+    const auto exchange = algos::WholeExchange::ragged(layout, std::move(sizes), random() % 2 * 7);
+    return {exchange.compile(choice), exchange.contents(), algos::Terms()};
+  }
+  constexpr std::uint64_t element_bytes = 8;
+  auto call = algos::WholeVectorCall::uniform(collective, layout, bytes / element_bytes, element_bytes);
+  call.root = algos::has_root(collective) ? static_cast<int>(random() % n) : 0;
+  WholeCollective result;
+  result.programs = call.compile(algos::resolve(choice, layout));
+  result.contents = call.contents(result.terms);
+  return result;
+}
+
+class EveryAlgorithm : public testing::TestWithParam<const algos::Algorithm*> {};
+
+TEST_P(EveryAlgorithm, BringsEveryByteToItsPlaceInAnyOrder) {
+  const Choice choice{GetParam(), {}};
+  for (unsigned seed = 1; seed <= seeds; ++seed) {
+    std::mt19937 random(seed);
+    const auto one_of = [&](auto... values) {
+      const std::array all{values...};
+      return all[random() % all.size()];
+    };
+    const RigOptions options{
+        .layout = seed % 3 == 0 ? Layout::uniform(5, 2) : Layout::uniform(4, 2),
+        .path = one_of(Path::mapped, Path::cma, Path::staged),
+        .eager_bytes = one_of(0UL, 64UL, 4096UL),
+        .piece_bytes = one_of(0UL, 48UL, 1000UL),
+        .buffered_bytes = one_of(0UL, 100UL, 100'000UL),
+        .inlined = random() % 4 == 0,
+    };
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const WholeCollective collective = whole(choice, options.layout, one_of(8UL, 64UL, 200UL, 1000UL), random);
+    Rig rig(options, collective);
+    ASSERT_NO_FATAL_FAILURE(rig.run(random, epochs));
+    rig.expect_at_rest();
+  }
+}
+
+std::vector<const algos::Algorithm*> algorithms() {
+  std::vector<const algos::Algorithm*> result;
+  for (const algos::Algorithm& algorithm : algos::registry()) {
+    if (algorithm.collective != algos::Collective::neighbor_alltoall &&
+        algorithm.collective != algos::Collective::neighbor_alltoallv) { // of a graph; their steps are these, too
+      result.push_back(&algorithm);
+    }
+  }
+  return result;
+}
+
+INSTANTIATE_TEST_SUITE_P(OfTheRegistry, EveryAlgorithm, testing::ValuesIn(algorithms()), [](const auto& instance) {
+  std::string name = std::string(name_of(instance.param->collective)) + "_" + std::string(instance.param->name);
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+});
+
+// Rank 0 sends rank 1 a message, nothing else.
+WholeCollective one_message(std::uint64_t bytes) {
+  algos::Builder sender(0, 2, bytes, 0);
+  sender.send(1, Slice{Buffer::send, 0, bytes});
+  algos::Builder receiver(1, 2, 0, bytes);
+  receiver.recv(0, Slice{Buffer::recv, 0, bytes});
+  WholeCollective result;
+  result.programs.push_back(std::move(sender).finish());
+  result.programs.push_back(std::move(receiver).finish());
+  std::vector<algos::Token> tokens(bytes);
+  for (std::uint64_t i = 0; i < bytes; ++i) {
+    tokens[i] = static_cast<algos::Token>(i + 1);
+  }
+  result.contents = {{.send = tokens, .recv = {}, .result = {}},
+                     {.send = {}, .recv = std::vector<algos::Token>(bytes, algos::undefined), .result = tokens}};
+  return result;
+}
+
+TEST(OneMessage, AShortOneWaitsInTheChannelForItsReceiver) {
+  for (const Path path : {Path::mapped, Path::cma, Path::staged}) {
+    const WholeCollective collective = one_message(64);
+    Rig rig({.layout = Layout::uniform(2, 2), .path = path, .eager_bytes = 64}, collective);
+    // Two epochs ahead of the receiver, but not three: there are two slots.
+    for (int epoch = 1; epoch <= 2; ++epoch) {
+      rig.start(0);
+      EXPECT_TRUE(rig.poll(0));
+      ASSERT_TRUE(rig.done(0));
+      rig.finish(0);
+    }
+    rig.start(0);
+    EXPECT_FALSE(rig.poll(0));
+    EXPECT_FALSE(rig.done(0));
+    EXPECT_FALSE(reclaimable(rig.block(0), 2, false)) << "the receiver has yet to take the messages";
+    for (int epoch = 1; epoch <= 3; ++epoch) {
+      rig.start(1);
+      EXPECT_TRUE(rig.poll(0));
+      ASSERT_TRUE(rig.done(1));
+      rig.finish(1); // of this epoch, not of the one that came last
+    }
+    rig.run_dry();
+    ASSERT_TRUE(rig.done(0));
+    rig.finish(0);
+    rig.expect_at_rest();
+  }
+}
+
+TEST(OneMessage, ALongOneIsFetchedFromItsSender) {
+  for (const Path path : {Path::mapped, Path::cma, Path::staged}) {
+    const WholeCollective collective = one_message(10'000);
+    Rig rig({.layout = Layout::uniform(2, 2), .path = path, .eager_bytes = 64}, collective);
+    for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {
+      rig.start(0);
+      EXPECT_FALSE(rig.poll(0));
+      EXPECT_FALSE(rig.done(0)) << "its buffer has not been read";
+      rig.start(1);
+      EXPECT_TRUE(rig.assist(1)); // fetches by itself: in its view the sender's memory lies elsewhere
+      EXPECT_TRUE(rig.done(1));
+      EXPECT_FALSE(rig.done(0));
+      EXPECT_TRUE(rig.poll(0));
+      ASSERT_TRUE(rig.done(0));
+      rig.finish(0);
+      rig.finish(1);
+    }
+    rig.run_dry();
+    rig.expect_at_rest();
+  }
+}
+
+TEST(OneMessage, BetweenNodesItIsThereWhenItHasArrived) {
+  for (const std::uint64_t piece_bytes : {0U, 100U}) {
+    const WholeCollective collective = one_message(10'000);
+    Rig rig({.layout = Layout::uniform(2, 1), .piece_bytes = piece_bytes}, collective);
+    for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {
+      rig.start(0);
+      EXPECT_FALSE(rig.assist(0)) << "that is its carrier's";
+      EXPECT_TRUE(rig.poll(0)); // posts it
+      rig.network.arrive_all();
+      EXPECT_FALSE(rig.poll(0));
+      EXPECT_FALSE(rig.done(0)) << "nobody has received it";
+      rig.start(1);
+      rig.run_dry();
+      ASSERT_TRUE(rig.done(0) && rig.done(1));
+      rig.finish(0);
+      rig.finish(1);
+    }
+    rig.expect_at_rest();
+  }
+}
+
+// The first message between nodes that the rank sends, or receives.
+const LoweredStep* wire_step(const Rig& rig, int rank, Op op) {
+  const Block& block = rig.block(rank);
+  const auto* steps = in_block<LoweredStep>(&block, block.steps_at);
+  const auto* found = std::find_if(steps, steps + block.steps, [&](const LoweredStep& step) { return step.op == op; });
+  return found != steps + block.steps ? found : nullptr;
+}
+
+TEST(AFault, IsFoundInTheBlockOfItsRankAlone) {
+  std::mt19937 random(1);
+  const Layout layout = Layout::uniform(4, 2);
+  const WholeCollective collective =
+      whole(algos::parse_choice(algos::Collective::alltoall, "nonblocking"), layout, 1000, random);
+  for (const std::uint64_t piece_bytes : {0U, 100U}) {
+    for (const Op op : {Op::send_wire, Op::recv_wire}) {
+      for (int faulty = 0; faulty < layout.ranks(); ++faulty) {
+        SCOPED_TRACE("rank " + std::to_string(faulty) + (op == Op::send_wire ? ", send" : ", recv"));
+        Rig rig({.layout = layout, .piece_bytes = piece_bytes}, collective);
+        const LoweredStep* step = wire_step(rig, faulty, op);
+        ASSERT_NE(step, nullptr);
+        rig.network.fail = [&](const InProcessNetwork::Post& post) {
+          return post.process == rig.carrier(faulty) && post.sending == (op == Op::send_wire) &&
+                         post.channel == Transport::Channel::data && post.peer == step->endpoint &&
+                         post.tag == step->tag
+                     ? InProcessNetwork::a_fault
+                     : MPI_SUCCESS;
+        };
+        for (int rank = 0; rank < layout.ranks(); ++rank) {
+          rig.start(rank);
+        }
+        rig.run_dry();
+        for (int rank = 0; rank < layout.ranks(); ++rank) {
+          EXPECT_TRUE(rig.done(rank)) << "nobody hangs";
+          EXPECT_EQ(rig.block(rank).error.load(), rank == faulty ? static_cast<int>(Code::mpi) : 0);
+        }
+        const std::string expected = "rank " + std::to_string(faulty) + ": the message " +
+                                     (op == Op::send_wire ? "to" : "from") + " rank " + std::to_string(step->peer) +
+                                     " failed: fault 77";
+        EXPECT_STREQ(rig.block(faulty).error_text, expected.c_str());
+        // The next epoch is none the worse for it.
+        rig.network.fail = nullptr;
+        rig.give_up();
+        ASSERT_NO_FATAL_FAILURE(rig.run(random, 2));
+        rig.expect_at_rest();
+      }
+    }
+  }
+}
+
+TEST(AFault, WhatIsRefusedIsNotWaitedFor) {
+  std::mt19937 random(1);
+  const Layout layout = Layout::uniform(4, 2);
+  const WholeCollective collective =
+      whole(algos::parse_choice(algos::Collective::alltoall, "nonblocking"), layout, 1000, random);
+  for (const bool sending : {false, true}) {
+    for (int faulty = 0; faulty < layout.ranks(); ++faulty) {
+      SCOPED_TRACE("rank " + std::to_string(faulty) + (sending ? ", send" : ", recv"));
+      Rig rig({.layout = layout, .buffered_bytes = 4096}, collective);
+      const LoweredStep* step = wire_step(rig, faulty, sending ? Op::send_wire : Op::recv_wire);
+      rig.network.refuse = [&](const InProcessNetwork::Post& post) {
+        return post.process == rig.carrier(faulty) && post.sending == sending && post.peer == step->endpoint &&
+                       post.tag == step->tag
+                   ? InProcessNetwork::a_fault
+                   : MPI_SUCCESS;
+      };
+      for (int rank = 0; rank < layout.ranks(); ++rank) {
+        rig.start(rank);
+      }
+      rig.run_dry();
+      for (int rank = 0; rank < layout.ranks(); ++rank) {
+        // Who was to receive what was not sent waits for it, as for a rank that does not start.
+        EXPECT_EQ(rig.done(rank), !sending || rank != step->peer) << rank;
+        EXPECT_EQ(rig.block(rank).error.load(), rank == faulty ? static_cast<int>(Code::mpi) : 0) << rank;
+      }
+    }
+  }
+}
+
+TEST(ABlock, IsRefusedWhenItIsNone) {
+  const WholeCollective collective = one_message(64);
+  Rig rig({.layout = Layout::uniform(2, 2)}, collective);
+  EXPECT_NO_THROW((void)rig.memory(0).block({1, 0, rig.block_offset(1)}));
+  rig.block(1).magic ^= 1;
+  try {
+    (void)rig.memory(0).block({1, 0, rig.block_offset(1)});
+    FAIL() << "it is taken for one";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::peer_lost);
+    EXPECT_NE(std::string(error.what()).find("of local rank 1"), std::string::npos) << error.what();
+  }
+}
+
+} // namespace
+} // namespace stoker::engine

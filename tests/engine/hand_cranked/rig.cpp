@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rig.hpp"
+
+#include "engine/execute/executor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <unistd.h>
+
+namespace stoker::engine {
+namespace {
+
+constexpr std::byte poison{0xee};
+constexpr int highest_tag = 30'000;
+constexpr std::uint64_t most_cranks = 2'000'000; // of a run: far more than any takes that gets to its end
+
+} // namespace
+
+Rig::Rig(const RigOptions& options, const WholeCollective& collective)
+    : network(options.layout.ranks(), options.buffered_bytes), options_(options), collective_(collective),
+      ranks_(static_cast<std::size_t>(options.layout.ranks())) {
+  create_memories();
+  place_all();
+}
+
+Rig::~Rig() {
+  for (Rank& rank : ranks_) {
+    rank.progress.reset(); // while the buffers of its messages are there
+  }
+  for (Rank& rank : ranks_) {
+    reclaim(*rank.memory, rank.block);
+    for (const std::uint64_t place : rank.places) {
+      rank.memory->arena().deallocate(place);
+    }
+  }
+}
+
+int Rig::carrier(int rank) const {
+  return options_.inlined ? rank : options_.layout.node_leader(options_.layout.node_of(rank));
+}
+
+std::vector<int> Rig::carriers() const {
+  std::vector<int> result;
+  for (int rank = 0; rank < ranks(); ++rank) {
+    if (carrier(rank) == rank) {
+      result.push_back(rank);
+    }
+  }
+  return result;
+}
+
+void Rig::create_memories() {
+  for (Rank& rank : ranks_) {
+    rank.memory = std::make_shared<NodeMemory>(std::uint64_t{64} << 20U, -1);
+  }
+  for (int node = 0; node < options_.layout.nodes(); ++node) {
+    std::vector<NodeMemory::Introduction> introductions;
+    for (const int rank : options_.layout.node_ranks(node)) {
+      introductions.push_back(at(rank).memory->introduction());
+    }
+    for (const int rank : options_.layout.node_ranks(node)) {
+      at(rank).memory->attach(static_cast<std::uint32_t>(options_.layout.local_index(rank)), introductions);
+    }
+  }
+}
+
+BufferDescriptor Rig::allocate(Rank& rank, std::uint64_t bytes, std::byte*& buffer) const {
+  BufferDescriptor descriptor{.path = options_.path, .pid = getpid(), .bytes = bytes};
+  if (options_.path == Path::cma) {
+    buffer = rank.heap.emplace_back(bytes + 1).data(); // + 1: an address also for nothing
+  } else {
+    descriptor.offset = rank.memory->arena().allocate(bytes + 1);
+    rank.places.push_back(descriptor.offset);
+    buffer = rank.memory->arena().at<std::byte>(descriptor.offset);
+  }
+  descriptor.address = reinterpret_cast<std::uint64_t>(buffer);
+  return descriptor;
+}
+
+// As the init of a request does, for all ranks in turn.
+void Rig::place_all() {
+  const topology::Layout& layout = options_.layout;
+  for (int r = 0; r < ranks(); ++r) {
+    Rank& rank = at(r);
+    const algos::Program& program = collective_.programs[static_cast<std::size_t>(r)];
+    for (int peer = 0; peer < ranks(); ++peer) {
+      rank.map.arena_of.push_back(layout.same_node(r, peer) ? layout.local_index(peer) : -1);
+    }
+    rank.map.endpoint = carrier(r);
+    rank.map.endpoint_arena = static_cast<std::uint32_t>(layout.local_index(carrier(r)));
+    rank.map.highest_tag = highest_tag;
+    rank.map.carrier = carrier(r);
+    PlacementOptions options;
+    const algos::Contents& contents = collective_.contents[static_cast<std::size_t>(r)];
+    options.send = allocate(rank, std::max<std::uint64_t>(program.send_bytes, contents.send.size()), rank.send);
+    options.recv = allocate(rank, std::max<std::uint64_t>(program.recv_bytes, contents.recv.size()), rank.recv);
+    options.eager_bytes = options_.eager_bytes;
+    options.timed = options_.timed;
+    options.exclusive = options_.inlined;
+    options.operation = {ReduceOp::bxor, ReduceType::uint8};
+    rank.pairs.resize(ranks_.size());
+    rank.block = place(program, *rank.memory, rank.map, options, rank.pairs);
+  }
+  for (int r = 0; r < ranks(); ++r) {
+    std::vector<PairInfo> peers;
+    for (const Rank& peer : ranks_) {
+      peers.push_back(peer.pairs[static_cast<std::size_t>(r)]);
+    }
+    link(block(r), *at(r).memory, at(r).map, at(r).pairs, peers);
+  }
+  for (int r = 0; r < ranks(); ++r) {
+    Rank& by = at(carrier(r));
+    const SharedRef place{static_cast<std::uint32_t>(layout.local_index(r)), 0, at(r).block};
+    at(r).task = std::make_unique<Task>(&by.memory->block(place), *by.memory);
+    at(r).own_view = std::make_unique<Program>(&block(r), *at(r).memory);
+    if (carrier(r) == r) {
+      at(r).progress = std::make_unique<Progress>(Network{&network.endpoint(r), options_.piece_bytes},
+                                                  options_.inlined ? rank_executor : helper_executor);
+    }
+  }
+}
+
+Block& Rig::block(int rank) const { return *at(rank).memory->arena().at<Block>(at(rank).block); }
+
+std::byte Rig::value(algos::Token token, std::uint64_t epoch) const {
+  if (algos::is_combined(token)) {
+    std::byte result{};
+    for (const algos::Token input : collective_.terms.inputs(token)) {
+      result ^= value(input, epoch);
+    }
+    return result;
+  }
+  return static_cast<std::byte>((((token + (epoch << 32U)) * 0x9e3779b97f4a7c15U) >> 40U) & 0xffU);
+}
+
+void Rig::start(int r) {
+  Rank& rank = at(r);
+  const algos::Contents& contents = collective_.contents[static_cast<std::size_t>(r)];
+  ++rank.epoch;
+  rank.active = true;
+  const auto fill = [&](std::byte* buffer, const std::vector<algos::Token>& tokens) {
+    std::ranges::transform(tokens, buffer, [&](algos::Token token) {
+      return token == algos::undefined ? poison : value(token, rank.epoch);
+    });
+  };
+  fill(rank.send, contents.send);
+  fill(rank.recv, contents.recv);
+  begin_epoch(block(r), rank.epoch);
+  at(carrier(r)).progress->adopt(*rank.task, rank.epoch, 0);
+}
+
+bool Rig::assist(int r) {
+  Block& own = block(r);
+  if (!own.ownership.try_acquire(rank_executor)) {
+    return false;
+  }
+  bool moved = false;
+  if (!done(r)) {
+    moved = advance(*at(r).own_view);
+    publish_if_complete(*at(r).own_view);
+  }
+  own.ownership.release();
+  return moved;
+}
+
+bool Rig::done(int rank) const { return block(rank).completed.reached(at(rank).epoch); }
+
+void Rig::finish(int r) {
+  Rank& rank = at(r);
+  ASSERT_TRUE(rank.active && done(r));
+  rank.active = false;
+  EXPECT_EQ(block(r).error.load(), 0) << block(r).error_text;
+  const algos::Contents& contents = collective_.contents[static_cast<std::size_t>(r)];
+  for (std::size_t i = 0; i < contents.result.size(); ++i) {
+    const algos::Token token =
+        contents.result[i] != algos::undefined ? contents.result[i] : contents.recv[i]; // not to be written
+    ASSERT_EQ(rank.recv[i], token == algos::undefined ? poison : value(token, rank.epoch))
+        << "rank " << r << ", epoch " << rank.epoch << ", byte " << i << " of " << contents.result.size();
+  }
+}
+
+void Rig::give_up() {
+  for (Rank& rank : ranks_) {
+    rank.active = false;
+  }
+}
+
+void Rig::run(std::mt19937& random, std::uint64_t epochs) {
+  const std::vector<int> driven = carriers();
+  const auto finished = [&](const Rank& rank) { return rank.epoch == epochs && !rank.active; };
+  for (std::uint64_t crank = 0; !std::ranges::all_of(ranks_, finished); ++crank) {
+    ASSERT_LT(crank, most_cranks) << "it hangs";
+    const int r = static_cast<int>(random() % ranks_.size());
+    switch (random() % 4) {
+    case 0:
+      (void)network.arrive_any(random);
+      break;
+    case 1:
+      (void)poll(driven[random() % driven.size()]);
+      break;
+    case 2:
+      if (!options_.inlined && at(r).active) {
+        (void)assist(r);
+      }
+      break;
+    default:
+      if (at(r).active && done(r)) {
+        ASSERT_NO_FATAL_FAILURE(finish(r));
+      } else if (!at(r).active && at(r).epoch < epochs) {
+        start(r);
+      }
+      break;
+    }
+  }
+  run_dry();
+}
+
+void Rig::run_dry() {
+  bool moved = true;
+  for (int quiet = 0; quiet < 3; quiet = moved ? 0 : quiet + 1) {
+    moved = !network.on_its_way().empty();
+    network.arrive_all();
+    for (const int carrier : carriers()) {
+      moved |= poll(carrier);
+    }
+  }
+}
+
+void Rig::expect_at_rest() const {
+  for (int r = 0; r < ranks(); ++r) {
+    EXPECT_TRUE(reclaimable(block(r), at(r).epoch, true)) << "rank " << r;
+  }
+  EXPECT_TRUE(network.empty());
+}
+
+} // namespace stoker::engine
