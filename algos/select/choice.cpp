@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace stoker::algos {
@@ -97,9 +99,42 @@ void set(Choice& choice, const Parameter& parameter, std::string_view value) {
   choice.tuning.*parameter.number = *given;
 }
 
-} // namespace
+std::vector<std::string_view> names_of_collectives() {
+  std::vector<std::string_view> names;
+  for (std::size_t c = 0; c < collective_count; ++c) {
+    names.push_back(name_of(static_cast<Collective>(c)));
+  }
+  return names;
+}
 
-namespace {
+std::string_view without_blanks(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  return text.substr(0, text.find_last_not_of(' ') + 1);
+}
+
+// What stands before the equals sign behind a comma.
+std::string_view name_behind(std::string_view list, std::size_t comma) {
+  const std::string_view rest = list.substr(comma + 1);
+  return without_blanks(rest.substr(0, rest.find_first_of("=,")));
+}
+
+std::size_t end_of_item(std::string_view list, std::size_t begin) {
+  std::size_t comma = list.find(',', begin);
+  while (comma != std::string_view::npos && !find_collective(name_behind(list, comma))) {
+    comma = list.find(',', comma + 1);
+  }
+  return std::min(comma, list.size());
+}
+
+// A misspelt collective behind a comma was taken for a parameter.
+std::string misspelt_collective(std::string_view choice) {
+  for (std::size_t comma = choice.find(','); comma != std::string_view::npos; comma = choice.find(',', comma + 1)) {
+    if (const auto near = nearest_name(name_behind(choice, comma), names_of_collectives())) {
+      return "; or did you mean the collective " + std::string(*near) + "?";
+    }
+  }
+  return "";
+}
 
 std::vector<std::string_view> names_for_any_operation(Collective collective) {
   std::vector<std::string_view> names;
@@ -111,10 +146,10 @@ std::vector<std::string_view> names_for_any_operation(Collective collective) {
   return names;
 }
 
-void resolve_factors(Choice& choice, const Parameter& parameter, const topology::Layout& layout, TooLarge what) {
+void resolve_factors(Choice& choice, const Parameter& parameter, const topology::Layout& layout, Misfit misfit) {
   FactorList& factors = choice.tuning.*parameter.factors;
   const std::string defect = factors.empty() ? "" : parameter.factors_defect(factors, layout);
-  if (!defect.empty() && what == TooLarge::refuse) {
+  if (!defect.empty() && misfit == Misfit::refuse) {
     refuse(std::string(choice.algorithm->name) + ": " + std::string(parameter.name) + "=" + to_text(factors) + " " +
            defect);
   }
@@ -194,10 +229,51 @@ std::string to_text(const Choice& choice) {
   return text;
 }
 
-Choice resolve(Choice choice, const topology::Layout& layout, TooLarge what) {
+void parse_choices(std::string_view list, Choices& choices) {
+  if (list == "auto") {
+    choices = {};
+    return;
+  }
+  std::array<bool, collective_count> named{};
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end = end_of_item(list, begin);
+    const std::string_view item = without_blanks(list.substr(begin, end - begin));
+    begin = end + 1;
+    const std::size_t equals = item.find('=');
+    const std::string name(item.substr(0, equals));
+    const auto collective = find_collective(name);
+    if (!collective) {
+      refuse_name("there is no collective \"" + name + "\"", name, names_of_collectives());
+    }
+    if (equals == std::string_view::npos) {
+      refuse(name + " needs an algorithm, as in " + name + "=auto");
+    }
+    if (std::exchange(named[static_cast<std::size_t>(*collective)], true)) {
+      refuse(name + " is given twice");
+    }
+    const std::string_view text = item.substr(equals + 1);
+    try {
+      choices[static_cast<std::size_t>(*collective)] = text == "auto" ? Choice{} : parse_choice(*collective, text);
+    } catch (const std::invalid_argument& error) {
+      refuse(error.what() + misspelt_collective(text));
+    }
+  }
+}
+
+std::string to_text(const Choices& choices) {
+  std::string text;
+  for (const Choice& choice : choices) {
+    if (choice.algorithm != nullptr) {
+      text += (text.empty() ? "" : ",") + std::string(name_of(choice.algorithm->collective)) + "=" + to_text(choice);
+    }
+  }
+  return text.empty() ? "auto" : text;
+}
+
+Choice resolve(Choice choice, const topology::Layout& layout, Misfit misfit) {
   for (const Parameter& parameter : choice.algorithm->parameters) {
     if (parameter.factors != nullptr) {
-      resolve_factors(choice, parameter, layout, what);
+      resolve_factors(choice, parameter, layout, misfit);
       continue;
     }
     if (parameter.number == nullptr) {
@@ -211,7 +287,7 @@ Choice resolve(Choice choice, const topology::Layout& layout, TooLarge what) {
     if (value == 0) {
       value = std::min(parameter.preset(layout), most);
     }
-    if (what == TooLarge::reduce) {
+    if (misfit == Misfit::adapt) {
       value = std::min(value, most);
     }
     if (value < parameter.least || value > most) {
@@ -245,16 +321,6 @@ Program compile(const Choice& choice, const VectorCall& call) {
            list(names_for_any_operation(choice.algorithm->collective)));
   }
   return std::get<Program (*)(const VectorCall&, const Tuning&)>(choice.algorithm->compile)(call, choice.tuning);
-}
-
-std::string known_algorithms(Collective collective) {
-  std::vector<std::string_view> names;
-  bool parameters = false;
-  for (const Algorithm& algorithm : algorithms_of(collective)) {
-    names.push_back(algorithm.name);
-    parameters |= !algorithm.parameters.empty();
-  }
-  return list(names) + (parameters ? "; with parameters as in radix:r=4 (stoker info lists them)" : "");
 }
 
 } // namespace stoker::algos

@@ -5,26 +5,36 @@
 
 #include "algos/collectives/registry.hpp"
 
-#include <optional>
+#include <array>
 #include <string>
+#include <string_view>
 
 namespace stoker::algos {
 
 struct Choice {
   const Algorithm* algorithm = nullptr;
   Tuning tuning;
+  bool operator==(const Choice&) const = default;
 };
+// By collective; those without an algorithm are selected for each request.
+using Choices = std::array<Choice, collective_count>;
 
 // Throws std::invalid_argument that names what is wrong, what can stand there, and the nearest name that exists.
 [[nodiscard]] Choice parse_choice(Collective collective, std::string_view text);
 // What parse_choice reads; nested nonblocking exchanges and numbers that were not given are left out.
 [[nodiscard]] std::string to_text(const Choice& choice);
+// A list for several collectives, as in "alltoall=radix:r=4,allreduce=auto". An item begins where the name of a
+// collective follows a comma; all other commas belong to the choice of their item. Collectives that the list does not
+// name keep their choice. "auto" for a list takes all choices away.
+void parse_choices(std::string_view list, Choices& choices);
+[[nodiscard]] std::string to_text(const Choices& choices);
 [[nodiscard]] std::string to_text(FlatExchange exchange);
 
-// The same with every number filled in and checked against a layout. A number that is too large for it is reduced, or
-// refused: throws std::invalid_argument that names algorithm, parameter, range and the nearest value within it.
-enum class TooLarge : std::uint8_t { refuse, reduce };
-[[nodiscard]] Choice resolve(Choice choice, const topology::Layout& layout, TooLarge what = TooLarge::refuse);
+// The same with every parameter filled in and checked against a layout. A value that does not fit is refused: throws
+// std::invalid_argument that names algorithm, parameter, and a value that fits. Or it is adapted: the largest number
+// that fits, or the default list of factors, takes its place.
+enum class Misfit : std::uint8_t { refuse, adapt };
+[[nodiscard]] Choice resolve(Choice choice, const topology::Layout& layout, Misfit misfit = Misfit::refuse);
 
 // Whose block sizes it needs. Of a resolved choice.
 [[nodiscard]] Knowledge knowledge_of(const Choice& choice);
@@ -33,8 +43,5 @@ enum class TooLarge : std::uint8_t { refuse, reduce };
 [[nodiscard]] Program compile(const Choice& choice, const NeighborExchange& exchange);
 // Throws std::invalid_argument for an operation that is not commutative where the algorithm needs one that is.
 [[nodiscard]] Program compile(const Choice& choice, const VectorCall& call);
-
-// Names of a collective's algorithms: for help texts.
-[[nodiscard]] std::string known_algorithms(Collective collective);
 
 } // namespace stoker::algos

@@ -22,4 +22,16 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+std::optional<std::string_view> nearest_name(std::string_view written, std::span<const std::string_view> names) {
+  std::size_t least = std::max<std::size_t>(2, written.size() / 3) + 1;
+  std::optional<std::string_view> nearest;
+  for (const std::string_view name : names) {
+    if (const std::size_t distance = edit_distance(written, name); distance < least) {
+      least = distance;
+      nearest = name;
+    }
+  }
+  return nearest;
+}
+
 } // namespace stoker::algos

@@ -7,7 +7,7 @@
 #include "algos/collectives/registry.hpp"
 #include "algos/select/selection.hpp"
 #include "engine/base/error.hpp"
-#include "engine/settings/settings.hpp"
+#include "engine/settings/setting_table.hpp"
 #include "topology/machine.hpp"
 #include <stoker/stoker.h>
 
@@ -15,6 +15,7 @@
 #include <hwloc.h>
 #include <nlohmann/json.hpp>
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,7 @@ constexpr std::string_view settings_page_head =
     R"(<!-- Written by `stoker info --settings-markdown` from engine/settings/setting_table.cpp; a test compares the two. -->
 # Settings
 
-An engine's settings have one name each, whichever way they are given. The strongest of these counts:
+A setting has one name, and means the same whichever way it is given. The strongest of these counts:
 
 1. the call that creates the engine: `struct stoker_setting` in C, a list of pairs in C++;
 2. the environment: `STOKER_` and the key in capitals;
@@ -39,17 +40,52 @@ An engine's settings have one name each, whichever way they are given. The stron
 An unknown key in a call or in the file, and a value that is not accepted, are errors that name the key, where it came
 from and what would be accepted. An unknown `STOKER_` variable is a warning. All ranks of an engine must have the same
 settings. `stoker info` prints the values in effect and where each came from; `stoker info --set KEY=VALUE` tries one.
-
-| key | environment | default | accepted | meaning |
-|---|---|---|---|---|
 )";
+
+constexpr std::string_view algorithms_section = R"(
+## The list of algorithms
+
+```
+STOKER_ALGORITHMS="alltoall=multileader:leaders=2,between=pairwise,allreduce=recursive-exchange:factors=-4 -2 2 4"
+```
+
+Items are COLLECTIVE=ALGORITHM; `stoker info` lists both, with the parameters of each algorithm. A new item begins where
+the name of a collective follows a comma. All other commas separate parameters. No collective may be named twice.
+
+A list changes only the collectives that it names. What a weaker origin says of the others stays; `auto` in the place of
+a list undoes all.
+
+A list is for communicators of all sizes. Where a number is too large for one, the largest that fits is taken; where a
+list of factors does not fit, the default list is. A warning says so the first time. In the info of a request both are
+errors.
+)";
+
+struct Section {
+  engine::SettingKind kind;
+  std::string_view title;
+  std::string_view explanation;
+};
+constexpr std::array<Section, 3> sections{
+    {{engine::SettingKind::engine, "Settings of an engine", ""},
+     {engine::SettingKind::drop_in, "Settings of the drop-in library",
+      "They are read from environment and file. Those of rank 0 hold for all ranks. [drop-in.md](drop-in.md) says "
+      "more.\n\n"},
+     {engine::SettingKind::tuning, "Settings that only tune, and may change with any version",
+      "They change how long calls take, and nothing else.\n\n"}}};
 
 void print_settings_markdown() {
   fmt::print("{}", settings_page_head);
-  for (const engine::SettingHelp& setting : engine::known_settings()) {
-    fmt::print("| `{}` | `{}` | {} | {} | {} |\n", setting.key, setting.environment,
-               markdown_cell(setting.default_value), setting.accepted, setting.help);
+  for (const Section& section : sections) {
+    fmt::print("\n## {}\n\n{}| key | environment | default | accepted | meaning |\n|---|---|---|---|---|\n",
+               section.title, section.explanation);
+    for (const engine::SettingRow& row : engine::setting_table()) {
+      if (row.kind == section.kind) {
+        fmt::print("| `{}` | `{}` | {} | {} | {} |\n", row.key, engine::environment_name(row.key),
+                   markdown_cell(row.get({})), row.accepted, row.help);
+      }
+    }
   }
+  fmt::print("{}", algorithms_section);
 }
 
 ordered_json algorithms() {
@@ -71,10 +107,12 @@ ordered_json algorithms() {
 ordered_json settings_in_effect(std::span<const engine::SettingText> call_settings) {
   ordered_json list = ordered_json::array();
   for (const engine::EffectiveSetting& setting : engine::effective_settings(call_settings)) {
-    list.push_back({{"key", setting.key},
+    const auto& section = sections[static_cast<std::size_t>(setting.row->kind)];
+    list.push_back({{"key", setting.row->key},
                     {"value", setting.value},
                     {"origin", engine::name_of(setting.origin)},
-                    {"help", setting.help}});
+                    {"section", section.title},
+                    {"help", setting.row->help}});
   }
   return list;
 }
@@ -126,9 +164,13 @@ void print_text(const ordered_json& info) {
     }
   }
   fmt::print("selection (algorithm auto)\n  {}\n", info.at("selection").get<std::string>());
-  fmt::print("\nsettings\n");
+  std::string section;
   for (const ordered_json& setting : info.at("settings")) {
     const std::string value = setting.at("value");
+    if (setting.at("section") != section) {
+      section = setting.at("section");
+      fmt::print("\n{}\n", section);
+    }
     fmt::print("  {:<28} {:<14} {:<12} {}\n", setting.at("key").get<std::string>(), value.empty() ? "-" : value,
                setting.at("origin").get<std::string>(), setting.at("help").get<std::string>());
   }

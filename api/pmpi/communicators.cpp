@@ -132,14 +132,15 @@ void Communicator::cover() {
   if (!inherits_ || size_ == 1 || calls_ != nullptr) {
     return;
   }
-  if (!settings().nonblocking && !settings().blocking) {
+  if (!settings().pmpi_nonblocking && !settings().pmpi_blocking) {
     reason_ = Reason::form_off;
     return;
   }
   std::array<int, 3> able{};
   {
     const std::lock_guard lock(registry.mutex);
-    able = {registry.covered < most_covered ? 1 : 0, off_ ? 0 : 1, settings().trials && !info_.names_how() ? 1 : 0};
+    able = {registry.covered < most_covered ? 1 : 0, off_ ? 0 : 1,
+            settings().pmpi_trials && !info_.names_how() ? 1 : 0};
   }
   MPI_Allreduce(MPI_IN_PLACE, able.data(), static_cast<int>(able.size()), MPI_INT, MPI_MIN, handle_);
   if (able[0] == 0 || able[1] == 0) {

@@ -117,7 +117,7 @@ std::optional<Reason> reason_against(Form form, const CollectiveCall& call, cons
     return Reason::in_place;
   }
   const auto bytes = known_bytes(call, communicator);
-  if (bytes && *bytes < settings().least_bytes) {
+  if (bytes && *bytes < settings().pmpi_least_bytes) {
     return Reason::too_small;
   }
   return std::nullopt;

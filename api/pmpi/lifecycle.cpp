@@ -47,9 +47,9 @@ void open_gates() {
     gate(form).because.store(Reason::form_off, std::memory_order_relaxed);
     gate(form).open.store(wanted, std::memory_order_relaxed);
   };
-  set(Form::blocking, settings().blocking);
-  set(Form::nonblocking, settings().nonblocking);
-  set(Form::persistent, settings().persistent);
+  set(Form::blocking, settings().pmpi_blocking);
+  set(Form::nonblocking, settings().pmpi_nonblocking);
+  set(Form::persistent, settings().pmpi_persistent);
 }
 
 // Inside MPI_Finalize at the latest.
@@ -61,8 +61,8 @@ void shut_down() {
   stop_rma_progress();
   end_put_off_starts();
   forget_communicators();
-  if (!settings().summary.empty()) {
-    write_summary(MPI_COMM_WORLD, settings().summary.c_str());
+  if (!settings().pmpi_summary.empty()) {
+    write_summary(MPI_COMM_WORLD, settings().pmpi_summary.c_str());
   }
   if (life.engine != nullptr) {
     const auto failure = engine::attempt([] { life.engine->destroy(); });
@@ -88,13 +88,12 @@ void begin() {
   int rank = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  settings() = settings_of_environment(rank == 0);
-  if (!all_have_it(MPI_COMM_WORLD, settings().timeout_seconds)) {
-    settings().summary.clear(); // it is collective
+  if (!all_have_it(MPI_COMM_WORLD, settings().pmpi_timeout)) {
+    settings().pmpi_summary.clear(); // it is collective
     close_gates(Reason::no_engine);
     return;
   }
-  settings() = agreed(MPI_COMM_WORLD, settings());
+  take_settings_of_rank_0(MPI_COMM_WORLD);
   start_rma_progress_if_wanted();
   int keyval = MPI_KEYVAL_INVALID;
   if (size == 1) {
@@ -121,8 +120,8 @@ void begin() {
 
 // Helpers need MPI_THREAD_MULTIPLE; without any the application's own level does.
 int needed_level(int asked) {
-  const char* const executor = std::getenv("STOKER_EXECUTOR");
-  return executor != nullptr && std::string_view(executor) == "inline" ? asked : MPI_THREAD_MULTIPLE;
+  const bool helpers = read_settings() && settings().executor != engine::ExecutorChoice::inline_;
+  return helpers ? MPI_THREAD_MULTIPLE : asked;
 }
 
 int initialise(int* argc, char*** argv, int asked, int* provided) {
@@ -131,15 +130,16 @@ int initialise(int* argc, char*** argv, int asked, int* provided) {
     std::fflush(nullptr);
     std::_Exit(1);
   }
+  const int needed = needed_level(asked);
   {
     const Inside inside;
-    const int code = real().MPI_Init_thread(argc, argv, needed_level(asked), &granted);
+    const int code = real().MPI_Init_thread(argc, argv, needed, &granted);
     if (code != MPI_SUCCESS) {
       return code;
     }
   }
   life.reported_level = std::min(asked, granted);
-  life.raised_level = granted > asked && needed_level(asked) > asked;
+  life.raised_level = granted > asked && needed > asked;
   if (provided != nullptr) {
     *provided = life.reported_level;
   }

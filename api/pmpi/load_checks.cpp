@@ -210,7 +210,7 @@ bool complain_of_mixed_libraries() {
   return !other.empty();
 }
 
-bool all_have_it(MPI_Comm comm, std::uint64_t timeout_seconds) {
+bool all_have_it(MPI_Comm comm, int timeout_seconds) {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(comm, &rank);

@@ -442,7 +442,7 @@ int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* 
 // Whether the MPI library may carry out calls of a request. Local. It must be right, give the bits that are wanted, and a start must be
 // possible to put off until the ranks agree on it.
 bool may_try(const CollectiveCall& call, const OwnInfo& info) {
-  if (!settings().trials || info.names_how() || is_wrong_by_mpi(call) ||
+  if (!settings().pmpi_trials || info.names_how() || is_wrong_by_mpi(call) ||
       (combines(call.family) && !is_predefined(call.op))) {
     return false;
   }

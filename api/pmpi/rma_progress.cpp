@@ -101,7 +101,7 @@ int create(MPI_Comm comm, Create&& create) {
   }
   fmt::print(stderr,
              "stoker: the MPI library refuses a window, perhaps because MPI_Init was raised to MPI_THREAD_MULTIPLE; "
-             "STOKER_EXECUTOR=inline leaves it as it was\n");
+             "executor=inline leaves it as it was\n");
   MPI_Comm_call_errhandler(comm, code);
   return code;
 }
@@ -109,7 +109,7 @@ int create(MPI_Comm comm, Create&& create) {
 } // namespace
 
 void start_rma_progress_if_wanted() {
-  if (!settings().rma) {
+  if (!settings().pmpi_rma) {
     return;
   }
   int level = MPI_THREAD_SINGLE;

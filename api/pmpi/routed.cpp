@@ -74,7 +74,7 @@ public:
 
   void start() override {
     number_ = calls_++;
-    timed_ = trials_.times(number_) || !settings().summary.empty();
+    timed_ = trials_.times(number_) || !settings().pmpi_summary.empty();
     begin_ = timed_ ? Clock::now() : Clock::time_point();
     exposed_ = Clock::duration::zero();
     complete_.reset();

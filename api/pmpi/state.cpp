@@ -18,7 +18,7 @@ std::string_view text_of(Reason reason) {
       "too many communicators",
       "switched off by stoker_off",
       "shorter than STOKER_PMPI_LEAST_BYTES",
-      "MPI_THREAD_MULTIPLE is not to be had, or not asked for (STOKER_EXECUTOR=inline)",
+      "MPI_THREAD_MULTIPLE is not to be had, or not asked for (executor=inline)",
       "operation of the application",
       "in place",
       "not supported by the engine",

@@ -197,7 +197,7 @@ void print_fallbacks(std::FILE* out, const std::string& rows) {
 } // namespace
 
 void record(const CallRecord& call) {
-  if (settings().summary.empty()) {
+  if (settings().pmpi_summary.empty()) {
     return;
   }
   const std::lock_guard lock(statistics.mutex);
@@ -214,7 +214,7 @@ void record(const CallRecord& call) {
 }
 
 void name_communicator(std::uint64_t id, MPI_Comm comm) {
-  if (settings().summary.empty()) {
+  if (settings().pmpi_summary.empty()) {
     return;
   }
   std::array<char, MPI_MAX_OBJECT_NAME + 1> name{};

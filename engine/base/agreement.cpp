@@ -31,6 +31,14 @@ void agree(MPI_Comm comm, const std::optional<Error>& mine) {
   throw Error(static_cast<Code>(message.code), message.text.data());
 }
 
+std::string text_of_rank_0(MPI_Comm comm, std::string mine) {
+  int length = static_cast<int>(mine.size());
+  check_mpi(MPI_Bcast(&length, 1, MPI_INT, 0, comm), "MPI_Bcast");
+  mine.resize(static_cast<std::size_t>(length));
+  check_mpi(MPI_Bcast(mine.data(), length, MPI_CHAR, 0, comm), "MPI_Bcast");
+  return mine;
+}
+
 std::string mpi_text(int code) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;

@@ -15,6 +15,9 @@ namespace stoker::engine {
 // text.
 void agree(MPI_Comm comm, const std::optional<Error>& mine);
 
+// Collective over comm.
+[[nodiscard]] std::string text_of_rank_0(MPI_Comm comm, std::string mine);
+
 // Runs `work` and keeps the error that it throws, so that the rank can still take part in what the others do next.
 template <class Work>
 [[nodiscard]] std::optional<Error> attempt(Work&& work) {

@@ -358,7 +358,7 @@ std::unique_ptr<NonblockingCall> NonblockingCalls::Impl::start(Collective collec
     plan.context = context_;
     plan.operation = Operation();
     if (collective == Collective::alltoall) {
-      plan.choice = requested_choice(*engine_, collective, context_->layout(), arguments.info);
+      plan.choice = requested_choice(*engine_, collective, *context_, arguments.info);
     } else {
       plan.operation = std::move(operation);
       fresh.terms = read_terms(*engine_, collective, arguments, plan);

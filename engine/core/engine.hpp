@@ -23,6 +23,8 @@
 #include <mpi.h>
 #include <spdlog/logger.h>
 
+#include <array>
+#include <atomic>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -69,7 +71,6 @@ public:
   }
 
   [[nodiscard]] const Settings& settings() const { return settings_; }
-  [[nodiscard]] const std::vector<EffectiveSetting>& effective_settings() const { return effective_settings_; }
   [[nodiscard]] const topology::Machine& machine() const { return *machine_; }
   [[nodiscard]] const topology::Discovery& discovery() const { return *discovery_; }
   [[nodiscard]] const topology::Layout& layout() const { return discovery_->layout; }
@@ -90,6 +91,10 @@ public:
   [[nodiscard]] int highest_tag() const { return highest_tag_; }
   [[nodiscard]] spdlog::logger& log() const { return *log_; }
   [[nodiscard]] Trace* trace() const { return trace_.get(); }
+  // Whether it is the first time that the algorithm that the settings name for a collective does not fit. Any thread.
+  [[nodiscard]] bool first_misfit(algos::Collective collective) {
+    return !misfit_[static_cast<std::size_t>(collective)].exchange(true, std::memory_order_relaxed);
+  }
 
   [[nodiscard]] Wisdom& wisdom() { return *wisdom_; }
   [[nodiscard]] PutWindows& put_windows() { return put_windows_; }
@@ -145,7 +150,7 @@ private:
   [[nodiscard]] Error by_rank(const Error& error) const;
 
   Settings settings_;
-  std::vector<EffectiveSetting> effective_settings_;
+  std::array<std::atomic<bool>, algos::collective_count> misfit_{};
   std::shared_ptr<spdlog::logger> log_;
   std::unique_ptr<Wisdom> wisdom_;
   std::unique_ptr<topology::Machine> machine_;

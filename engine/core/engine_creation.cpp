@@ -5,6 +5,7 @@
 #include "engine/core/live_engines.hpp"
 #include "engine/helper/program_poller.hpp"
 #include "engine/settings/cost_file.hpp"
+#include "engine/settings/setting_table.hpp"
 #include "engine/transport/eager_limit.hpp"
 #include "topology/reservation.hpp"
 
@@ -48,7 +49,7 @@ std::uint64_t agreed_piece_bytes(MPI_Comm comm, const topology::Layout& layout, 
   return limit > 2 * headers ? limit - headers : 0;
 }
 
-// Names the first key whose value is not rank 0's.
+// Names the first key whose value is not rank 0's, except the drop-in library's keys, which may differ.
 void check_equal_settings(MPI_Comm comm, const std::vector<EffectiveSetting>& mine) {
   std::string text;
   for (const EffectiveSetting& setting : mine) {
@@ -56,20 +57,16 @@ void check_equal_settings(MPI_Comm comm, const std::vector<EffectiveSetting>& mi
   }
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
-  int length = static_cast<int>(text.size());
-  check_mpi(MPI_Bcast(&length, 1, MPI_INT, 0, comm), "MPI_Bcast");
-  std::string first = text;
-  first.resize(static_cast<std::size_t>(length));
-  check_mpi(MPI_Bcast(first.data(), length, MPI_CHAR, 0, comm), "MPI_Bcast");
+  const std::string first = text_of_rank_0(comm, text);
   agree(comm, attempt([&] {
           std::istringstream lines(first);
           for (const EffectiveSetting& setting : mine) {
             std::string value;
             std::getline(lines, value);
-            if (value != setting.value) {
-              throw Error(Code::mismatch, "rank " + std::to_string(rank) + ": setting " + std::string(setting.key) +
-                                              " is " + setting.value + " here and " + value +
-                                              " on rank 0; expected equal settings on all ranks");
+            if (value != setting.value && setting.row->kind != SettingKind::drop_in) {
+              throw Error(Code::mismatch, "rank " + std::to_string(rank) + ": setting " +
+                                              std::string(setting.row->key) + " is " + setting.value + " here and " +
+                                              value + " on rank 0; expected equal settings on all ranks");
             }
           }
         }));
@@ -110,14 +107,15 @@ Error Engine::by_rank(const Error& error) const {
 }
 
 void Engine::read_settings(std::span<const SettingText> settings) {
+  std::vector<EffectiveSetting> effective;
   const auto failure = attempt([&] {
     settings_ = load_settings(settings);
-    effective_settings_ = engine::effective_settings(settings);
+    effective = effective_settings(settings);
   });
   log_ = make_log(settings_.log);
   wisdom_ = std::make_unique<Wisdom>(settings_.wisdom, log_);
   agree(control_, failure ? std::optional(by_rank(*failure)) : std::nullopt);
-  check_equal_settings(control_, effective_settings_);
+  check_equal_settings(control_, effective);
   if (rank_ == 0) {
     for (const std::string& line : environment_warnings()) {
       log_->warn("{}", line);

@@ -103,7 +103,7 @@ std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, al
       plan.send = checked_send_buffer(arguments, ranks);
       check_buffers_apart(plan.send, plan.recv);
     }
-    plan.choice = requested_choice(*engine, collective, layout, arguments.info);
+    plan.choice = requested_choice(*engine, collective, context, arguments.info);
     plan.executor = chosen_executor(*engine, arguments.info);
 
     row.resize(ranks);

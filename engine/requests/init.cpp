@@ -90,21 +90,29 @@ std::optional<std::string> info_value(MPI_Info info, const char* key) {
   return found != 0 ? std::optional<std::string>(value.data()) : std::nullopt;
 }
 
-algos::Choice requested_choice(const Engine& engine, algos::Collective collective, const topology::Layout& layout,
+algos::Choice requested_choice(Engine& engine, algos::Collective collective, const CommContext& context,
                                MPI_Info info) {
-  const std::optional<std::string> wish = info_value(info, "stoker_algorithm");
-  const std::string& text = wish ? *wish : engine.settings().algorithms[static_cast<std::size_t>(collective)];
-  if (text == "auto") {
+  const topology::Layout& layout = context.layout();
+  if (const std::optional<std::string> wish = info_value(info, "stoker_algorithm")) {
+    try {
+      return *wish == "auto" ? algos::Choice{} : algos::resolve(algos::parse_choice(collective, *wish), layout);
+    } catch (const std::invalid_argument& error) {
+      throw Error(Code::setting, "info key stoker_algorithm=" + *wish + ": " + error.what());
+    }
+  }
+  const algos::Choice& setting = engine.settings().algorithms[static_cast<std::size_t>(collective)];
+  if (setting.algorithm == nullptr) {
     return {};
   }
   try {
-    // A setting is for communicators of all sizes.
-    return algos::resolve(algos::parse_choice(collective, text), layout,
-                          wish ? algos::TooLarge::refuse : algos::TooLarge::reduce);
-  } catch (const std::invalid_argument& error) {
-    throw Error(Code::setting,
-                (wish ? "info key stoker_algorithm=" : std::string(algos::name_of(collective)) + "_algorithm=") + text +
-                    ": " + error.what());
+    return algos::resolve(setting, layout);
+  } catch (const std::invalid_argument& error) { // a setting is for communicators of all sizes
+    algos::Choice adapted = algos::resolve(setting, layout, algos::Misfit::adapt);
+    if (context.rank() == 0 && engine.first_misfit(collective)) {
+      engine.log().warn("setting algorithms, {}={}: {}; where it does not fit, what does is taken, here {}",
+                        algos::name_of(collective), algos::to_text(setting), error.what(), algos::to_text(adapted));
+    }
+    return adapted;
   }
 }
 
@@ -269,7 +277,8 @@ void agree_on_choice(const CommContext& context, algos::Collective collective, c
       const auto name = [](const Choices& choices) {
         return choices.algorithm < 0
                    ? std::string("auto")
-                   : algos::to_text({&algos::registry()[static_cast<std::size_t>(choices.algorithm)], choices.tuning});
+                   : algos::to_text(algos::Choice{&algos::registry()[static_cast<std::size_t>(choices.algorithm)],
+                                                  choices.tuning});
       };
       throw Error(Code::mismatch, "info key stoker_algorithm is " + name(mine) + " here and " + name(first) +
                                       " on rank 0; expected the same on all ranks");

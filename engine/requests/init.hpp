@@ -26,9 +26,10 @@ namespace stoker::engine {
 // Of a key of `info`, which may be MPI_INFO_NULL.
 [[nodiscard]] std::optional<std::string> info_value(MPI_Info info, const char* key);
 
-// Info key, then the effective setting; without an algorithm: to be selected. Throws Error(setting).
-[[nodiscard]] algos::Choice requested_choice(const Engine& engine, algos::Collective collective,
-                                             const topology::Layout& layout, MPI_Info info);
+// Info key, then the effective setting; without an algorithm: to be selected. A setting that does not fit the communicator is
+// adapted, with a warning the first time; an info key throws Error(setting).
+[[nodiscard]] algos::Choice requested_choice(Engine& engine, algos::Collective collective, const CommContext& context,
+                                             MPI_Info info);
 // Throws Error(setting), or Error(unsupported) where helpers are demanded and there are none.
 [[nodiscard]] Executor chosen_executor(const Engine& engine, MPI_Info info);
 

@@ -242,7 +242,7 @@ std::unique_ptr<Request> make_neighbor_alltoall(const std::shared_ptr<Engine>& e
     plan.recv = checked_recv_buffer(arguments, neighbors.sources.size());
     plan.send = checked_send_buffer(arguments, neighbors.targets.size());
     check_buffers_apart(plan.send, plan.recv);
-    plan.choice = requested_choice(*engine, collective, layout, arguments.info);
+    plan.choice = requested_choice(*engine, collective, context, arguments.info);
     plan.executor = chosen_executor(*engine, arguments.info);
 
     std::uint64_t longest_in_node = 0;

@@ -236,10 +236,10 @@ std::unique_ptr<Request> make_vector_request(const std::shared_ptr<Engine>& engi
   return place_vector_request(engine, std::move(plan), send_path, recv_path, call, bytes, begin);
 }
 
-Terms read_terms(const Engine& engine, Collective collective, const VectorArguments& arguments, RequestPlan& plan) {
+Terms read_terms(Engine& engine, Collective collective, const VectorArguments& arguments, RequestPlan& plan) {
   const Terms terms{.root = algos::has_root(collective) ? arguments.root : 0,
                     .deterministic = is_deterministic(engine, collective, arguments.info)};
-  plan.choice = requested_choice(engine, collective, plan.context->layout(), arguments.info);
+  plan.choice = requested_choice(engine, collective, *plan.context, arguments.info);
   if (plan.choice.algorithm != nullptr) {
     check_fit(*plan.choice.algorithm, plan.operation, terms.deterministic);
   }

@@ -21,7 +21,7 @@ namespace stoker::engine {
 
 // Of the root, the settings, and info if that is not MPI_INFO_NULL. The plan has context and operation; it gets the algorithm if they
 // name one. Throws Error(setting).
-[[nodiscard]] Terms read_terms(const Engine& engine, algos::Collective collective, const VectorArguments& arguments,
+[[nodiscard]] Terms read_terms(Engine& engine, algos::Collective collective, const VectorArguments& arguments,
                                RequestPlan& plan);
 
 // Whether reductions have to give the same bits in every run. Local. Throws Error(setting).

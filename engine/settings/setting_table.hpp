@@ -4,11 +4,15 @@
 
 #include "engine/settings/settings.hpp"
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace stoker::engine {
+
+// Whose interface a setting belongs to. Those that only tune are no interface: they may change with any version.
+enum class SettingKind : std::uint8_t { engine, drop_in, tuning };
 
 struct SettingRow {
   std::string_view key;
@@ -16,8 +20,12 @@ struct SettingRow {
   std::string (*get)(const Settings&);           // the text that set() takes
   std::string accepted;                          // values and unit, in words
   std::string_view help;
+  SettingKind kind = SettingKind::engine;
 };
 
+// Ordered by kind.
 [[nodiscard]] const std::vector<SettingRow>& setting_table();
+
+[[nodiscard]] std::string environment_name(std::string_view key);
 
 } // namespace stoker::engine

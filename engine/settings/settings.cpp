@@ -15,7 +15,7 @@
 #include <array>
 #include <cctype>
 #include <cstdlib>
-#include <limits>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -25,70 +25,62 @@ namespace {
 
 constexpr std::string_view environment_prefix = "STOKER_";
 constexpr const char* file_variable = "STOKER_SETTINGS_FILE";
-// Not settings, but variables of the drop-in library, and of this project's scripts and tests.
-constexpr std::array<std::string_view, 5> tool_prefixes{"STOKER_PMPI_", "STOKER_BUILD", "STOKER_CLUSTER", "STOKER_RIG_",
+// Not settings, but variables of this project's scripts and tests.
+constexpr std::array<std::string_view, 4> tool_prefixes{"STOKER_BUILD", "STOKER_CLUSTER", "STOKER_RIG_",
                                                         "STOKER_TEST_"};
 
-std::string environment_name(std::string_view key) {
-  std::string name(environment_prefix);
-  for (const char c : key) {
-    name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
-  return name;
+const SettingRow* find_row(std::string_view key) {
+  const auto found = std::ranges::find(setting_table(), key, &SettingRow::key);
+  return found == setting_table().end() ? nullptr : &*found;
 }
 
-// "; did you mean X?" when a known key is near, else where to find them.
+// What may stand for an unknown key: one setting for all collectives instead of one for each, a known key that is near, or
+// where to find them.
 std::string suggestion(std::string_view key, bool as_environment) {
   std::string lower(key);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return c == '-' ? '_' : static_cast<char>(std::tolower(c)); });
-  const SettingRow* nearest = nullptr;
-  std::size_t least = std::numeric_limits<std::size_t>::max();
-  for (const SettingRow& candidate : setting_table()) {
-    const std::size_t distance = algos::edit_distance(lower, candidate.key);
-    if (distance < least) {
-      least = distance;
-      nearest = &candidate;
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return c == '-' ? '_' : std::tolower(c); });
+  const auto name = [&](std::string_view known) {
+    return as_environment ? environment_name(known) : fmt::format("\"{}\"", known);
+  };
+  constexpr std::string_view former = "_algorithm";
+  if (lower.ends_with(former)) {
+    const std::string_view collective = std::string_view(lower).substr(0, lower.size() - former.size());
+    if (algos::find_collective(collective)) {
+      return fmt::format("; {} has replaced it: give that {}=...", name("algorithms"), collective);
     }
   }
-  if (least > std::max<std::size_t>(2, lower.size() / 3)) {
-    return "; `stoker info` lists the known ones";
-  }
-  return fmt::format("; did you mean {}?",
-                     as_environment ? environment_name(nearest->key) : fmt::format("\"{}\"", nearest->key));
+  std::vector<std::string_view> keys;
+  std::ranges::transform(setting_table(), std::back_inserter(keys), &SettingRow::key);
+  const auto nearest = algos::nearest_name(lower, keys);
+  return nearest ? fmt::format("; did you mean {}?", name(*nearest)) : "; `stoker info` lists the known ones";
 }
 
-class Resolver {
-public:
+struct Resolved {
+  Settings settings;
+  std::map<const SettingRow*, Origin> origins;
+
   // `where` is how a message names the origin: "the environment", "settings.toml:3".
   void apply(std::string_view key, std::string_view text, Origin origin, std::string_view where) {
-    const auto found = std::ranges::find(setting_table(), key, &SettingRow::key);
-    if (found == setting_table().end()) {
+    const SettingRow* const row = find_row(key);
+    if (row == nullptr) {
       throw Error(Code::setting, fmt::format("unknown setting \"{}\" from {}{}", key, where, suggestion(key, false)));
     }
     const auto refuse = [&](const std::string& reason) {
       throw Error(Code::setting,
                   fmt::format("setting {}: \"{}\" from {} is not accepted: {}", key, text, where, reason));
     };
+    if (origin == Origin::call && row->kind == SettingKind::drop_in) {
+      refuse("it is the drop-in library's, which reads the environment and the settings file");
+    }
     try {
-      if (!found->set(settings_, text)) {
-        refuse("expected " + found->accepted);
+      if (!row->set(settings, text)) {
+        refuse("expected " + row->accepted);
       }
     } catch (const std::invalid_argument& error) {
       refuse(error.what());
     }
-    origins_[found->key] = origin;
+    origins[row] = origin;
   }
-
-  [[nodiscard]] const Settings& settings() const { return settings_; }
-  [[nodiscard]] Origin origin(std::string_view key) const {
-    const auto found = origins_.find(key);
-    return found == origins_.end() ? Origin::default_ : found->second;
-  }
-
-private:
-  Settings settings_;
-  std::map<std::string_view, Origin> origins_;
 };
 
 // A TOML value in the text form that the other origins use; nothing for what no setting can be.
@@ -105,7 +97,7 @@ std::optional<std::string> text_of(const toml::node& node) {
   return std::nullopt;
 }
 
-void apply_file(Resolver& resolver, const std::string& path) {
+void apply_file(Resolved& resolved, const std::string& path) {
   if (::access(path.c_str(), R_OK) != 0) {
     throw Error(Code::setting, fmt::format("{}: cannot read the settings file \"{}\"", file_variable, path));
   }
@@ -114,11 +106,11 @@ void apply_file(Resolver& resolver, const std::string& path) {
     for (const auto& [key, node] : file) {
       const std::string where = fmt::format("{}:{}", path, key.source().begin.line);
       const auto text = text_of(node);
-      if (!text && std::ranges::find(setting_table(), key.str(), &SettingRow::key) != setting_table().end()) {
+      if (!text && find_row(key.str()) != nullptr) {
         throw Error(Code::setting,
                     fmt::format("setting {} from {} must be a string, a whole number or a boolean", key.str(), where));
       }
-      resolver.apply(key.str(), text.value_or(""), Origin::file, where);
+      resolved.apply(key.str(), text.value_or(""), Origin::file, where);
     }
   } catch (const toml::parse_error& error) {
     throw Error(Code::setting,
@@ -126,55 +118,45 @@ void apply_file(Resolver& resolver, const std::string& path) {
   }
 }
 
-Resolver resolve(std::span<const SettingText> call_settings) {
-  Resolver resolver;
+Resolved resolve(std::span<const SettingText> call_settings) {
+  Resolved resolved;
   if (const char* path = std::getenv(file_variable); path != nullptr && *path != '\0') {
-    apply_file(resolver, path);
+    apply_file(resolved, path);
   }
   for (const SettingRow& known : setting_table()) {
     const std::string name = environment_name(known.key);
     if (const char* text = std::getenv(name.c_str())) {
-      resolver.apply(known.key, text, Origin::environment, fmt::format("the environment ({})", name));
+      resolved.apply(known.key, text, Origin::environment, fmt::format("the environment ({})", name));
     }
   }
   for (const auto& [key, text] : call_settings) {
-    resolver.apply(key, text, Origin::call, "the call");
+    resolved.apply(key, text, Origin::call, "the call");
   }
-  return resolver;
+  return resolved;
 }
 
 } // namespace
 
-std::vector<SettingHelp> known_settings() {
-  const Settings defaults;
-  std::vector<SettingHelp> list;
-  for (const SettingRow& known : setting_table()) {
-    list.push_back({known.key, environment_name(known.key), known.get(defaults), known.accepted, known.help});
-  }
-  return list;
+std::string environment_name(std::string_view key) {
+  std::string name(environment_prefix);
+  std::ranges::transform(key, std::back_inserter(name), [](unsigned char c) { return std::toupper(c); });
+  return name;
 }
 
 std::string_view name_of(Origin origin) {
-  switch (origin) {
-  case Origin::default_:
-    return "default";
-  case Origin::file:
-    return "file";
-  case Origin::environment:
-    return "environment";
-  case Origin::call:
-    return "call";
-  }
-  return {};
+  constexpr std::array<std::string_view, 4> names{"default", "file", "environment", "call"};
+  return names[static_cast<std::size_t>(origin)];
 }
 
-Settings load_settings(std::span<const SettingText> call_settings) { return resolve(call_settings).settings(); }
+Settings load_settings(std::span<const SettingText> call_settings) { return resolve(call_settings).settings; }
 
 std::vector<EffectiveSetting> effective_settings(std::span<const SettingText> call_settings) {
-  const Resolver resolver = resolve(call_settings);
+  const Resolved resolved = resolve(call_settings);
   std::vector<EffectiveSetting> list;
-  for (const SettingRow& known : setting_table()) {
-    list.push_back({known.key, known.get(resolver.settings()), resolver.origin(known.key), known.help});
+  for (const SettingRow& row : setting_table()) {
+    const auto origin = resolved.origins.find(&row);
+    list.push_back(
+        {&row, row.get(resolved.settings), origin == resolved.origins.end() ? Origin::default_ : origin->second});
   }
   return list;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every setting of an engine: its type, default, text form and where its value came from. Precedence: the call's settings,
-// then the environment (STOKER_<KEY>), then the TOML file that STOKER_SETTINGS_FILE names, then the default.
+// Every setting, of an engine and of the drop-in library: its type, its default, and where its value came from. Precedence:
+// the call's settings, then the environment (STOKER_<KEY>), then the TOML file that STOKER_SETTINGS_FILE names, then the
+// default.
 #pragma once
 
-#include "algos/collectives/registry.hpp"
+#include "algos/select/choice.hpp"
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -36,7 +36,7 @@ struct Settings {
   bool best_effort = false;
   std::string machine;
   int ranks_per_node = 0;
-  std::array<std::string, algos::collective_count> algorithms = every_collective("auto"); // by collective
+  algos::Choices algorithms;
   bool deterministic = false;
   std::string cost_model;
   std::string wisdom;
@@ -56,41 +56,33 @@ struct Settings {
   std::string trace;
   LogLevel log = LogLevel::warn;
 
-  bool operator==(const Settings&) const = default;
+  bool pmpi_persistent = true;
+  bool pmpi_nonblocking = true;
+  bool pmpi_blocking = false;
+  bool pmpi_trials = true;
+  bool pmpi_rma = false;
+  std::uint64_t pmpi_least_bytes = 16384;
+  int pmpi_timeout = 20;
+  std::string pmpi_summary; // "1": on standard error; else a file
 
-private:
-  static std::array<std::string, algos::collective_count> every_collective(const std::string& text) {
-    std::array<std::string, algos::collective_count> texts;
-    texts.fill(text);
-    return texts;
-  }
+  bool operator==(const Settings&) const = default;
 };
 
 // {key, value}, as passed to stoker_engine_create. Of equal keys the last one counts.
 using SettingText = std::pair<std::string_view, std::string_view>;
 
-// What help texts and documentation say about a setting.
-struct SettingHelp {
-  std::string_view key;
-  std::string environment; // name of its environment variable
-  std::string default_value;
-  std::string accepted; // values and unit, in words
-  std::string_view help;
-};
-[[nodiscard]] std::vector<SettingHelp> known_settings();
-
 enum class Origin { default_, file, environment, call };
 [[nodiscard]] std::string_view name_of(Origin origin);
 
+struct SettingRow;
 struct EffectiveSetting {
-  std::string_view key;
+  const SettingRow* row;
   std::string value; // canonical text: parsing it gives the same value again
-  Origin origin = Origin::default_;
-  std::string_view help;
+  Origin origin;
 };
 
 // Both throw Error(Code::setting) that names key, value, origin and what is accepted. Every value given is checked, also
-// one that a stronger origin overrides.
+// one that a stronger origin overrides. MPI need not be initialised.
 [[nodiscard]] Settings load_settings(std::span<const SettingText> call_settings = {});
 [[nodiscard]] std::vector<EffectiveSetting> effective_settings(std::span<const SettingText> call_settings = {});
 

@@ -63,7 +63,7 @@ TEST(Choice, SaysWhatIsWrongAndWhatWouldBeRight) {
   const Choice many = parse_choice(Collective::alltoall, "multileader:leaders=5");
   EXPECT_EQ(complaint([&] { (void)resolve(many, layout); }),
             "multileader: leaders=5 is out of range for 8 ranks on 2 nodes; expected 1 to 4; the nearest is leaders=4");
-  EXPECT_EQ(to_text(resolve(many, layout, TooLarge::reduce)), "multileader:leaders=4");
+  EXPECT_EQ(to_text(resolve(many, layout, Misfit::adapt)), "multileader:leaders=4");
   EXPECT_EQ(to_text(resolve(parse_choice(Collective::alltoall, "radix2"), layout)), "radix2:r1=2,r2=2");
 }
 

@@ -96,12 +96,12 @@ TEST(Settings, BadValueIsNamedWithWhatIsExpected) {
       EXPECT_TRUE(creation_refused({{key, value}}, STOKER_ERR_SETTING, {key, value})) << key << "=" << value;
     }
   }
-  EXPECT_TRUE(creation_refused({{"alltoall_algorithm", "magic"}}, STOKER_ERR_SETTING,
-                               {"alltoall_algorithm", "magic", "nonblocking", "hierarchical"}));
+  EXPECT_TRUE(creation_refused({{"algorithms", "alltoall=magic"}}, STOKER_ERR_SETTING,
+                               {"algorithms", "alltoall", "magic", "nonblocking", "hierarchical"}));
   EXPECT_TRUE(creation_refused({{"cost_model", "/nonexistent.json"}}, STOKER_ERR_SETTING,
                                {"cost_model", "/nonexistent.json", "No such file"}));
-  EXPECT_TRUE(creation_refused({{"alltoallv_algorithm", "magic"}}, STOKER_ERR_SETTING,
-                               {"alltoallv_algorithm", "magic", "nonblocking", "hierarchical"}));
+  EXPECT_TRUE(creation_refused({{"algorithms", "alltoall=bruck,alltoallv=magic"}}, STOKER_ERR_SETTING,
+                               {"algorithms", "alltoallv", "magic", "nonblocking", "hierarchical"}));
   EXPECT_TRUE(creation_refused({{"reserve", "list:"}}, STOKER_ERR_SETTING, {"reserve"}));
   EXPECT_TRUE(creation_refused({{"reserve", "list:two"}}, STOKER_ERR_SETTING, {"reserve"}));
   EXPECT_TRUE(creation_refused({{"machine", "no such machine:"}}, STOKER_ERR_SETTING, {"machine"}));
@@ -156,7 +156,7 @@ TEST(Settings, NullsAreRefused) {
 }
 
 TEST(Settings, StructBeforeEnvironmentBeforeFileBeforeDefault) {
-  const File file("executor = \"inline\"\nalltoall_algorithm = \"hierarchical\"\n");
+  const File file("executor = \"inline\"\nalgorithms = \"alltoall=hierarchical\"\n");
   const Environment path("STOKER_SETTINGS_FILE", file.path());
   EXPECT_EQ(choices({}).first, "inline");
   EXPECT_EQ(choices({}).second, "hierarchical");
@@ -167,7 +167,7 @@ TEST(Settings, StructBeforeEnvironmentBeforeFileBeforeDefault) {
     EXPECT_EQ(choices({{"executor", "inline"}}).first, "inline");
   }
   EXPECT_EQ(choices({{"executor", "engine"}}).first, "engine");
-  const Environment algorithm("STOKER_ALLTOALL_ALGORITHM", "nonblocking");
+  const Environment algorithm("STOKER_ALGORITHMS", "alltoall=nonblocking");
   EXPECT_EQ(choices({}).second, "nonblocking");
   // The info key is nearest to the call.
   EXPECT_EQ(choices({}, {{"stoker_algorithm", "hierarchical"}}).second, "hierarchical");
@@ -244,6 +244,40 @@ TEST(Settings, InfoKeys) {
                         STOKER_ERR_MISMATCH, {"stoker_algorithm"}));
     EXPECT_NE(code_with({{"stoker_algorithm", world_rank() == 0 ? "magic" : "hierarchical"}}), STOKER_SUCCESS);
   }
+}
+
+// A setting is for communicators of all sizes, an info key for one.
+TEST(Settings, AlgorithmsThatDoNotFitAreAdaptedWithAWarning) {
+  const std::string list = "recursive-exchange:factors=7 11";
+  const EngineOwner engine(MPI_COMM_WORLD, {{"algorithms", "allreduce=" + list}});
+  ASSERT_NE(engine.get(), STOKER_ENGINE_NULL);
+  const auto algorithm = [&](const InfoOwner& info) -> std::string {
+    double mine = 1, sum = 0;
+    stoker_request request = STOKER_REQUEST_NULL;
+    if (stoker_allreduce_init(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, info.get(), engine.get(),
+                              &request) != STOKER_SUCCESS) {
+      return stoker_error_message();
+    }
+    stoker_statistics statistics{};
+    statistics.size = sizeof statistics;
+    EXPECT_TRUE(ok(stoker_request_statistics(request, &statistics)));
+    const std::string taken = statistics.algorithm;
+    EXPECT_TRUE(ok(stoker_request_free(&request)));
+    return taken;
+  };
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 2; ++i) {
+    const std::string taken = algorithm(InfoOwner({}));
+    EXPECT_TRUE(taken.starts_with("recursive-exchange")) << taken;
+    EXPECT_EQ(taken.find("7 11"), std::string::npos) << taken;
+  }
+  const std::string told = ::testing::internal::GetCapturedStderr();
+  const std::string warning = "setting algorithms, allreduce=" + list;
+  EXPECT_EQ(told.find(warning) != std::string::npos, world_rank() == 0) << told;
+  EXPECT_EQ(told.find(warning), told.rfind(warning)) << told;
+
+  const std::string refusal = algorithm(InfoOwner(Settings{{"stoker_algorithm", list}}));
+  EXPECT_NE(refusal.find("stoker_algorithm=" + list), std::string::npos) << refusal;
 }
 
 TEST(Settings, CoresThatDoNotExist) {

@@ -175,7 +175,8 @@ class Info(Case):
 
     def test_text_has_all_parts(self):
         text = self.succeed("info")
-        for part in ("topology: 1 rank, 1 node", "algorithms", "selection", "settings", "cross-memory attach", "hwloc"):
+        for part in ("topology: 1 rank, 1 node", "algorithms", "selection", "Settings of an engine", "Settings of the drop-in",
+                     "may change", "cross-memory attach", "hwloc"):
             self.assertIn(part, text)
 
     def test_origins_of_settings(self):
@@ -190,6 +191,9 @@ class Info(Case):
         self.assertEqual(settings["nap_us"], ("3", "call"))
         self.assertEqual(settings["eager_bytes"], ("4K", "call"))
         self.assertEqual(settings["executor"][1], "default")
+        sections = {s["key"]: s["section"] for s in info["settings"]}
+        self.assertIn("may change", sections["batch"])
+        self.assertNotIn("may change", sections["executor"])
 
     def test_bad_settings(self):
         self.fail_with("executr", 'did you mean "executor"?', arguments=("info", "--set", "executr=inline"))

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Settings: precedence of their origins, text forms, and messages that name what is wrong and where it came from.
 #include "engine/base/error.hpp"
-#include "engine/settings/settings.hpp"
+#include "engine/settings/setting_table.hpp"
 
 #include <gtest/gtest.h>
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -21,8 +22,8 @@ class SettingsTest : public ::testing::Test {
 protected:
   // Nothing from the surroundings of the test may leak in.
   void SetUp() override {
-    for (const SettingHelp& known : known_settings()) {
-      unsetenv(known.environment.c_str());
+    for (const SettingRow& row : setting_table()) {
+      unsetenv(environment_name(row.key).c_str());
     }
     unsetenv("STOKER_SETTINGS_FILE");
   }
@@ -62,15 +63,18 @@ void expect_contains(const std::string& text, std::initializer_list<std::string>
 TEST_F(SettingsTest, DefaultsAreThoseOfTheStruct) {
   EXPECT_EQ(load_settings(), Settings{});
   for (const EffectiveSetting& setting : effective_settings()) {
-    EXPECT_EQ(setting.origin, Origin::default_) << setting.key;
-    EXPECT_FALSE(setting.help.empty()) << setting.key;
+    EXPECT_EQ(setting.origin, Origin::default_) << setting.row->key;
+    EXPECT_FALSE(setting.row->help.empty()) << setting.row->key;
   }
 }
 
 TEST_F(SettingsTest, EveryDefaultIsAcceptedAsText) {
-  for (const SettingHelp& known : known_settings()) {
-    const Call call{{known.key, known.default_value}};
-    EXPECT_EQ(load_settings(call), Settings{}) << known.key;
+  for (const SettingRow& row : setting_table()) {
+    setenv(environment_name(row.key).c_str(), row.get(Settings{}).c_str(), 1);
+  }
+  EXPECT_EQ(load_settings(), Settings{});
+  for (const EffectiveSetting& setting : effective_settings()) {
+    EXPECT_EQ(setting.origin, Origin::environment) << setting.row->key;
   }
 }
 
@@ -88,13 +92,13 @@ TEST_F(SettingsTest, CallBeatsEnvironmentBeatsFileBeatsDefault) {
 
   std::map<std::string_view, EffectiveSetting> effective;
   for (const EffectiveSetting& setting : effective_settings(call)) {
-    effective[setting.key] = setting;
+    effective.emplace(setting.row->key, setting);
   }
-  EXPECT_EQ(effective["batch"].origin, Origin::call);
-  EXPECT_EQ(effective["batch"].value, "3");
-  EXPECT_EQ(effective["spin_us"].origin, Origin::environment);
-  EXPECT_EQ(effective["nap_us"].origin, Origin::file);
-  EXPECT_EQ(effective["wait_spin_us"].origin, Origin::default_);
+  EXPECT_EQ(effective.at("batch").origin, Origin::call);
+  EXPECT_EQ(effective.at("batch").value, "3");
+  EXPECT_EQ(effective.at("spin_us").origin, Origin::environment);
+  EXPECT_EQ(effective.at("nap_us").origin, Origin::file);
+  EXPECT_EQ(effective.at("wait_spin_us").origin, Origin::default_);
 }
 
 TEST_F(SettingsTest, EveryKindOfValueIsRead) {
@@ -133,7 +137,7 @@ TEST_F(SettingsTest, ByteSizesArePrintedSoThatTheyReadBack) {
   for (const std::string_view text : {"0", "1000", "8K", "3M", "5G", "1025"}) {
     const Call call{{"eager_bytes", text}};
     for (const EffectiveSetting& setting : effective_settings(call)) {
-      if (setting.key == "eager_bytes") {
+      if (setting.row->key == "eager_bytes") {
         EXPECT_EQ(setting.value, text);
       }
     }
@@ -141,27 +145,16 @@ TEST_F(SettingsTest, ByteSizesArePrintedSoThatTheyReadBack) {
 }
 
 TEST_F(SettingsTest, BadValuesAreNamedWithOriginAndWhatIsAccepted) {
-  const SettingText bad[] = {{"executor", "threads"},
-                             {"access", "xpmem"},
-                             {"domains", "socket"},
-                             {"threads_per_domain", "0"},
-                             {"best_effort", "yes"},
-                             {"ranks_per_node", "-1"},
-                             {"eager_bytes", "8T"},
-                             {"eager_bytes", "K"},
-                             {"eager_bytes", "8iB"},
-                             {"eager_bytes", "-1"},
-                             {"eager_bytes", ""},
-                             {"eager_bytes", "18446744073709551615K"},
-                             {"batch", "0"},
-                             {"batch", "3.5"},
-                             {"batch", "99999999999"},
-                             {"spin_us", "20us"},
-                             {"nap_us", " 5"},
-                             {"log", "loud"},
-                             {"alltoall_algorithm", "none-such"},
-                             {"reserve", "list:"},
-                             {"reserve", "some"}};
+  const SettingText bad[] = {{"executor", "threads"},  {"access", "xpmem"},
+                             {"domains", "socket"},    {"threads_per_domain", "0"},
+                             {"best_effort", "yes"},   {"ranks_per_node", "-1"},
+                             {"eager_bytes", "8T"},    {"eager_bytes", "K"},
+                             {"eager_bytes", "8iB"},   {"eager_bytes", "-1"},
+                             {"eager_bytes", ""},      {"eager_bytes", "18446744073709551615K"},
+                             {"batch", "0"},           {"batch", "3.5"},
+                             {"batch", "99999999999"}, {"spin_us", "20us"},
+                             {"nap_us", " 5"},         {"log", "loud"},
+                             {"reserve", "list:"},     {"reserve", "some"}};
   for (const auto& [key, value] : bad) {
     expect_contains(error_of({{key, value}}),
                     {std::string(key), "\"" + std::string(value) + "\"", "the call", "expected"});
@@ -169,6 +162,90 @@ TEST_F(SettingsTest, BadValuesAreNamedWithOriginAndWhatIsAccepted) {
   expect_contains(error_of({{"executor", "threads"}}), {"auto, engine, inline"});
   setenv("STOKER_BATCH", "many", 1);
   expect_contains(error_of(), {"batch", "\"many\"", "STOKER_BATCH", "1 or more"});
+}
+
+// What the settings say about the algorithms, as text.
+std::string algorithms(const Call& call = {}) { return to_text(load_settings(call).algorithms); }
+
+TEST_F(SettingsTest, ItemsOfTheListOfAlgorithmsMayHoldCommasAndEqualsSigns) {
+  EXPECT_EQ(algorithms(), "auto");
+  for (const std::string text :
+       {"alltoall=radix:r=4,allreduce=node-aware",
+        "alltoall=multileader:leaders=2,between=pairwise,allreduce=recursive-exchange:factors=-4 -2 2 4,part=128",
+        "neighbor_alltoallv=locality-aware"}) {
+    EXPECT_EQ(algorithms({{"algorithms", text}}), text);
+  }
+  EXPECT_EQ(algorithms({{"algorithms", " alltoall=radix:r=4 ,  alltoallv=bruck"}}),
+            "alltoall=radix:r=4,alltoallv=bruck");
+  EXPECT_EQ(algorithms({{"algorithms", "alltoall=auto,bcast=tree,barrier=auto"}}), "bcast=tree");
+}
+
+TEST_F(SettingsTest, NoParameterIsNamedLikeACollective) {
+  for (const algos::Algorithm& algorithm : algos::registry()) {
+    for (const algos::Parameter& parameter : algorithm.parameters) {
+      EXPECT_EQ(algos::find_collective(parameter.name), std::nullopt) << algorithm.name;
+    }
+  }
+}
+
+TEST_F(SettingsTest, AListOfAlgorithmsChangesOnlyThoseItNames) {
+  use_file("algorithms = 'alltoall=pairwise,allreduce=tree'\n");
+  EXPECT_EQ(algorithms(), "alltoall=pairwise,allreduce=tree");
+  setenv("STOKER_ALGORITHMS", "allreduce=auto,bcast=chain", 1);
+  EXPECT_EQ(algorithms(), "alltoall=pairwise,bcast=chain");
+  EXPECT_EQ(algorithms({{"algorithms", ""}}), "alltoall=pairwise,bcast=chain");
+  EXPECT_EQ(algorithms({{"algorithms", "auto"}}), "auto");
+  EXPECT_EQ(algorithms({{"algorithms", "auto"}, {"algorithms", "scan=cyclic-shift"}}), "scan=cyclic-shift");
+}
+
+TEST_F(SettingsTest, MalformedListsOfAlgorithmsAreRefused) {
+  const std::pair<std::string, std::string> malformed[] = {
+      {"none-such", "there is no collective \"none-such\""},
+      {"alltoal=radix", "did you mean alltoall?"},
+      {"alltoall", "alltoall needs an algorithm"},
+      {"alltoall=radix,allreduce", "allreduce needs an algorithm"},
+      {"alltoall=", "no algorithm"},
+      {"alltoall=none-such", "expected one of nonblocking"},
+      {"alltoall=radix:r=1", "expected a number from 2"},
+      {"allreduce=recursive-exchange:factors=1 2", "factors=1 2; expected"},
+      {"alltoall=radix,alltoall=bruck", "alltoall is given twice"},
+      {"alltoall=radix:r=4,r=5", "r is given twice"},
+      {",alltoall=radix", "there is no collective \"\""},
+      {"alltoall=radix,,allreduce=tree", "no algorithm radix,"},
+      {"alltoall=radix:r=4,", "no parameter"},
+      {"alltoall=auto,auto", "no algorithm auto,auto"},
+      {"alltoall=radix:r=4,allredce=tree", "did you mean the collective allreduce?"},
+      {"alltoall=nonblocking, neighbour_alltoall=auto", "did you mean the collective neighbor_alltoall?"}};
+  for (const auto& [text, reason] : malformed) {
+    expect_contains(error_of({{"algorithms", text}}), {"setting algorithms", "\"" + text + "\"", "the call", reason});
+  }
+}
+
+TEST_F(SettingsTest, WhoeverUsesASettingForOneCollectiveIsToldOfTheList) {
+  expect_contains(error_of({{"alltoall_algorithm", "radix"}}), {"\"algorithms\" has replaced it", "alltoall=..."});
+  setenv("STOKER_REDUCE_SCATTER_ALGORITHM", "node-aware", 1);
+  const std::vector<std::string> warnings = environment_warnings();
+  unsetenv("STOKER_REDUCE_SCATTER_ALGORITHM");
+  EXPECT_TRUE(std::ranges::any_of(warnings, [](const std::string& line) {
+    return line.find("STOKER_ALGORITHMS has replaced it: give that reduce_scatter=...") != std::string::npos;
+  }));
+}
+
+TEST_F(SettingsTest, ThoseOfTheDropInLibraryComeFromEnvironmentAndFile) {
+  use_file("pmpi_blocking = true\npmpi_least_bytes = '4K'\npmpi_summary = 1\npmpi_trials = 0\n");
+  setenv("STOKER_PMPI_LEAST_BYTES", "1M", 1);
+  setenv("STOKER_PMPI_TIMEOUT", "7", 1);
+  Settings settings = load_settings();
+  EXPECT_TRUE(settings.pmpi_blocking);
+  EXPECT_EQ(settings.pmpi_least_bytes, 1U << 20);
+  EXPECT_EQ(settings.pmpi_timeout, 7);
+  EXPECT_EQ(settings.pmpi_summary, "1");
+  EXPECT_FALSE(settings.pmpi_trials);
+  setenv("STOKER_PMPI_SUMMARY", "0", 1);
+  EXPECT_EQ(load_settings().pmpi_summary, "");
+  expect_contains(error_of({{"pmpi_blocking", "1"}}), {"pmpi_blocking", "the call", "drop-in"});
+  setenv("STOKER_PMPI_TIMEOUT", "soon", 1);
+  expect_contains(error_of(), {"pmpi_timeout", "\"soon\"", "STOKER_PMPI_TIMEOUT", "seconds"});
 }
 
 TEST_F(SettingsTest, ABadValueIsReportedAlsoWhereItIsOverridden) {

@@ -31,7 +31,7 @@ def clean_environment(**extra):
 
 
 def lines_of_library(text):
-    return [line for line in text.splitlines() if line.startswith("stoker: ")]
+    return [line for line in text.splitlines() if line.startswith(("stoker: ", "[stoker] "))]
 
 
 class Case(unittest.TestCase):
@@ -143,7 +143,7 @@ class LoadedWrongly(Case):
 class Settings(Case):
     def test_bad_value(self):
         result = self.run_job(CONFORMANCE, "opposite-order", STOKER_PMPI_LEAST_BYTES="abc")
-        self.expect_line(result, "STOKER_PMPI_LEAST_BYTES=abc", "expected")
+        self.expect_line(result, "STOKER_PMPI_LEAST_BYTES", '"abc"', "expected")
 
     def test_unknown_name(self):
         result = self.run_job(CONFORMANCE, "opposite-order", STOKER_PMPI_BLOCKNG="1")
@@ -152,6 +152,26 @@ class Settings(Case):
     def test_bad_setting_of_the_engine(self):
         result = self.run_job(CONFORMANCE, "opposite-order", STOKER_EXECUTOR="sideways")
         self.expect_line(result, "executor", "sideways")
+
+    def settings_file(self, text):
+        file = self.folder / "settings.toml"
+        file.write_text(text)
+        return file
+
+    def test_settings_file(self):
+        file = self.settings_file("pmpi_summary = 1\npmpi_nonblocking = 0\npmpi_persistent = false\n")
+        result = self.run_job(CONFORMANCE, "opposite-order", STOKER_SETTINGS_FILE=file)
+        self.check_summary(result.stderr, "no call was carried out by the engine")
+        result = self.run_job(CONFORMANCE, "opposite-order", STOKER_SETTINGS_FILE=file, STOKER_PMPI_SUMMARY="0")
+        self.assertEqual(lines_of_library(result.stderr), [])
+
+    def test_executor_means_the_same_wherever_it_is_given(self):
+        """Inline, the thread level stays as it was asked for, which leaves no nonblocking call to the engine."""
+        file = self.settings_file("executor = 'inline'\n")
+        for inline, settings in ((False, {}), (True, {"STOKER_EXECUTOR": "inline"}), (True, {"STOKER_SETTINGS_FILE": file}),
+                                 (False, {"STOKER_SETTINGS_FILE": file, "STOKER_EXECUTOR": "auto"})):
+            result = self.run_job(CONFORMANCE, "init-single", STOKER_PMPI_SUMMARY="1", **settings)
+            self.assertEqual("executor=inline" in result.stderr, inline, (settings, result.stderr))
 
     def check_summary(self, text, *parts):
         for part in ("alltoall", "allreduce", "bcast", "nonblocking", *parts):
