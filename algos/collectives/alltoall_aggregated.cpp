@@ -10,7 +10,7 @@
 // - A member's blocks go to its leader in one message for each destination node. So the leader's message to a node
 //   starts as soon as that node's blocks are there. A leader hands blocks out while others are still on their way.
 // - If leaders collect for others, ranks of one node exchange their blocks directly: through leaders they would be
-//   copied twice. If every rank is a leader, these blocks travel in the messages between leaders, which are sent anyway.
+//   copied twice. If every rank is a leader, these blocks travel in messages between leaders, which are sent anyway.
 // - Nodes, groups and regions may be of any sizes. If a region has fewer groups than another one, its leaders stand in
 //   for several indices.
 //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// For suggestions: how far a name that was written is from one that exists.
+// The distance between a name that was written and one that exists, for suggestions.
 #pragma once
 
 #include <cstddef>

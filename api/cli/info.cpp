@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `stoker info`: everything is gathered into one JSON document, which is then printed as it is or as text.
+// `stoker info`: gathers everything into one JSON document, and prints that as it is or as text.
 #include "api/cli/commands.hpp"
 #include "api/cli/job_facts.hpp"
 #include "api/cli/mpi_session.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From MPI_Init to MPI_Finalize: the engine, which forms of calls are open to it, and what the application is told of threads.
+// From MPI_Init to MPI_Finalize: the engine, which forms of calls are open to it, and what the application is told of
+// threads.
 #include "api/pmpi/communicators.hpp"
 #include "api/pmpi/handles.hpp"
 #include "api/pmpi/library.hpp"

@@ -38,7 +38,7 @@ constexpr std::array<std::string_view, 2> other_libraries{"libmpich.so", "libmpi
 
 std::string_view file_of(std::string_view path) { return path.substr(path.find_last_of('/') + 1); }
 
-// Of whatever the address lies in; the program's path is what it was called by.
+// The path of the file that the address lies in; for the program, the name by which it was called.
 std::string object_of(const void* address) {
   Dl_info info{};
   return dladdr(address, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "?";
@@ -67,7 +67,7 @@ const void* base_of_program() {
   return base;
 }
 
-// Whether the program's own file defines MPI_Init, which only its symbol table tells where nothing is exported.
+// Whether the program's own file defines MPI_Init. If it exports nothing, only its symbol table tells.
 bool program_defines_mpi() {
   const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   if (file < 0) {
@@ -111,7 +111,7 @@ bool program_defines_mpi() {
   return found;
 }
 
-// As the launcher has it; null where there is none.
+// The rank as the launcher puts it into the environment; null if it does not.
 const char* rank_in_environment() {
   for (const char* name : {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"}) {
     if (const char* const rank = std::getenv(name)) {
@@ -121,7 +121,7 @@ const char* rank_in_environment() {
   return nullptr;
 }
 
-// All ranks are likely to have it: one line is enough.
+// Prints the defect on one rank only, because all ranks are likely to have it.
 void complain(const std::string& defect) {
   const char* const rank = rank_in_environment();
   if (!defect.empty() && (rank == nullptr || std::string_view(rank) == "0")) {
@@ -150,10 +150,10 @@ std::string wrong_order() {
   return "";
 }
 
-// MPI_Init may never come here.
+// Runs when the library is loaded, because MPI_Init may never reach this library.
 [[gnu::constructor]] void check_order() { complain(wrong_order()); }
 
-// Polls gently: whoever is late has a core to do that on.
+// Polls with pauses, so that ranks that are late get the core.
 template <class Done>
 [[nodiscard]] bool wait_for(Done&& done, std::chrono::seconds limit) {
   const auto begin = std::chrono::steady_clock::now();

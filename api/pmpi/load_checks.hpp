@@ -6,12 +6,13 @@
 
 namespace stoker::pmpi {
 
-// Before MPI_Init, which does not work then. What comes first in a wrong order is found as the process begins, since MPI_Init does not
-// come here.
+// To be called before MPI_Init, which does not work with mixed libraries. A wrong order of libraries is found when the
+// process begins, because MPI_Init does not reach this library then.
 bool complain_of_mixed_libraries(); // whether there was a reason to
 
-// Collective over comm, of whose ranks some may not have this library: their MPI_Init does not come here. True on all ranks that have
-// it, or on none; a line then. Ends the job where rank 0 has not, since the others cannot agree without.
+// Whether all ranks of comm have this library; MPI_Init of those that lack it does not come here. Collective over the
+// others. Returns true on all ranks that have it, or on none, and then prints a line. Ends the job if rank 0 lacks it,
+// because the others cannot agree without it.
 [[nodiscard]] bool all_have_it(MPI_Comm comm, int timeout_seconds);
 
 } // namespace stoker::pmpi

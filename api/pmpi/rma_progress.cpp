@@ -20,7 +20,8 @@ class Poller {
 public:
   void start() {
     wanted_ = true;
-    // Of its own: a probe of it finds nothing. MPICH's progress takes no notice of a probe of a communicator of one rank.
+    // The thread has a communicator of its own, in which a probe finds nothing. In MPICH a probe of a communicator of
+    // one rank makes no progress.
     MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
   }
 
@@ -80,8 +81,8 @@ private:
 // Never destroyed: the application may free its windows late.
 Poller& poller = *new Poller;
 
-// `create` is the MPI library's function. Open MPI 4.1 has no windows for ethernet where threads were asked for, as this library
-// does: without a word of that nobody would look for the cause here.
+// Creates a window by the MPI library's function `create`. Open MPI 4.1 has no windows over Ethernet once threads were
+// asked for, as this library does. A message says so, because nobody would look for the cause here.
 template <class Create>
 int create(MPI_Comm comm, Create&& create) {
   if (!raised_thread_level()) {

@@ -31,13 +31,14 @@ double seconds(Clock::duration duration) { return std::chrono::duration<double>(
 
 class Routed;
 
-// Starts before which a decision has to be made that is not there yet. They must not depend on the application to ask for them: it
-// may be waiting for something else, on which another rank will not be before this one has started them. So a thread looks after
-// them, which exists while there are any, and a little longer. tests/models/put_off.pml proves the hand-over.
+// Starts that are put off because the ranks have not yet decided on their route. They must not depend on the
+// application to ask for them: it may wait for something else, which another rank reaches only after this one has
+// started them. So a thread looks after them. It exists while there are any, and a little longer.
+// tests/models/put_off.pml proves the hand-over.
 class PutOffStarts {
 public:
   void add(Routed& request);
-  // One attempt by the thread of a request that has been put off. Whether it is started.
+  // One attempt by the thread of a request that has been put off. Returns whether it is started.
   [[nodiscard]] bool attempt(Routed& request);
   void end();
 
@@ -143,8 +144,8 @@ public:
     }
   }
 
-  // Whether the call could be started: by its own thread, or by another one with the mutex of put-off starts, to which it then
-  // belongs. What fails then is told when it is completed.
+  // Tries to start the call, and returns whether that succeeded. Called by its own thread; or, while it is put off, by
+  // another one that holds the mutex of put-off starts. Errors are reported when the call is completed.
   [[nodiscard]] bool try_start() {
     if (trials_.decides(number_)) {
       const auto found = mpi_->own().agreement.answer();

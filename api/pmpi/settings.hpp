@@ -8,8 +8,8 @@
 
 namespace stoker::pmpi {
 
-// Before MPI is initialised. Whether the settings are acceptable: if not, the defaults stay, and no engine can be created, which
-// names the reason.
+// Before MPI is initialised. Whether the settings are acceptable: if not, the defaults stay, and no engine can be
+// created, which names the reason.
 [[nodiscard]] bool read_settings();
 // Collective: of the settings whose keys begin with pmpi_ rank 0's count.
 void take_settings_of_rank_0(MPI_Comm comm);

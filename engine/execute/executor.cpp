@@ -65,7 +65,7 @@ bool try_send(const Program& program, const StepView& view, std::uint64_t epoch)
   return view.taken->epoch.load(std::memory_order_acquire) >= epoch; // released in try_recv
 }
 
-// The end of a recv whose message is at `message`.
+// Finishes a recv whose message lies at `message`.
 int receive(const Program& program, const StepView& view, const Place& message) {
   const Place target{program.buffers(), view.target};
   const Place other{program.buffers(), view.operand};

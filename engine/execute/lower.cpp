@@ -44,8 +44,8 @@ private:
   std::uint64_t end_;
 };
 
-// Steps that are ready at Start, the ones to run first last, since the ready list is a stack: messages go out before
-// anything is copied or waited for. Then the wire steps, receives first.
+// The order of the steps that are ready at Start. The ones to run first come last, because the ready list is a stack:
+// messages go out before anything is copied or waited for. Then come the wire steps, receives first.
 int root_order(Op op) {
   switch (op) {
   case Op::recv_node:
@@ -80,8 +80,8 @@ std::vector<std::uint32_t> roots_of(const std::vector<LoweredStep>& steps) {
   return roots;
 }
 
-// One call of place(). First every step is lowered, with offsets within the room that it needs; once the whole block has been laid
-// out and has a place in the arena, they become offsets in the arena.
+// One call of place(). First every step is lowered, with offsets within the room that it needs; once the whole block
+// has been laid out and has a place in the arena, they become offsets in the arena.
 class Placement {
 public:
   Placement(const algos::Program& program, NodeMemory& memory, const RankMap& map, const PlacementOptions& options,
@@ -146,7 +146,7 @@ void Placement::lower() {
   }
 }
 
-// Where the operands are: of a reduce in its own buffers, of a recv all but its message.
+// Sets where the operands are: those of a reduce, and the operand of a recv that is not its message.
 void Placement::lower_operands(const algos::Step& step, LoweredStep& low) const {
   low.message = step.message;
   if (step.kind == algos::StepKind::reduce) {
@@ -227,7 +227,7 @@ bool Placement::needs_bounce(const algos::Step& step) const {
          buffers_[static_cast<std::size_t>(slices[0].buffer)].path == Path::cma;
 }
 
-// A fence that waits for nothing holds nothing back, so that puts can set out first of all.
+// A fence that waits for nothing delays nothing, so that puts can be sent first of all.
 void Placement::detach_fences() {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const algos::Step& step = program_.steps[i];
@@ -354,7 +354,7 @@ void for_each_in_chain(LoweredStep* steps, std::uint32_t first, Visit visit) {
   }
 }
 
-// Of the messages to and from one rank of another node.
+// Links the messages to and from one rank of another node.
 void link_wire(Block& block, int rank, const PairInfo& mine, const PairInfo& peer) {
   auto* steps = in_block<LoweredStep>(&block, block.steps_at);
   int tag = peer.my_first_tag;
@@ -372,7 +372,7 @@ void link_wire(Block& block, int rank, const PairInfo& mine, const PairInfo& pee
   });
 }
 
-// Of the messages to and from one rank of this node, whose block is at `place`.
+// Links the messages to and from one rank of this node, whose block is at `place`.
 void link_channels(Block& block, const NodeMemory& memory, int rank, const SharedRef& place) {
   auto* steps = in_block<LoweredStep>(&block, block.steps_at);
   const Block& other = memory.block(place);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lowering: turns a rank's program into a block in its arena. A send/recv pair inside a node becomes a channel in shared
-// memory, a pair across nodes an MPI message between the processes that drive the two ranks (their endpoints).
+// Lowering: turns a rank's program into a block in its arena. A send/recv pair inside a node becomes a channel in
+// shared memory, a pair across nodes an MPI message between the processes that drive the two ranks (their endpoints).
 //
 // Two phases, since each side has to know where the other put its words: `place` writes the block, the ranks exchange
 // PairInfo, `link` fills in what the peers told.
@@ -51,8 +51,8 @@ struct PairInfo {
   std::int32_t my_window_rank = -1;      // rank in the window's communicator that exposes that place
 };
 
-// Writes the block and returns its offset in the arena; fills `pairs`, one for each rank. Throws Error(resource) when the
-// arena or the tags are exhausted; nothing is left behind then.
+// Writes the block and returns its offset in the arena; fills `pairs`, one for each rank. Throws Error(resource) when
+// the arena or the tags are exhausted; nothing is left behind then.
 [[nodiscard]] std::uint64_t place(const algos::Program& program, NodeMemory& memory, const RankMap& map,
                                   const PlacementOptions& options, std::span<PairInfo> pairs);
 
@@ -60,8 +60,8 @@ struct PairInfo {
 void link(Block& block, const NodeMemory& memory, const RankMap& map, std::span<const PairInfo> mine,
           std::span<const PairInfo> peers);
 
-// Whether every process that may still touch the block has done so for the last time (see ownership.hpp): the memory may be
-// given back. `submitted`: epochs go through the ring of a helper.
+// Whether every other process has touched the block for the last time (see ownership.hpp), so that its memory may be
+// given back. `submitted`: whether epochs went through the ring of a helper.
 [[nodiscard]] bool reclaimable(const Block& block, std::uint64_t last_epoch, bool submitted);
 
 // Gives back what place() took.

@@ -80,9 +80,9 @@ bool WindowSteps::poll() {
     if (pending.phase == Phase::awaiting_target && pending.error == MPI_SUCCESS) {
       put(pending);
     } else if (pending.phase == Phase::flushing) {
-      // An error here is told at the end: the others are waiting for this rank to come.
+      // An error here is reported at the end: the others wait for this rank to enter the barrier.
       const int flushed = pending.task->window->flush_all();
-      // The same meeting tells all of them whether what they wait for has come.
+      // The same barrier tells all ranks whether the puts have succeeded.
       *pending.failed = flushed == MPI_SUCCESS ? 0 : 1;
       const int met =
           MPI_Iallreduce(MPI_IN_PLACE, pending.failed.get(), 1, MPI_INT, MPI_MAX, pending.task->meeting, &requests_[i]);

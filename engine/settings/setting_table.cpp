@@ -142,7 +142,7 @@ SettingRow row(std::string_view key, std::string accepted, std::string_view help
           [](const Settings& settings) { return print(settings.*member); }, std::move(accepted), help};
 }
 
-// Of a setting with one of some named values, or that is on or off.
+// The row of a setting that has one of some named values, or is on or off.
 template <auto member>
 SettingRow row(std::string_view key, std::string_view help) {
   using Value = std::remove_cvref_t<decltype(std::declval<Settings>().*member)>;

@@ -34,8 +34,8 @@ const SettingRow* find_row(std::string_view key) {
   return found == setting_table().end() ? nullptr : &*found;
 }
 
-// What may stand for an unknown key: one setting for all collectives instead of one for each, a known key that is near, or
-// where to find them.
+// What may stand for an unknown key: one setting for all collectives instead of one for each, a known key that is near,
+// or where to find them.
 std::string suggestion(std::string_view key, bool as_environment) {
   std::string lower(key);
   std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return c == '-' ? '_' : std::tolower(c); });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every setting, of an engine and of the drop-in library: its type, its default, and where its value came from. Precedence:
-// the call's settings, then the environment (STOKER_<KEY>), then the TOML file that STOKER_SETTINGS_FILE names, then the
-// default.
+// Every setting, of an engine and of the drop-in library: its type, its default, and where its value came from.
+// Precedence: the call's settings, then the environment (STOKER_<KEY>), then the TOML file that STOKER_SETTINGS_FILE
+// names, then the default.
 #pragma once
 
 #include "algos/select/choice.hpp"
@@ -23,7 +23,7 @@ enum class WakeChoice { automatic, always };
 enum class RmaChoice { automatic, window, messages };
 enum class LogLevel { error, warn, info, debug };
 
-// Nothing: worked out.
+// No value: worked out by the engine.
 using AutoBytes = std::optional<std::uint64_t>;
 
 // The initialisers are the defaults. What each member means is said once, in setting_table.cpp.
@@ -68,7 +68,7 @@ struct Settings {
   bool operator==(const Settings&) const = default;
 };
 
-// {key, value}, as passed to stoker_engine_create. Of equal keys the last one counts.
+// {key, value}, as passed to stoker_engine_create. If a key occurs twice, the last one counts.
 using SettingText = std::pair<std::string_view, std::string_view>;
 
 enum class Origin { default_, file, environment, call };
@@ -81,13 +81,13 @@ struct EffectiveSetting {
   Origin origin;
 };
 
-// Both throw Error(Code::setting) that names key, value, origin and what is accepted. Every value given is checked, also
-// one that a stronger origin overrides. MPI need not be initialised.
+// Both throw Error(Code::setting) that names key, value, origin and what is accepted. Every value given is checked,
+// also one that a stronger origin overrides. MPI need not be initialised.
 [[nodiscard]] Settings load_settings(std::span<const SettingText> call_settings = {});
 [[nodiscard]] std::vector<EffectiveSetting> effective_settings(std::span<const SettingText> call_settings = {});
 
-// One line for each STOKER_* environment variable that is no setting: worth a warning, since it may be a typing error or
-// belong to a newer version.
+// One line for each STOKER_* environment variable that is no setting: worth a warning, since it may be a typing error
+// or belong to a newer version.
 [[nodiscard]] std::vector<std::string> environment_warnings();
 
 } // namespace stoker::engine

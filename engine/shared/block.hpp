@@ -8,15 +8,15 @@
 //   state      whoever holds `ownership`; handed over by its release/acquire.
 //   completed  whoever finishes the last step (release, after which the block is not touched by an assisting rank);
 //              acquired by the rank in Test and Wait.
-//   retired    the helper, when it drops the epoch from its list (release): its last access. Acquired by the rank before
-//              it gives the block's memory back.
+//   retired    the helper, when it drops the epoch from its list (release): its last access. Acquired by the rank
+//              before it gives the block's memory back.
 //   ready      of a channel, in the receiver's block: the sender's executor, once the message may be fetched (release);
 //              acquired by the receiver's executor. It is the sender's last access to the receiver's block.
-//   taken      of a channel, in the sender's block: the receiver's executor, once it has the message (release). It is the
-//              receiver's last access to the sender's block. Acquired by the sender's executor, and by the sender before
-//              it gives the block back.
+//   taken      of a channel, in the sender's block: the receiver's executor, once it has the message (release). It is
+//              the receiver's last access to the sender's block. Acquired by the sender's executor, and by the sender
+//              before it gives the block back.
 //   buffers    of a rebindable block, and the steps and slices that an exchange of any sizes changes: the rank, before
-//              Start, while no epoch runs. An executor reads them once it has the epoch: from the ring, or from the rank
+//              Start, while no epoch runs. An executor reads them once it has the epoch, from the ring or from the rank
 //              itself. A peer reads them once it has acquired `ready` of a message of that epoch, which the executor
 //              released after that. The peer has read them when it releases `taken`, which the executor acquires before
 //              the epoch ends.

@@ -14,8 +14,8 @@
 
 namespace stoker::engine {
 
-// Messages of one process, to and from all others. Between two processes, messages of one channel and tag keep their order.
-// Any thread may call it; a request is used by one thread at a time.
+// Messages of one process, to and from all others. Between two processes, messages of one channel and tag keep their
+// order. Any thread may call it; a request is used by one thread at a time.
 class Transport {
 public:
   enum class Channel : std::uint8_t {
@@ -55,18 +55,18 @@ public:
                                 MPI_Request* request) = 0;
   // What was put is at that target; may wait until its process enters the MPI library.
   [[nodiscard]] virtual int flush(int target) = 0;
-  // What others have put here, and flushed, can be read from here on.
+  // After this call this process can read what others have put here and flushed.
   virtual void sync() = 0;
 
 protected:
   ~RemoteMemory() = default;
 };
 
-// How messages travel between nodes. A message longer than a piece goes as several, none of which is long enough for the MPI
-// library to ask the receiver first: a receiver says by itself, when it starts, that it is ready. An answer that the library
-// waits for stands in the queue behind all that the answering node sends, and on a network without flow control of its own
-// (TCP) that can leave a node without anything to send for a fifth of a large exchange. 0: messages go whole, which is right
-// where the network moves them without the processor (RDMA).
+// How messages travel between nodes. A message longer than a piece goes in several pieces, none of which is long enough
+// for the MPI library to ask the receiver first. Instead, the receiver says when it starts that it is ready. An answer
+// that the library waits for would stand in the queue behind everything that the answering node sends. On TCP that can
+// leave a node without anything to send for a fifth of a large exchange. With piece_bytes = 0 messages go whole, which
+// is right on a network that moves them without the processor (RDMA).
 struct Network {
   Transport* transport = nullptr; // outlives every user
   std::uint64_t piece_bytes = 0;  // equal in all processes; INT_MAX at most

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An MPI window: memory of a communicator's ranks into which the others write. It is in one passive epoch from creation to
-// release, so that an access needs no call of its target; what fences and locks are for, their users see to with messages,
-// since MPI_Win_fence and MPI_Win_lock block, and may do so for ever where requests are started in different orders.
+// An MPI window: memory of a communicator's ranks into which the others write. It is in one passive epoch from creation
+// to release, so that an access needs no call of its target. Users of windows synchronise with messages instead of
+// fences and locks: MPI_Win_fence and MPI_Win_lock block, for ever if requests are started in different orders.
 #pragma once
 
 #include "engine/base/error.hpp"
@@ -19,10 +19,11 @@ namespace stoker::engine {
 
 class Window final : public RemoteMemory {
 public:
-  // Collective over comm. Over `bytes` at `base` of each rank; displacements in bytes from there. nullptr on all ranks where the
-  // MPI library refuses it on one.
+  // Collective over comm. Over `bytes` at `base` of each rank; displacements in bytes from there. nullptr on all ranks
+  // where the MPI library refuses it on one.
   [[nodiscard]] static std::shared_ptr<Window> over(MPI_Comm comm, void* base, std::uint64_t bytes);
-  // The same over nothing until memory is attached; displacements are addresses. nullptr with Open MPI 4, whose are not usable.
+  // The same over nothing until memory is attached; displacements are addresses. nullptr with Open MPI 4, whose are not
+  // usable.
   [[nodiscard]] static std::shared_ptr<Window> dynamic(MPI_Comm comm);
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
@@ -36,15 +37,15 @@ public:
   [[nodiscard]] std::optional<std::uint64_t> attach(void* memory, std::uint64_t bytes);
   void detach(void* memory);
 
-  // All return MPI's code. The data must stay as they are until the flush of that target, which makes sure that they are at the
-  // target, and may wait until that process enters the MPI library.
+  // All return MPI's code. The data must stay as they are until the flush of that target, which makes sure that they
+  // are at the target, and may wait until that process enters the MPI library.
   [[nodiscard]] int put(const void* data, std::uint64_t bytes, int target, std::uint64_t displacement);
   [[nodiscard]] int put(const void* data, std::uint64_t bytes, int target, std::uint64_t displacement,
                         MPI_Request* request) override;
   // Done when the data are here.
   [[nodiscard]] int get(void* data, std::uint64_t bytes, int target, std::uint64_t displacement, MPI_Request* request);
   [[nodiscard]] int flush(int target) override;
-  // Every target of a put since the last time.
+  // Flushes every target of a put since the last call.
   [[nodiscard]] int flush_all();
   void sync() override { MPI_Win_sync(win_); }
 

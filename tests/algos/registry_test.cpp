@@ -67,7 +67,7 @@ TEST(Choice, SaysWhatIsWrongAndWhatWouldBeRight) {
   EXPECT_EQ(to_text(resolve(parse_choice(Collective::alltoall, "radix2"), layout)), "radix2:r1=2,r2=2");
 }
 
-// What ranks agree on.
+// The values that ranks agree on.
 std::string selected(Collective collective, const Layout& layout, std::uint64_t bytes, Driver driver) {
   std::vector<double> seconds;
   const std::vector<Choice> choices = candidates(collective, layout);

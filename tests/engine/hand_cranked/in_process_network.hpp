@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A network within one process, as slow and as faulty as a test wants it. A message that was sent stays on its way until the
-// test has it arrive; so the test decides which comes first, and what happens in between.
+// A network within one process, as slow and as faulty as a test wants it. A message that was sent stays on its way
+// until the test has it arrive; so the test decides which comes first, and what happens in between.
 #pragma once
 
 #include "engine/transport/transport.hpp"
@@ -40,8 +40,8 @@ public:
     auto operator<=>(const Lane&) const = default;
   };
 
-  // Messages of up to `buffered_bytes` are copied when they are sent, and their send is done at once. That of longer ones is done
-  // when they have been received, and until then their data may not change.
+  // Messages of up to `buffered_bytes` are copied when they are sent, and their send is done at once. That of longer
+  // ones is done when they have been received, and until then their data may not change.
   InProcessNetwork(int processes, std::uint64_t buffered_bytes);
 
   [[nodiscard]] Transport& endpoint(int process);
@@ -50,7 +50,7 @@ public:
   [[nodiscard]] std::vector<Lane> on_its_way() const;
   // The oldest message of the lane arrives, and is received if somebody is waiting for it.
   void arrive(const Lane& lane);
-  // Of some lane. Returns whether there was any message.
+  // The same for some lane. Returns whether there was any message.
   bool arrive_any(std::mt19937& random);
   void arrive_all();
 
