@@ -64,7 +64,7 @@ public:
   // Checks what the epoch has left in its buffers.
   void finish(int rank);
 
-  // Gives up epochs that are complete but have wrong data.
+  // Ends the epochs of all ranks without a look at their data.
   void give_up();
 
   // Any of these at random, until every rank has finished so many epochs; each begins the next one as soon as it may.
