@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The transport: what messages between nodes need of a network. In production that is the MPI library
-// (mpi_transport.hpp). In the hand-cranked tests it is a network within the process, where the test decides what arrives,
-// when, and what fails.
+// (mpi_transport.hpp). In the hand-cranked tests it is a network within the process, where the test decides what
+// arrives, when, and what fails.
 //
 // Requests, statuses and codes are MPI's own types, so that one MPI_Testsome asks for all of a user's requests without
 // copying any. A network that is no MPI library gives them its own values.
