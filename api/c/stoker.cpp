@@ -543,6 +543,27 @@ int stoker_engine_get_facts(stoker_engine engine, stoker_engine_facts* facts) {
   });
 }
 
+int stoker_helper_get_statistics(stoker_engine engine, stoker_helper_statistics* statistics) {
+  return guarded([&] {
+    check_pointer(statistics, "statistics");
+    if (statistics->size < sizeof *statistics) {
+      throw Error(Code::argument, "statistics->size is " + std::to_string(statistics->size) + "; expected at least " +
+                                      std::to_string(sizeof *statistics));
+    }
+    using stoker::engine::Submitted;
+    const stoker::engine::HelperStatistics sums = live(engine)->helper_statistics();
+    const auto rounds = [&](Submitted kind) { return sums.rounds[static_cast<std::size_t>(kind)]; };
+    *statistics = {.size = statistics->size,
+                   .busy_seconds = sums.busy_seconds,
+                   .idle_seconds = sums.idle_seconds,
+                   .sleeping_seconds = sums.sleeping_seconds,
+                   .busy_rounds = rounds(Submitted::epoch).busy,
+                   .idle_rounds = rounds(Submitted::epoch).idle,
+                   .global_busy_rounds = rounds(Submitted::operation).busy,
+                   .global_idle_rounds = rounds(Submitted::operation).idle};
+  });
+}
+
 int stoker_trace_begin(stoker_engine engine, const char* name) {
   return guarded([&] {
     check_pointer(name, "name");

@@ -3,6 +3,7 @@
 
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/state.hpp"
+#include "engine/core/engine.hpp"
 
 #include <fmt/format.h>
 
@@ -99,6 +100,18 @@ std::string rows_of_fallbacks() {
     }
   }
   return rows;
+}
+
+// Of the rank that hosts a helper.
+std::string row_of_helper(int rank) {
+  const auto engine = the_engine();
+  if (engine == nullptr || engine->helper() == nullptr) {
+    return {};
+  }
+  const engine::HelperStatistics sums = engine->helper_statistics();
+  const engine::HelperStatistics::Rounds& rounds = sums.rounds[static_cast<std::size_t>(engine::Submitted::epoch)];
+  return fmt::format("helper at rank {}: busy {:.3f} s, idle {:.3f} s, sleeping {:.3f} s; {} busy rounds, {} idle\n",
+                     rank, sums.busy_seconds, sums.idle_seconds, sums.sleeping_seconds, rounds.busy, rounds.idle);
 }
 
 // Of all ranks one behind the other, at rank 0.
@@ -252,6 +265,7 @@ void write_summary(MPI_Comm comm, const char* file) {
   int size = 0;
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &size);
+  const std::string helpers = gather(row_of_helper(rank), comm);
   if (rank != 0) {
     return;
   }
@@ -264,6 +278,7 @@ void write_summary(MPI_Comm comm, const char* file) {
   fmt::print(out, "stoker: summary of {} ranks; calls of all, bytes and times of one on average\n", size);
   print_calls(out, calls);
   print_fallbacks(out, left);
+  fmt::print(out, "{}", helpers);
   if (!to_stderr) {
     std::fclose(out);
   }

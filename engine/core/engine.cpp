@@ -2,6 +2,7 @@
 #include "engine/core/engine.hpp"
 
 #include "engine/base/agreement.hpp"
+#include "engine/base/clock.hpp"
 #include "engine/core/live_engines.hpp"
 #include "engine/execute/lower.hpp"
 
@@ -85,7 +86,9 @@ void Engine::destroy() {
   }
   // The others may still fetch from this rank's memory, and the helper may have epochs to retire, until all are here.
   meet(control_);
+  std::optional<HelperStatistics> statistics;
   if (helper_ != nullptr) {
+    statistics = helper_statistics();
     helper_->stop();
     in_its_place_.reset();
     helper_.reset();
@@ -94,7 +97,7 @@ void Engine::destroy() {
   meet(control_);
   destroyed_ = true;
   if (trace_ != nullptr) {
-    trace_->write(control_);
+    trace_->write(control_, statistics ? &*statistics : nullptr);
   }
   while (!contexts_.empty()) {
     MPI_Comm_delete_attr(contexts_.front().first, keyval_); // calls forget_context
@@ -110,6 +113,10 @@ void Engine::destroy() {
   if (failure) {
     throw *failure;
   }
+}
+
+HelperStatistics Engine::helper_statistics() const {
+  return memory_->root(arena_of(carrier())).counters.sums(now_ns());
 }
 
 void Engine::pause() { memory_->root(arena_of(carrier())).paused.store(1, std::memory_order_relaxed); }

@@ -82,6 +82,8 @@ public:
     return static_cast<std::uint32_t>(layout().local_index(engine_rank));
   }
   [[nodiscard]] const std::vector<HelperFacts>& helper_facts() const { return helper_facts_; }
+  // Of this rank's domain.
+  [[nodiscard]] HelperStatistics helper_statistics() const;
   [[nodiscard]] const std::string& helper_explanation() const { return helper_explanation_; }
   [[nodiscard]] const std::shared_ptr<NodeMemory>& memory() const { return memory_; }
   [[nodiscard]] const algos::CostModel& cost_model() const { return cost_model_; } // equal on all ranks

@@ -57,6 +57,8 @@ void Helper::run() {
                                                     : IdleLimits::shared(options_.spin_us, options_.nap_us);
   IdlePolicy policy(limits);
   std::uint64_t awake_since = now_ns();
+  std::uint64_t counted_until = awake_since;
+  root_.counters.begin(awake_since);
   const auto stopped = [this] { return stop_.load(std::memory_order_relaxed); };
   while (!stopped()) {
     if (!may_work() || !(active_.load(std::memory_order_relaxed) || has_submissions())) {
@@ -72,7 +74,7 @@ void Helper::run() {
           served   ? std::optional(nap)
           : lately ? std::optional(watch_interval)
                    : std::nullopt);
-      awake_since = now_ns();
+      counted_until = awake_since = now_ns();
       continue;
     }
     const std::uint64_t begin = now_ns();
@@ -83,6 +85,9 @@ void Helper::run() {
               work(); // an Assist that began before this round is seen here: its thread has had the mutex since
     }
     const std::uint64_t end = now_ns();
+    root_.counters.count_idle(begin - counted_until);
+    moved ? root_.counters.count_busy(end - begin) : root_.counters.count_idle(end - begin);
+    counted_until = end;
     if (trace_ != nullptr) {
       trace_->add("progress", begin, end);
     }
@@ -91,7 +96,7 @@ void Helper::run() {
           policy.next(moved, end, end - youngest_ns_.load(std::memory_order_relaxed), end - awake_since);
       perform(action, root_.helper, [&] { return stopped() || has_submissions(); });
       if (action.kind == Action::Kind::nap) {
-        awake_since = now_ns();
+        counted_until = awake_since = now_ns();
       }
     }
   }
@@ -108,13 +113,17 @@ bool Helper::work() {
     // Bounded, so that one rank that starts many requests does not keep the others waiting.
     drained += memory_->root(arena).ring.drain(
         [&](const Submission& submission) {
-          poller_of_[static_cast<std::size_t>(submission.what)]->adopt(arena, submission, now_ns());
+          pollers_[static_cast<std::size_t>(submission.what)]->adopt(arena, submission, now_ns());
         },
         options_.batch);
   }
   bool moved = drained > 0;
-  for (const std::unique_ptr<Poller>& poller : pollers_) {
-    moved |= poller->poll();
+  for (std::size_t kind = 0; kind < pollers_.size(); ++kind) {
+    if (pollers_[kind] != nullptr) {
+      const bool busy = pollers_[kind]->poll();
+      root_.counters.count_round(static_cast<Submitted>(kind), busy);
+      moved |= busy;
+    }
   }
   note_state();
   return moved;
@@ -123,7 +132,7 @@ bool Helper::work() {
 void Helper::note_state() {
   PollerState all;
   for (const std::unique_ptr<Poller>& poller : pollers_) {
-    const PollerState state = poller->state();
+    const PollerState state = poller != nullptr ? poller->state() : PollerState();
     all = {.active = all.active || state.active,
            .urgent = all.urgent || state.urgent,
            .serving = all.serving || state.serving,
@@ -137,8 +146,7 @@ void Helper::note_state() {
 
 void Helper::add(Submitted kind, std::unique_ptr<Poller> poller) {
   const std::lock_guard lock(mutex_);
-  poller_of_[static_cast<std::size_t>(kind)] = poller.get();
-  pollers_.push_back(std::move(poller));
+  pollers_[static_cast<std::size_t>(kind)] = std::move(poller);
 }
 
 void Helper::change(const std::function<void()>& change) {

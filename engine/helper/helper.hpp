@@ -82,11 +82,10 @@ private:
   std::vector<std::uint32_t> members_;
   HelperOptions options_;
   TraceLane* trace_;
-  RankRoot& root_;                               // of the carrier
-  std::mutex mutex_;                             // guards windows_ and pollers_
-  std::vector<std::shared_ptr<Window>> windows_; // the first is number 1
-  std::vector<std::unique_ptr<Poller>> pollers_;
-  std::array<Poller*, submitted_kinds> poller_of_{}; // by Submitted
+  RankRoot& root_;                                               // of the carrier
+  std::mutex mutex_;                                             // guards windows_ and pollers_
+  std::vector<std::shared_ptr<Window>> windows_;                 // the first is number 1
+  std::array<std::unique_ptr<Poller>, submitted_kinds> pollers_; // by Submitted; null: none was added
   // Of the pollers, for looking without the mutex.
   std::atomic<bool> active_{false};
   std::atomic<bool> urgent_{false}; // it should not even nap before it looks again

@@ -14,6 +14,26 @@ namespace {
 // Enough for minutes of a run; beyond that a trace is no longer looked at, and must not eat the job's memory.
 constexpr std::size_t most_events = 1'000'000;
 
+// An instant at the end of the helper's lane, whose arguments a viewer shows.
+nlohmann::json statistics_event(const HelperStatistics& statistics, int process, int thread) {
+  const auto rounds = [&](Submitted kind) {
+    const HelperStatistics::Rounds& of = statistics.rounds[static_cast<std::size_t>(kind)];
+    return nlohmann::json{{"busy", of.busy}, {"idle", of.idle}};
+  };
+  return {{"name", "helper statistics"},
+          {"ph", "i"},
+          {"s", "t"},
+          {"pid", process},
+          {"tid", thread},
+          {"ts", 1e-3 * static_cast<double>(now_ns())},
+          {"args",
+           {{"busy_seconds", statistics.busy_seconds},
+            {"idle_seconds", statistics.idle_seconds},
+            {"sleeping_seconds", statistics.sleeping_seconds},
+            {"rounds_of_requests", rounds(Submitted::epoch)},
+            {"rounds_of_global_memory", rounds(Submitted::operation)}}}};
+}
+
 } // namespace
 
 void TraceLane::add(const char* name, std::uint64_t begin, std::uint64_t end) {
@@ -39,7 +59,7 @@ void Trace::end() {
   }
 }
 
-void Trace::write(MPI_Comm comm) const {
+void Trace::write(MPI_Comm comm, const HelperStatistics* statistics) const {
   using nlohmann::json;
   int self = 0;
   int ranks = 1;
@@ -65,6 +85,9 @@ void Trace::write(MPI_Comm comm) const {
                         {"ts", 1e-3 * static_cast<double>(e.begin)},
                         {"dur", 1e-3 * static_cast<double>(e.end - e.begin)}});
     }
+  }
+  if (statistics != nullptr) {
+    events.push_back(statistics_event(*statistics, self, helper.thread()));
   }
   const std::string text = events.dump();
   const int bytes = static_cast<int>(text.size());

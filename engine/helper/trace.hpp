@@ -3,6 +3,8 @@
 // Process numbers are ranks; thread 0 of a process is the rank, 1 its helper, 2 the requests in progress.
 #pragma once
 
+#include "engine/shared/helper_counters.hpp"
+
 #include <mpi.h>
 
 #include <cstdint>
@@ -46,7 +48,8 @@ public:
 
   // Collective over comm, after the helpers have stopped. Rank 0 writes the file; throws Error(resource) on every rank if it
   // cannot.
-  void write(MPI_Comm comm) const;
+  // `statistics`: of the helper that this process hosts; null: none.
+  void write(MPI_Comm comm, const HelperStatistics* statistics) const;
 
 private:
   struct Open {

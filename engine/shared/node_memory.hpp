@@ -6,6 +6,7 @@
 #include "engine/shared/arena.hpp"
 #include "engine/shared/block.hpp"
 #include "engine/shared/doorbell.hpp"
+#include "engine/shared/helper_counters.hpp"
 #include "engine/shared/ring.hpp"
 
 #include <mpi.h>
@@ -25,6 +26,7 @@ struct RankRoot {
   Doorbell helper;     // the helper hosted by this rank sleeps on it; unused where there is none
   alignas(cache_line) std::atomic<std::uint32_t> paused{0}; // of the helper hosted by this rank
   std::atomic<std::uint32_t> waiting{0};                    // ranks of the domain that need the helper although paused
+  alignas(cache_line) HelperCounters counters;              // of the helper hosted by this rank
   alignas(cache_line) std::atomic<std::uint32_t> next_tag{1}; // of the endpoint that this process is
 };
 

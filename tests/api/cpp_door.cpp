@@ -339,6 +339,7 @@ TEST(CppDoor, MovedFromHandlesAreEmpty) {
   engine = stoker::Engine(MPI_COMM_WORLD, {{"executor", "inline"}}); // the old engine is destroyed
   EXPECT_EQ(thrown_by([&] { a.start(); }).first, STOKER_ERR_REQUEST);
   EXPECT_EQ(engine.facts().helpers, 0);
+  EXPECT_EQ(engine.helper_statistics().busy_rounds, 0U);
 }
 
 TEST(CppDoor, DestroyingAnActiveRequestWaits) {

@@ -4,9 +4,12 @@
 #include "tests/api/mpi_main.hpp"
 #include "tests/api/transfer.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <thread>
 #include <unistd.h>
@@ -244,6 +247,68 @@ TEST(Engines, Facts) {
   EXPECT_EQ(facts.helpers, 0);
   EXPECT_EQ(facts.helper_core, -1);
   EXPECT_EQ(facts.helper_cpu_seconds, 0.0);
+}
+
+stoker_helper_statistics helper_statistics(stoker_engine engine) {
+  stoker_helper_statistics statistics{};
+  statistics.size = sizeof statistics;
+  EXPECT_TRUE(ok(stoker_helper_get_statistics(engine, &statistics)));
+  return statistics;
+}
+
+TEST(Engines, HelperStatistics) {
+  EngineOwner engine(MPI_COMM_WORLD, {{"executor", "engine"}, {"domains", "node"}});
+  const stoker_helper_statistics before = helper_statistics(engine.get());
+  run(*make(1, engine.get()));
+  barrier();
+  const stoker_helper_statistics after = helper_statistics(engine.get());
+  EXPECT_GT(after.busy_rounds, before.busy_rounds);
+  EXPECT_GE(after.idle_rounds, before.idle_rounds);
+  EXPECT_EQ(after.global_busy_rounds + after.global_idle_rounds, 0U);
+  EXPECT_GE(after.busy_seconds, before.busy_seconds);
+  EXPECT_GE(after.idle_seconds, before.idle_seconds);
+  const auto age = [](const stoker_helper_statistics& s) {
+    return s.busy_seconds + s.idle_seconds + s.sleeping_seconds;
+  };
+  EXPECT_GT(age(after), age(before));
+
+  stoker_helper_statistics other{};
+  other.size = sizeof other - 1;
+  EXPECT_TRUE(refused(stoker_helper_get_statistics(engine.get(), &other), STOKER_ERR_ARGUMENT, {"size"}));
+  other.size = sizeof other;
+  EXPECT_TRUE(refused(stoker_helper_get_statistics(engine.get(), nullptr), STOKER_ERR_ARGUMENT, {"statistics"}));
+  const stoker_engine gone = engine.get();
+  engine.destroy();
+  EXPECT_TRUE(refused(stoker_helper_get_statistics(gone, &other), STOKER_ERR_REQUEST));
+
+  const EngineOwner without(MPI_COMM_WORLD, {{"executor", "inline"}});
+  run(*make(2, without.get()));
+  const stoker_helper_statistics none = helper_statistics(without.get());
+  EXPECT_EQ(age(none), 0.0);
+  EXPECT_EQ(none.busy_rounds + none.idle_rounds, 0U);
+}
+
+TEST(Engines, TraceEndsWithHelperStatistics) {
+  const std::string file =
+      std::filesystem::temp_directory_path() / ("stoker-trace." + std::to_string(world_size()) + ".json");
+  {
+    const EngineOwner engine(MPI_COMM_WORLD, {{"executor", "engine"}, {"domains", "node"}, {"trace", file}});
+    run(*make(1, engine.get()));
+  }
+  if (world_rank() == 0) {
+    std::ifstream in(file);
+    const nlohmann::json events = nlohmann::json::parse(in);
+    int helpers = 0;
+    for (const nlohmann::json& event : events) {
+      if (event.at("name") == "helper statistics") {
+        ++helpers;
+        EXPECT_GT(event.at("args").at("rounds_of_requests").at("busy"), 0);
+        EXPECT_GE(event.at("args").at("sleeping_seconds"), 0.0);
+      }
+    }
+    EXPECT_EQ(helpers, 1);
+    std::filesystem::remove(file);
+  }
 }
 
 TEST(MappedMemory, IsAlignedWritableAndReturned) {

@@ -176,6 +176,7 @@ class Settings(Case):
     def check_summary(self, text, *parts):
         for part in ("alltoall", "allreduce", "bcast", "nonblocking", *parts):
             self.assertIn(part, text)
+        self.assertRegex(text, r"(?m)^helper at rank 0: busy \d+\.\d+ s, idle \d+\.\d+ s, sleeping \d+\.\d+ s; \d+ busy rounds, \d+ idle$")
 
     def test_summary(self):
         result = self.run_job(CONFORMANCE, "opposite-order", "intercommunicators", STOKER_PMPI_SUMMARY="1")

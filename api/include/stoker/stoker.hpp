@@ -277,6 +277,13 @@ public:
     detail::check(stoker_engine_get_facts(handle_, &f));
     return f;
   }
+  // What the helper of this rank's domain has done so far. Local.
+  [[nodiscard]] stoker_helper_statistics helper_statistics() const {
+    stoker_helper_statistics s{};
+    s.size = sizeof s;
+    detail::check(stoker_helper_get_statistics(handle_, &s));
+    return s;
+  }
 
   // `count` uninitialised elements that helpers reach without a copy. Local. Throws STOKER_ERR_RESOURCE.
   template <class T>
