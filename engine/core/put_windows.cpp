@@ -60,6 +60,7 @@ std::vector<std::uint64_t> expose(const CommContext& context, const CarrierView&
 } // namespace
 
 bool PutWindows::possible(const std::shared_ptr<CommContext>& context, bool by_carriers, const CarrierView& carrier) {
+  const OneThread::Use use(one_thread_);
   const auto known = std::ranges::find_if(
       tried_, [&](const Tried& t) { return t.context.lock() == context && t.by_carriers == by_carriers; });
   if (known != tried_.end()) {
@@ -125,6 +126,7 @@ void PutWindows::release(std::size_t index) {
 
 std::shared_ptr<const PutWindow> PutWindows::own(const std::shared_ptr<CommContext>& context, void* base,
                                                  std::uint64_t bytes) {
+  const OneThread::Use use(one_thread_);
   if (const auto found = find(context, false, base, bytes)) {
     return keep(context, *found);
   }
@@ -140,6 +142,7 @@ std::shared_ptr<const PutWindow> PutWindows::own(const std::shared_ptr<CommConte
 
 std::shared_ptr<const PutWindow> PutWindows::carried(const std::shared_ptr<CommContext>& context,
                                                      const CarrierView& carrier, void* base, std::uint64_t bytes) {
+  const OneThread::Use use(one_thread_);
   if (const auto found = find(context, true, base, bytes)) {
     return keep(context, *found);
   }
@@ -173,6 +176,7 @@ std::shared_ptr<const PutWindow> PutWindows::carried(const std::shared_ptr<CommC
 }
 
 void PutWindows::free() {
+  const OneThread::Use use(one_thread_);
   while (!known_.empty()) {
     release(known_.size() - 1);
   }

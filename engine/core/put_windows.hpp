@@ -3,6 +3,7 @@
 // that the memory may be gone, or other memory at its address.
 #pragma once
 
+#include "engine/base/one_thread.hpp"
 #include "engine/core/comm_context.hpp"
 #include "engine/transport/window.hpp"
 
@@ -71,6 +72,7 @@ private:
   [[nodiscard]] std::shared_ptr<const PutWindow> keep(const std::shared_ptr<CommContext>& context, PutWindow window);
   void release(std::size_t index); // collective
 
+  OneThread one_thread_{"PutWindows"};
   std::vector<Tried> tried_;
   std::vector<Known> known_; // in the order of creation
 };

@@ -6,6 +6,7 @@
 namespace stoker::engine {
 
 void Progress::adopt(Task& task, std::uint64_t epoch, std::uint64_t now_ns) {
+  const OneThread::Use use(one_thread_);
   youngest_ns_ = now_ns;
   task.latest = epoch;
   if (!task.listed) {
@@ -15,6 +16,7 @@ void Progress::adopt(Task& task, std::uint64_t epoch, std::uint64_t now_ns) {
 }
 
 bool Progress::poll() {
+  const OneThread::Use use(one_thread_);
   bool moved = wire_.poll();
   moved |= window_steps_.poll();
   for (std::size_t i = 0; i < tasks_.size();) {

@@ -3,6 +3,7 @@
 // one for its inline requests. Used by one thread at a time; the programs themselves are shared through their ownership.
 #pragma once
 
+#include "engine/base/one_thread.hpp"
 #include "engine/execute/program.hpp"
 #include "engine/execute/window_steps.hpp"
 #include "engine/execute/wire.hpp"
@@ -60,6 +61,7 @@ private:
   Outcome run(Task& task);
   bool post(Task& task); // the steps on its wire list; returns whether there were any
 
+  OneThread one_thread_{"Progress"};
   Wire wire_;
   WindowSteps window_steps_;
   ExecutorId id_;

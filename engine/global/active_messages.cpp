@@ -32,6 +32,7 @@ void ActiveMessages::receive(std::size_t index) {
 }
 
 std::byte* ActiveMessages::compose() {
+  const OneThread::Use use(one_thread_);
   if (composed_ == nullptr) {
     if (spare_.empty()) {
       composed_ = std::make_unique<Buffer>();
@@ -44,6 +45,7 @@ std::byte* ActiveMessages::compose() {
 }
 
 void ActiveMessages::send(int peer, std::size_t bytes) {
+  const OneThread::Use use(one_thread_);
   MPI_Request request = MPI_REQUEST_NULL;
   const int code = transport_.send(Transport::Channel::unasked, composed_->data(), bytes, peer, 0, &request);
   if (code != MPI_SUCCESS) {
@@ -55,6 +57,7 @@ void ActiveMessages::send(int peer, std::size_t bytes) {
 }
 
 const std::vector<ActiveMessages::Received>& ActiveMessages::poll() {
+  const OneThread::Use use(one_thread_);
   for (const std::size_t index : taken_) {
     receive(index);
   }

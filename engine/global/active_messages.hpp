@@ -3,6 +3,7 @@
 // waits. Used by one thread at a time.
 #pragma once
 
+#include "engine/base/one_thread.hpp"
 #include "engine/transport/transport.hpp"
 
 #include <array>
@@ -46,6 +47,7 @@ private:
   void receive(std::size_t index);
   void note(int error) { error_ = error_ == MPI_SUCCESS ? error : error_; }
 
+  OneThread one_thread_{"ActiveMessages"};
   Transport& transport_;
   std::vector<std::unique_ptr<Buffer>> buffers_; // of the requests; the first ones are the receives
   std::vector<MPI_Request> requests_;

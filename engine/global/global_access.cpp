@@ -68,6 +68,7 @@ GlobalAccess::GlobalAccess(const NodeMemory& memory, const Network& network,
 }
 
 void GlobalAccess::adopt(std::uint32_t arena, const Submission& submission, std::uint64_t now_ns) {
+  const OneThread::Use use(one_thread_);
   youngest_ns_ = now_ns;
   auto* operation = reinterpret_cast<GlobalOperation*>(memory_.base(arena) + submission.block);
   if (operation->kind == OperationKind::expose || operation->kind == OperationKind::conceal) {
@@ -88,6 +89,7 @@ PollerState GlobalAccess::state() const {
 }
 
 bool GlobalAccess::poll() {
+  const OneThread::Use use(one_thread_);
   bool moved = copy_slice();
   if (wire_) {
     const auto& received = wire_->short_messages.poll();

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "engine/base/error.hpp"
+#include "engine/base/one_thread.hpp"
 #include "engine/global/active_messages.hpp"
 #include "engine/global/global_operation.hpp"
 #include "engine/helper/poller.hpp"
@@ -123,6 +124,7 @@ private:
   void data_done(const Data& data, int error);
   void break_off(int error);
 
+  OneThread one_thread_{"GlobalAccess"};
   const NodeMemory& memory_;
   const std::vector<std::shared_ptr<Window>>& windows_;
   std::optional<Between> wire_;

@@ -22,6 +22,7 @@ constexpr int rounds_of_a_poll = 8;
 } // namespace
 
 std::uint32_t Messages::post(const Message& message) {
+  const OneThread::Use use(one_thread_);
   const std::uint32_t transfer = begin(message);
   if (message.put) {
     begin_put(transfer);
@@ -250,6 +251,7 @@ void Messages::release(std::uint32_t transfer) {
 }
 
 const std::vector<Messages::Outcome>& Messages::poll() {
+  const OneThread::Use use(one_thread_);
   for (const Outcome& outcome : returned_) {
     free_.push_back(outcome.message);
   }

@@ -2,6 +2,7 @@
 // Messages between processes, whole or in pieces or as puts, polled in bulk. Used by one thread at a time.
 #pragma once
 
+#include "engine/base/one_thread.hpp"
 #include "engine/transport/transport.hpp"
 
 #include <cstddef>
@@ -83,6 +84,7 @@ private:
   void complete(std::uint32_t transfer, int code); // one of its requests
   void release(std::uint32_t transfer);
 
+  OneThread one_thread_{"Messages"};
   Network network_;
   std::deque<Transfer> transfers_;  // the transport writes into them
   std::vector<std::uint32_t> free_; // of transfers_

@@ -7,11 +7,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <string>
+#include <thread>
 #include <tuple>
 
 namespace stoker::engine {
@@ -397,6 +399,24 @@ TEST(MessagesByHand, WhatIsUnderWayIsLetGoOfAtTheEnd) {
     std::ranges::fill(pair.data, std::byte{0});
     pair.network.arrive_all(); // without data that are not there any more
   }
+}
+
+TEST(Messages, EndTheProcessWhenTwoThreadsUseThem) {
+  if (!check_threads) {
+    GTEST_SKIP() << "built without checks";
+  }
+  EXPECT_EXIT(
+      {
+        InProcessNetwork network(2, 0);
+        Messages messages({.transport = &network.endpoint(0)});
+        network.refuse = [&](const Post&) { // while the message is being posted
+          std::thread([&] { (void)messages.poll(); }).join();
+          return MPI_SUCCESS;
+        };
+        std::byte data{};
+        (void)messages.post({.outgoing = true, .data = &data, .bytes = 1, .peer = 1, .tag = 1});
+      },
+      testing::KilledBySignal(SIGABRT), "Messages belongs to one thread at a time");
 }
 
 } // namespace
