@@ -10,23 +10,19 @@
 
 #include "stoker.hpp"
 #include "stoker_global.h"
+#include "stoker_global_pointer.hpp"
 
 #include <algorithm>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 namespace stoker {
-
-template <class T>
-class GlobalPointer;
 
 namespace detail {
 // The datatype for atomics: by size, so that all integer types of 4 and 8 bytes have one.
@@ -44,157 +40,23 @@ inline MPI_Datatype atomic_type_of() {
 }
 } // namespace detail
 
-// The element that a global pointer points to. Reading it is a blocking get, assigning to it a blocking put.
-template <class T>
-class GlobalReference {
-public:
-  operator T() const { // NOLINT(google-explicit-constructor): it stands for a T
-    T value;
-    detail::check(stoker_get(global_, &value, address_, sizeof(T)));
-    return value;
-  }
-  const GlobalReference& operator=(const T& value) const { // NOLINT(misc-unconventional-assign-operator): a proxy
-    detail::check(stoker_put(global_, address_, &value, sizeof(T)));
-    return *this;
-  }
-  const GlobalReference& operator=(const GlobalReference& other) const { // NOLINT(misc-unconventional-assign-operator)
-    return *this = static_cast<T>(other);
-  }
-  GlobalReference(const GlobalReference&) = default;
-  ~GlobalReference() = default;
-
-private:
-  friend class GlobalPointer<T>;
-  GlobalReference(stoker_global global, stoker_gptr address) : global_(global), address_(address) {}
-  stoker_global global_;
-  stoker_gptr address_;
-};
-
-// A pointer into one unit's part of a segment. Trivially copyable, but meaningful in its process only; address() means
-// the same on every unit.
-template <class T>
-class GlobalPointer {
-  static_assert(std::is_trivially_copyable_v<T>, "elements of global memory are copied as bytes");
-
-public:
-  using value_type = T;
-  using difference_type = std::ptrdiff_t;
-  using reference = GlobalReference<T>;
-  using pointer = void;
-  using iterator_category = std::random_access_iterator_tag;
-
-  GlobalPointer() = default;
-  GlobalPointer(std::nullptr_t) {} // NOLINT(google-explicit-constructor): as pointers have it
-  GlobalPointer(stoker_global global, stoker_gptr address) : global_(global), address_(address) {}
-
-  // The unit, the whole address, and the global memory that it points into.
-  [[nodiscard]] int unit() const { return address_.unit; }
-  [[nodiscard]] stoker_gptr address() const { return address_; }
-  [[nodiscard]] stoker_global global() const { return global_; }
-  // The same offset in another unit's part.
-  [[nodiscard]] GlobalPointer at_unit(int unit) const {
-    GlobalPointer other = *this;
-    other.address_.unit = unit;
-    return other;
-  }
-  // Where this process can load and store `count` elements; nullptr when they are on another node.
-  [[nodiscard]] T* local(std::size_t count = 1) const {
-    void* address = nullptr;
-    detail::check(stoker_global_address(global_, address_, bytes_of(count), &address));
-    return static_cast<T*>(address);
-  }
-  [[nodiscard]] explicit operator bool() const { return address_.unit != STOKER_GPTR_NULL_UNIT; }
-
-  [[nodiscard]] reference operator*() const {
-    check_range(1);
-    return {global_, address_};
-  }
-  [[nodiscard]] reference operator[](difference_type i) const { return *(*this + i); }
-
-  GlobalPointer& operator+=(difference_type n) {
-    address_.offset += static_cast<std::uint64_t>(n) * sizeof(T); // modulo 2^64: also backwards
-    check_range(0);
-    return *this;
-  }
-  GlobalPointer& operator-=(difference_type n) { return *this += -n; }
-  GlobalPointer& operator++() { return *this += 1; }
-  GlobalPointer& operator--() { return *this += -1; }
-  GlobalPointer operator++(int) {
-    GlobalPointer before = *this;
-    ++*this;
-    return before;
-  }
-  GlobalPointer operator--(int) {
-    GlobalPointer before = *this;
-    --*this;
-    return before;
-  }
-  friend GlobalPointer operator+(GlobalPointer p, difference_type n) { return p += n; }
-  friend GlobalPointer operator+(difference_type n, GlobalPointer p) { return p += n; }
-  friend GlobalPointer operator-(GlobalPointer p, difference_type n) { return p -= n; }
-  // The distance in elements. Both pointers must point into the same unit's part of the same segment.
-  friend difference_type operator-(const GlobalPointer& a, const GlobalPointer& b) {
-    return static_cast<difference_type>(a.address_.offset - b.address_.offset) /
-           static_cast<difference_type>(sizeof(T));
-  }
-  // Pointers to different parts are ordered by segment, then unit; null pointers are equal.
-  friend std::strong_ordering operator<=>(const GlobalPointer& a, const GlobalPointer& b) {
-    if (!a || !b) {
-      return static_cast<bool>(a) <=> static_cast<bool>(b);
-    }
-    if (const auto order = a.address_.segment <=> b.address_.segment; order != 0) {
-      return order;
-    }
-    if (const auto order = a.address_.unit <=> b.address_.unit; order != 0) {
-      return order;
-    }
-    return a.address_.offset <=> b.address_.offset;
-  }
-  friend bool operator==(const GlobalPointer& a, const GlobalPointer& b) { return (a <=> b) == 0; }
-
-private:
-  static std::size_t bytes_of(std::size_t count) {
-    return count > std::numeric_limits<std::size_t>::max() / sizeof(T) ? std::numeric_limits<std::size_t>::max()
-                                                                       : count * sizeof(T);
-  }
-  void check_range([[maybe_unused]] std::size_t elements) const {
-#ifndef NDEBUG
-    void* address = nullptr; // a global address is checked wherever it is
-    detail::check(stoker_global_address(global_, address_, elements * sizeof(T), &address));
-#endif
-  }
-  stoker_global global_ = STOKER_GLOBAL_NULL;
-  stoker_gptr address_{STOKER_GPTR_NULL_UNIT, 0, 0};
-};
-
 // A nonblocking transfer, owned. Destroying one that is under way waits for it and ignores its error.
 class Transfer {
 public:
   Transfer() noexcept = default;
   explicit Transfer(stoker_transfer handle) noexcept : handle_(handle) {} // takes ownership
-  Transfer(Transfer&& other) noexcept : handle_(std::exchange(other.handle_, STOKER_TRANSFER_NULL)) {}
-  Transfer& operator=(Transfer&& other) noexcept {
-    if (this != &other) {
-      (void)stoker_transfer_wait(&handle_);
-      handle_ = std::exchange(other.handle_, STOKER_TRANSFER_NULL);
-    }
-    return *this;
-  }
-  Transfer(const Transfer&) = delete;
-  Transfer& operator=(const Transfer&) = delete;
-  ~Transfer() { (void)stoker_transfer_wait(&handle_); }
 
   // Whether the transfer is complete; and waiting until it is. An empty one is complete. Both throw the transfer's
   // error, once.
   [[nodiscard]] bool test() {
     int flag = 0;
-    detail::check(stoker_transfer_test(&handle_, &flag));
+    detail::check(stoker_transfer_test(handle_.address(), &flag));
     return flag != 0;
   }
-  void wait() { detail::check(stoker_transfer_wait(&handle_)); }
+  void wait() { detail::check(stoker_transfer_wait(handle_.address())); }
 
 private:
-  stoker_transfer handle_ = STOKER_TRANSFER_NULL;
+  detail::Owned<stoker_transfer, stoker_transfer_wait> handle_;
 };
 
 // Blocking put of the span's elements: they are at the target on return.
@@ -284,19 +146,8 @@ class GlobalMemory {
 public:
   // `heap_bytes`: each unit's room for allocate(); equal on all units.
   GlobalMemory(const Engine& engine, std::size_t heap_bytes) {
-    detail::check(stoker_global_create(engine.handle(), heap_bytes, &handle_));
+    detail::check(stoker_global_create(engine.handle(), heap_bytes, handle_.address()));
   }
-  GlobalMemory(GlobalMemory&& other) noexcept : handle_(std::exchange(other.handle_, STOKER_GLOBAL_NULL)) {}
-  GlobalMemory& operator=(GlobalMemory&& other) noexcept {
-    if (this != &other) {
-      release();
-      handle_ = std::exchange(other.handle_, STOKER_GLOBAL_NULL);
-    }
-    return *this;
-  }
-  GlobalMemory(const GlobalMemory&) = delete;
-  GlobalMemory& operator=(const GlobalMemory&) = delete;
-  ~GlobalMemory() { release(); }
 
   // Allocates `count` elements on the calling unit only, cleared to zero. They live until deallocate, or as long as
   // this. Local.
@@ -334,13 +185,7 @@ public:
   [[nodiscard]] stoker_global handle() const noexcept { return handle_; }
 
 private:
-  void release() noexcept {
-    if (handle_ != STOKER_GLOBAL_NULL) {
-      (void)stoker_global_free(&handle_);
-      handle_ = STOKER_GLOBAL_NULL;
-    }
-  }
-  stoker_global handle_ = STOKER_GLOBAL_NULL;
+  detail::Owned<stoker_global, stoker_global_free> handle_;
 };
 
 // A team: units that allocate together. Owned. Construction and destruction are collective over the communicator, which
@@ -348,20 +193,8 @@ private:
 class Team {
 public:
   Team(const GlobalMemory& global, MPI_Comm comm) : global_(global.handle()) {
-    detail::check(stoker_team_create(global_, comm, &handle_));
+    detail::check(stoker_team_create(global_, comm, handle_.address()));
   }
-  Team(Team&& other) noexcept : global_(other.global_), handle_(std::exchange(other.handle_, STOKER_TEAM_NULL)) {}
-  Team& operator=(Team&& other) noexcept {
-    if (this != &other) {
-      release();
-      global_ = other.global_;
-      handle_ = std::exchange(other.handle_, STOKER_TEAM_NULL);
-    }
-    return *this;
-  }
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
-  ~Team() { release(); }
 
   // The number of units; the caller's number among them; and the unit with a given number. Local.
   [[nodiscard]] int size() const {
@@ -383,14 +216,8 @@ public:
   [[nodiscard]] stoker_team handle() const noexcept { return handle_; }
 
 private:
-  void release() noexcept {
-    if (handle_ != STOKER_TEAM_NULL) {
-      (void)stoker_team_free(&handle_);
-      handle_ = STOKER_TEAM_NULL;
-    }
-  }
   stoker_global global_;
-  stoker_team handle_ = STOKER_TEAM_NULL;
+  detail::Owned<stoker_team, stoker_team_free> handle_;
 };
 
 // An array of `size` elements over the ranks of a team, in equal blocks (the last ones shorter or empty), cleared to
@@ -398,7 +225,7 @@ private:
 template <class T>
 class GlobalArray {
 public:
-  GlobalArray(const Team& team, std::size_t size) : team_(team.handle()), global_(team.global()), size_(size) {
+  GlobalArray(const Team& team, std::size_t size) : global_(team.global()), size_(size) {
     for (int rank = 0; rank < team.size(); ++rank) {
       units_.push_back(team.unit(rank));
     }
@@ -407,32 +234,15 @@ public:
       throw Error(STOKER_ERR_ARGUMENT, "size is " + std::to_string(size) + "; expected as many as fit into memory");
     }
     const int rank = team.rank();
-    detail::check(stoker_team_allocate(team_, block_ * sizeof(T), &begin_));
-    mine_ = std::span<T>(pointer(rank, 0).local(block_), size_of(rank));
+    stoker_gptr begin{};
+    detail::check(stoker_team_allocate(team.handle(), block_ * sizeof(T), &begin));
+    const GlobalPointer<T> block(global_, begin);
+    mine_ = std::span<T>(block.at_unit(team.unit(rank)).local(block_), size_of(rank));
+    segment_ = {team.handle(), Deallocate{begin}}; // last: its release is collective
   }
-  GlobalArray(GlobalArray&& other) noexcept
-      : team_(std::exchange(other.team_, STOKER_TEAM_NULL)), global_(other.global_), units_(std::move(other.units_)),
-        size_(std::exchange(other.size_, 0)), block_(other.block_), begin_(other.begin_),
-        mine_(std::exchange(other.mine_, {})) {}
-  GlobalArray& operator=(GlobalArray&& other) noexcept {
-    if (this != &other) {
-      release();
-      team_ = std::exchange(other.team_, STOKER_TEAM_NULL);
-      global_ = other.global_;
-      units_ = std::move(other.units_);
-      size_ = std::exchange(other.size_, 0);
-      block_ = other.block_;
-      begin_ = other.begin_;
-      mine_ = std::exchange(other.mine_, {});
-    }
-    return *this;
-  }
-  GlobalArray(const GlobalArray&) = delete;
-  GlobalArray& operator=(const GlobalArray&) = delete;
-  ~GlobalArray() { release(); }
 
   // Elements of the whole array, and of a full block.
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::size_t size() const noexcept { return segment_ ? size_ : 0; }
   [[nodiscard]] std::size_t block_size() const noexcept { return block_; }
   // The number of elements in the block of a rank of the team, and the index of its first element in the whole array.
   [[nodiscard]] std::size_t size_of(int rank) const { return std::min(block_, size_ - first_of(rank)); }
@@ -440,7 +250,7 @@ public:
     return std::min(size_, static_cast<std::size_t>(rank) * block_);
   }
   // The caller's own block, as ordinary memory.
-  [[nodiscard]] std::span<T> local() const noexcept { return mine_; }
+  [[nodiscard]] std::span<T> local() const noexcept { return segment_ ? mine_ : std::span<T>(); }
   // A pointer to element `index` of the block of a rank of the team.
   [[nodiscard]] GlobalPointer<T> pointer(int rank, std::size_t index) const {
     if (rank < 0 || static_cast<std::size_t>(rank) >= units_.size() || index > block_) {
@@ -448,13 +258,15 @@ public:
                                            "; expected a rank of the team and at most " + std::to_string(block_));
     }
     return {global_,
-            {.unit = units_[static_cast<std::size_t>(rank)], .segment = begin_.segment, .offset = index * sizeof(T)}};
+            {.unit = units_[static_cast<std::size_t>(rank)],
+             .segment = segment_.get_deleter().begin.segment,
+             .offset = index * sizeof(T)}};
   }
   // A pointer to element `index` of the whole array.
   [[nodiscard]] GlobalPointer<T> pointer(std::size_t index) const {
-    if (index >= size_) {
+    if (index >= size()) {
       throw Error(STOKER_ERR_ARGUMENT,
-                  "index is " + std::to_string(index) + "; expected less than " + std::to_string(size_));
+                  "index is " + std::to_string(index) + "; expected less than " + std::to_string(size()));
     }
     return pointer(static_cast<int>(index / block_), index % block_);
   }
@@ -462,18 +274,15 @@ public:
   [[nodiscard]] GlobalReference<T> operator[](std::size_t index) const { return *pointer(index); }
 
 private:
-  void release() noexcept {
-    if (team_ != STOKER_TEAM_NULL) {
-      (void)stoker_team_deallocate(team_, begin_);
-      team_ = STOKER_TEAM_NULL;
-    }
-  }
-  stoker_team team_;
+  struct Deallocate {
+    stoker_gptr begin{STOKER_GPTR_NULL_UNIT, 0, 0};
+    void operator()(stoker_team team) const noexcept { (void)stoker_team_deallocate(team, begin); }
+  };
+  std::unique_ptr<std::remove_pointer_t<stoker_team>, Deallocate> segment_; // with the team that frees it
   stoker_global global_;
   std::vector<int> units_; // by rank of the team
   std::size_t size_;
   std::size_t block_ = 0;
-  stoker_gptr begin_{STOKER_GPTR_NULL_UNIT, 0, 0};
   std::span<T> mine_;
 };
 
