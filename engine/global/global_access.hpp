@@ -51,6 +51,7 @@ public:
 private:
   static constexpr std::size_t most_pieces = 64; // pieces on their way to other nodes
   struct Header;
+  struct Outgoing;
 
   // An operation of a rank's that is not complete.
   struct Running {
@@ -103,12 +104,15 @@ private:
   static void unreachable(Running& running, int error); // errno of its local buffer
   bool copy_slice();
   void begin_pieces();
+  [[nodiscard]] Outgoing next_request(Running& running) const;
+  // Where MPI finds or leaves the bytes of the next piece: in the local buffer, or in one of the piece's own, filled for a
+  // put, if this process cannot address it. nullptr: the local buffer cannot be reached.
+  [[nodiscard]] std::byte* data_of(Running& running, std::uint64_t bytes);
+  [[nodiscard]] std::uint32_t take_slot(RunningList::iterator running, std::uint64_t bytes);
   [[nodiscard]] std::uint64_t begin_piece(RunningList::iterator running); // returns its bytes
   [[nodiscard]] std::uint64_t begin_window_piece(RunningList::iterator running);
   bool poll_window_pieces();
   void expose(GlobalOperation& operation, std::uint32_t arena);
-  // A buffer of the piece's own for what this process cannot address.
-  [[nodiscard]] std::byte* bounce_of(Piece& piece);
   void post_data(const Message& message, const Data& data);
   void data_here(std::uint32_t slot); // of a get, or the data of a put are on their way
   void arrived(std::uint32_t slot);

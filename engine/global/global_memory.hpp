@@ -149,6 +149,9 @@ private:
 
   // Blocking transfer to or from another node. Also called if put() and get() find something wrong, to report it.
   void transfer(OperationKind kind, GlobalPointer pointer, void* local, std::uint64_t bytes);
+  // One operation after the other, of a bounded size each if the helper cannot reach `local`.
+  void in_pieces(OperationKind kind, const GlobalPointer& pointer, SegmentPart part, void* local, std::uint64_t bytes,
+                 ElementType type = ElementType::int32, AtomicOp op = AtomicOp::no_op);
   void atomic(OperationKind kind, GlobalPointer target, const SegmentPart& part, ElementType type, AtomicOp op,
               std::span<const std::byte> operands, void* result);
   // How the helper reaches `local`; nothing when it cannot.
@@ -216,5 +219,18 @@ struct GlobalMemory::Slot {
   Code code = Code::success; // once settled
   std::string text;
 };
+
+template <class... Policies>
+void GlobalMemory::wait_with(const Waiter<Policies...>& waiter) {
+  if (waiter.done()) {
+    return;
+  }
+  if (helper_ != nullptr) {
+    const Helper::Assist in_its_place(*helper_);
+    wait_until_done(engine_->wait_site(), waiter);
+  } else {
+    wait_until_done(engine_->wait_site(), waiter);
+  }
+}
 
 } // namespace stoker::engine

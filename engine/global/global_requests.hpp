@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What helpers of different nodes send each other for global memory, and how a rank's local buffer is read and written.
+#pragma once
+
+#include "engine/global/global_access.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace stoker::engine {
+
+inline constexpr std::uint64_t inline_bytes = 4096;       // behind a header
+inline constexpr std::uint64_t bounce_bytes = 512 * 1024; // a piece whose local buffer is in another process
+
+inline constexpr std::uint32_t reply_kind = 0x100; // none of OperationKind
+
+// The two directions between two endpoints must not share tags: a slot is numbered by the origin.
+inline int put_tag(std::uint32_t slot) { return static_cast<int>(2 * slot); }
+inline int get_tag(std::uint32_t slot) { return static_cast<int>((2 * slot) + 1); }
+
+// Between a rank's buffer and this process's memory; 0 or an errno.
+inline int read_local(std::byte* here, const BufferView& local, std::uint64_t offset, std::uint64_t bytes) {
+  const algos::Slice slice{algos::Buffer::send, offset, bytes, 0, 1};
+  return gather(here, {local}, std::span(&slice, 1));
+}
+inline int write_local(const BufferView& local, std::uint64_t offset, std::byte* here, std::uint64_t bytes) {
+  const algos::Slice slice{algos::Buffer::send, offset, bytes, 0, 1};
+  return scatter({local}, std::span(&slice, 1), here);
+}
+
+struct GlobalAccess::Header {
+  std::uint32_t kind = 0; // OperationKind, or reply_kind
+  std::uint32_t slot = 0; // the origin's
+  std::uint32_t arena = 0;
+  std::int32_t error = MPI_SUCCESS; // of a reply
+  ElementType type = ElementType::int32;
+  AtomicOp op = AtomicOp::no_op;
+  std::uint64_t place = 0;
+  std::uint64_t bytes = 0;        // of target memory; in a reply: of what follows
+  std::uint64_t signal_place = 0; // of a put: 0: none
+  std::uint64_t signal_value = 0;
+};
+
+} // namespace stoker::engine
