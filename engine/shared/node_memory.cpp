@@ -20,7 +20,7 @@ constexpr std::uint64_t layout_stamp = (sizeof(RankRoot) << 32U) ^ (sizeof(Block
 } // namespace
 
 void NodeMemory::create(std::uint64_t bytes, int numa) {
-  own_ = std::make_shared<Arena>(ArenaOptions{.bytes = bytes, .layout_stamp = layout_stamp, .numa_node = numa});
+  own_ = std::make_unique<Arena>(ArenaOptions{.bytes = bytes, .layout_stamp = layout_stamp, .numa_node = numa});
   root_ = own_->allocate(sizeof(RankRoot), alignof(RankRoot));
   new (own_->at<RankRoot>(root_)) RankRoot();
   probe_ = 0x70726f6265000000U + static_cast<std::uint64_t>(getpid());

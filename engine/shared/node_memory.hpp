@@ -53,7 +53,6 @@ public:
   [[nodiscard]] std::uint32_t self() const { return self_; }
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(bases_.size()); }
   [[nodiscard]] Arena& arena() { return *own_; }
-  [[nodiscard]] const std::shared_ptr<Arena>& shared_arena() const { return own_; }
   [[nodiscard]] std::byte* base(std::uint32_t arena) const { return bases_[arena]; }
   [[nodiscard]] pid_t pid(std::uint32_t arena) const { return pids_[arena]; }
   [[nodiscard]] RankRoot& root(std::uint32_t arena) const { return *roots_[arena]; }
@@ -74,7 +73,7 @@ public:
 private:
   void create(std::uint64_t bytes, int numa);
 
-  std::shared_ptr<Arena> own_;
+  std::unique_ptr<Arena> own_;
   std::uint64_t root_ = 0;  // in own_
   std::uint64_t probe_ = 0; // peers attach to it while they look whether they can
   std::vector<MappedArena> others_;

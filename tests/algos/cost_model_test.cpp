@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The cost model: exact where the answer can be written down, and the literature's choices on machines like theirs.
-#include "algos/collectives/radix_counts.hpp"
+#include "radix_counts.hpp"
+
 #include "algos/select/cost_model.hpp"
 #include "algos/select/selection.hpp"
 #include "algos/verify/whole_exchange.hpp"

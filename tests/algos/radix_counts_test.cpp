@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The closed forms for tunable radix against the figures that the paper prints, and against the schedules themselves.
-#include "algos/collectives/radix_counts.hpp"
+#include "radix_counts.hpp"
+
 #include "algos/schedule/traffic.hpp"
 #include "algos/select/choice.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the algorithms send how far: the literature's message counts, taken from the schedules themselves.
 #include "cases.hpp"
+#include "radix_counts.hpp"
 
-#include "algos/collectives/radix_counts.hpp"
 #include "algos/schedule/traffic.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages and blocks of a tunable-radix all-to-all.
-#include "algos/collectives/radix_counts.hpp"
+#include "radix_counts.hpp"
 
 #include <stdexcept>
 
