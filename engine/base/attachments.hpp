@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Objects of higher rooms that live as long as an object of a lower one, which knows nothing else of them. One of each type.
+// Objects of higher rooms that live as long as an object of a lower one, which knows nothing else of them. One of each
+// type.
 #pragma once
 
 #include "engine/base/one_thread.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What belongs to one thread at a time says so with a member OneThread, and its functions with a OneThread::Use. Unless NDEBUG is
-// defined, a second thread that comes in meanwhile ends the process with a line that names both threads.
+// What belongs to one thread at a time says so with a member OneThread, and its functions with a OneThread::Use. Unless
+// NDEBUG is defined, a second thread that comes in meanwhile ends the process with a line that names both threads.
 #pragma once
 
 #include <pthread.h>
@@ -28,7 +28,8 @@ public:
         const pthread_t self = pthread_self();
         const pthread_t user = of_.user_.load(std::memory_order_relaxed);
         if (user == nobody) {
-          // Plain loads and stores cost next to nothing, but let two threads in at the same moment: then the destructor tells.
+          // Plain loads and stores cost next to nothing, but let two threads in at the same moment: then the destructor
+          // tells.
           of_.user_.store(self, std::memory_order_relaxed);
           outermost_ = true;
         } else if (user != self) {

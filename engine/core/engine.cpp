@@ -46,7 +46,7 @@ void Engine::meet(MPI_Comm comm) {
       driven.push_back(engine->helper_.get());
     }
   }
-  // The helper of the domain, wherever it is, must work for the others until all are here, paused or not.
+  // The domain's helper must work for the others until all are here, even if it is paused.
   Plea plea;
   if (has_helpers_) {
     plea.make(memory_->root(arena_of(carrier())));
@@ -84,7 +84,7 @@ void Engine::destroy() {
       failure = failed ? failed : failure;
     }
   }
-  // The others may still fetch from this rank's memory, and the helper may have epochs to retire, until all are here.
+  // Until all ranks are here, others may still fetch from this rank's memory, and the helper may have epochs to retire.
   meet(control_);
   std::optional<HelperStatistics> statistics;
   if (helper_ != nullptr) {

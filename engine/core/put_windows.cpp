@@ -17,7 +17,7 @@ bool on_all(MPI_Comm comm, bool mine) {
   return value != 0;
 }
 
-// What a rank asks its carrier to expose.
+// The memory that a rank asks its carrier to expose.
 struct Wish {
   std::int32_t carrier = -1;
   std::uint32_t arena = 0;
@@ -162,7 +162,7 @@ std::shared_ptr<const PutWindow> PutWindows::carried(const std::shared_ptr<CommC
     result.window->free();
     return nullptr;
   }
-  // The number tells the helper, to which it comes with a block, which window of its process is meant.
+  // The number comes to the helper with a block, and tells it which window of its process to use.
   struct Number {
     std::int32_t carrier;
     std::uint64_t number;

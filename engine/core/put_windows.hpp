@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The windows that the puts of requests go through. Requests over the same memory share one for as long as one of them lives: after
-// that the memory may be gone, or other memory at its address.
+// The windows that the puts of requests go through. Requests over the same memory share a window for as long as one of
+// them lives. After that the memory may be gone, or other memory may lie at its address.
 #pragma once
 
 #include "engine/base/one_thread.hpp"
@@ -28,7 +28,7 @@ struct PutWindow {
   std::uint64_t number = 0;  // of the window at the helper of this rank's carrier; 0: each rank puts by itself
 };
 
-// Who carries a rank's puts, as far as a window has to know it.
+// The carrier of a rank's puts, as far as a window has to know it.
 struct CarrierView {
   int rank = -1;            // of the carrier in the communicator; -1: none of its ranks
   Helper* helper = nullptr; // of this process, where this rank is the carrier
@@ -37,17 +37,17 @@ struct CarrierView {
 
 class PutWindows {
 public:
-  // Whether the ranks can have windows, of their own or exposed by their carriers. Collective over the context's communicator,
-  // and tried once for each.
+  // Whether the ranks can have windows, of their own or exposed by their carriers. Collective over the context's
+  // communicator, and tried once for each.
   [[nodiscard]] bool possible(const std::shared_ptr<CommContext>& context, bool by_carriers,
                               const CarrierView& carrier);
 
-  // Over `bytes` at `base` of each rank. Collective over the context's communicator. nullptr on all ranks where the MPI library
-  // refuses it.
+  // A window over `bytes` at `base` of each rank. Collective over the context's communicator. nullptr on all ranks if
+  // the MPI library refuses it.
   [[nodiscard]] std::shared_ptr<const PutWindow> own(const std::shared_ptr<CommContext>& context, void* base,
                                                      std::uint64_t bytes);
-  // The same, exposed by the processes of the carriers, whose helpers poll: `base` lies in the rank's arena, unless the rank is
-  // a carrier.
+  // The same, exposed by the processes of the carriers, whose helpers poll: `base` lies in the rank's arena, unless the
+  // rank is a carrier.
   [[nodiscard]] std::shared_ptr<const PutWindow> carried(const std::shared_ptr<CommContext>& context,
                                                          const CarrierView& carrier, void* base, std::uint64_t bytes);
 
@@ -59,7 +59,7 @@ private:
     std::weak_ptr<CommContext> context;
     std::shared_ptr<const PutWindow> window;
   };
-  // One that is the same, and alive, on all ranks; frees those that no rank needs any more. Collective.
+  // A window that is the same, and alive, on all ranks. Frees those that no rank needs any more. Collective.
   [[nodiscard]] std::shared_ptr<const PutWindow> find(const std::shared_ptr<CommContext>& context, bool by_carriers,
                                                       const void* base, std::uint64_t bytes);
 

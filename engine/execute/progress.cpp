@@ -52,8 +52,8 @@ Progress::Outcome Progress::run(Task& task) {
   if (block.exclusive == 0 && !block.ownership.try_acquire(id_)) {
     return {}; // the rank assists
   }
-  // Only after this check is the epoch that runs the one that was adopted: the rank may have completed it by itself, and be
-  // about to start the next.
+  // The epoch that runs need not be the one that was adopted: the rank may have completed that by itself, and be about
+  // to start the next. After this check it is.
   Outcome outcome;
   outcome.done = block.completed.reached(task.latest);
   if (!outcome.done) {
@@ -66,7 +66,7 @@ Progress::Outcome Progress::run(Task& task) {
       finish_wire_step(task.program, event.step, event.error, event.text.c_str());
     }
     task.events.clear();
-    // Other nodes first: what is local can be done while messages travel.
+    // Messages to other nodes first: local steps can run while these travel.
     outcome.moved |= post(task);
     outcome.moved |= advance(task.program);
     outcome.moved |= post(task);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The list of programs that one executor drives, and one round over it. The helper has one for its domain, every rank has
-// one for its inline requests. Used by one thread at a time; the programs themselves are shared through their ownership.
+// The list of programs that one executor drives, and one round over it. The helper has one for its domain, every rank
+// has one for its inline requests. Used by one thread at a time; the programs themselves are shared through their
+// ownership.
 #pragma once
 
 #include "engine/base/one_thread.hpp"

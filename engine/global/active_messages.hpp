@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Short messages between the carriers' helpers that nobody has asked for: received from anybody, in any order. Nothing here
-// waits. Used by one thread at a time.
+// Short messages between the carriers' helpers that are received from anybody, in any order. Nothing here waits. Used
+// by one thread at a time.
 #pragma once
 
 #include "engine/base/one_thread.hpp"

@@ -11,7 +11,7 @@
 namespace stoker::engine {
 namespace {
 
-// Enough for minutes of a run; beyond that a trace is no longer looked at, and must not eat the job's memory.
+// Enough for minutes of a run. Nobody looks at longer traces, and they must not use up the job's memory.
 constexpr std::size_t most_events = 1'000'000;
 
 // An instant at the end of the helper's lane, whose arguments a viewer shows.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happened when: one lane per thread, written as Chrome trace JSON (chrome://tracing, Perfetto) when the engine ends.
+// A trace of what happened when. It has one lane per thread, and is written as Chrome trace JSON (chrome://tracing,
+// Perfetto) when the engine is destroyed.
 // Process numbers are ranks; thread 0 of a process is the rank, 1 its helper, 2 the requests in progress.
 #pragma once
 
@@ -46,9 +47,8 @@ public:
   void begin(const char* name);
   void end();
 
-  // Collective over comm, after the helpers have stopped. Rank 0 writes the file; throws Error(resource) on every rank if it
-  // cannot.
-  // `statistics`: of the helper that this process hosts; null: none.
+  // Collective over comm, after the helpers have stopped. Rank 0 writes the file; throws Error(resource) on every rank
+  // if it cannot. `statistics`: of the helper that this process hosts; null: none.
   void write(MPI_Comm comm, const HelperStatistics* statistics) const;
 
 private:

@@ -21,8 +21,8 @@ struct HelperStatistics {
   std::array<Rounds, submitted_kinds> rounds; // of the poller of each kind
 };
 
-// Counted by whoever runs the helper's rounds, one thread at a time, so that nothing has to be read and written in one step. Read
-// by any rank of the node; each number is right, together they may be of two moments.
+// Counted by whoever runs the helper's rounds, one thread at a time, so that nothing has to be read and written in one
+// step. Read by any rank of the node; each number is right, together they may be of two moments.
 class HelperCounters {
 public:
   void begin(std::uint64_t now_ns) { begun_ns_.store(now_ns, std::memory_order_relaxed); }

@@ -9,14 +9,15 @@ namespace {
 
 using Channel = Transport::Channel;
 
-// A stretch of a message: as much as is on its way at a time, so that neither MPI's lists nor what a receiver may have to hold
-// grow with the message. So long because the receiver's word that it is ready for the next one may stand in the queue behind
-// all that its node sends.
+// A stretch of a message: as much as is on its way at a time, so that neither MPI's lists nor what a receiver may have
+// to hold grow with the message. So long because the receiver's word that it is ready for the next one may stand in the
+// queue behind all that its node sends.
 constexpr std::uint64_t stretch_bytes = 4 << 20;
 constexpr std::uint64_t most_pieces = 512; // of a stretch
 // A poll looks at so many of them.
 constexpr std::size_t pieces_at_a_time = 8;
-// And again while that brings the next ones into view; bounded, so that one message does not keep others waiting.
+// How often that is repeated while it brings the next ones into view. Bounded, so that one message does not delay
+// others.
 constexpr int rounds_of_a_poll = 8;
 
 } // namespace
@@ -159,7 +160,7 @@ Messages::~Messages() {
       requests_.insert(requests_.end(), t.pieces.begin() + static_cast<std::ptrdiff_t>(t.looked_at), t.pieces.end());
     }
   }
-  // The other side may have had all that it waited for; what cannot end any more is not waited for.
+  // The other side may have received all that it waited for. Requests that cannot complete any more are cancelled.
   for (MPI_Request& request : requests_) {
     network_.transport->abandon(request);
   }

@@ -13,15 +13,16 @@
 
 namespace stoker::engine {
 
-// One side of a message; the other side posts the same peer, bytes and tag the other way round, and puts or does not likewise.
+// One side of a message. The other side posts the same bytes and tag in the other direction, and both or neither use a
+// put.
 struct Message {
   bool outgoing = false;
   std::byte* data = nullptr; // belongs to Messages until the message is done
   std::uint64_t bytes = 0;
   int peer = -1; // process of the transport
   int tag = -1;
-  // The sender writes to where the receiver has its data, once that says that it is ready; the receiver hears when all is
-  // there.
+  // The sender writes to where the receiver has its data, once that says that it is ready; the receiver hears when all
+  // is there.
   bool put = false;
   RemoteMemory* memory = nullptr; // of the sender: and where in it
   int target = -1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C++ door: handles that move, exceptions with code and text, spans with checked bounds, in place, mapped arrays.
+// The C++ interface: handles that move, exceptions with code and text, spans with checked bounds, in place, mapped
+// arrays.
 #include "tests/api/mpi_main.hpp"
 #include <stoker/stoker.hpp>
 
@@ -306,7 +307,7 @@ TEST(CppDoor, ErrorsCarryCodeAndText) {
   EXPECT_NE(text.find("rank"), std::string::npos) << text;
 }
 
-// What is left of a moved-from handle is the matter here.
+// This test is about moved-from handles.
 // NOLINTBEGIN(bugprone-use-after-move)
 TEST(CppDoor, MovedFromHandlesAreEmpty) {
   stoker::Engine first(MPI_COMM_WORLD);

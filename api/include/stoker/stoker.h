@@ -553,21 +553,23 @@ typedef struct stoker_engine_facts {
 int stoker_engine_get_facts(stoker_engine engine, stoker_engine_facts* facts);
 
 /**
- * What the helper of the calling rank's domain has done since it was started. The caller sets `size` to sizeof(it). The three times
- * are those of the helper's thread, in seconds, and add up to its age. A round of a poller is busy if it moved anything; rounds that
- * a waiting rank ran in the helper's place are counted, too. Everything is 0 without a helper.
+ * What the helper of the calling rank's domain has done since it was started. The caller sets `size` to sizeof(it). The
+ * three times are those of the helper's thread, in seconds, and add up to its age. A round of a poller is busy if it
+ * moved anything; rounds that a waiting rank ran in the helper's place are counted, too. Everything is 0 without a
+ * helper.
  */
 typedef struct stoker_helper_statistics {
   size_t size;
-  double busy_seconds;                /**< in rounds that moved something */
-  double idle_seconds;                /**< in rounds that moved nothing, and awake between rounds */
-  double sleeping_seconds;            /**< asleep: between rounds, with nothing to do, or paused */
-  uint64_t busy_rounds, idle_rounds;  /**< of the poller that executes requests */
+  double busy_seconds;                             /**< in rounds that moved something */
+  double idle_seconds;                             /**< in rounds that moved nothing, and awake between rounds */
+  double sleeping_seconds;                         /**< asleep: between rounds, with nothing to do, or paused */
+  uint64_t busy_rounds, idle_rounds;               /**< of the poller that executes requests */
   uint64_t global_busy_rounds, global_idle_rounds; /**< of the poller that carries global memory's operations */
 } stoker_helper_statistics;
 
 /**
- * Fills *statistics. Local; any thread. Errors: STOKER_ERR_ARGUMENT (a null pointer, too small a size), STOKER_ERR_REQUEST.
+ * Fills *statistics. Local; any thread. Errors: STOKER_ERR_ARGUMENT (a null pointer, too small a size),
+ * STOKER_ERR_REQUEST.
  */
 int stoker_helper_get_statistics(stoker_engine engine, stoker_helper_statistics* statistics);
 
