@@ -227,6 +227,7 @@ void Engine::start_helper() {
                                                    .batch = static_cast<std::size_t>(settings_.batch)},
                                      trace_ != nullptr ? &trace_->helper : nullptr);
   helper_->add(Submitted::epoch, std::make_unique<ProgramPoller>(*memory_, network_, helper_->windows()));
+  helper_->start();
   helper_explanation_ = place.explanation;
   const std::string& problem = helper_->binding().problem;
   if (!problem.empty()) {

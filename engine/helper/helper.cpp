@@ -22,7 +22,9 @@ constexpr std::chrono::nanoseconds watch_interval = std::chrono::milliseconds(20
 Helper::Helper(const topology::Machine& machine, std::shared_ptr<NodeMemory> memory, std::vector<std::uint32_t> members,
                const HelperOptions& options, TraceLane* trace)
     : machine_(machine), memory_(std::move(memory)), members_(std::move(members)), options_(options), trace_(trace),
-      root_(memory_->root(memory_->self())) {
+      root_(memory_->root(memory_->self())) {}
+
+void Helper::start() {
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& error) {
@@ -50,7 +52,7 @@ void Helper::run() {
   binding_ = topology::bind_helper_thread(machine_, options_.place.cpus);
   set_timer_slack(std::chrono::nanoseconds(1));
   set_short_slice();
-  bound_.store(true, std::memory_order_release); // acquired in the constructor
+  bound_.store(true, std::memory_order_release); // acquired in start()
   bound_.notify_one();
 
   const IdleLimits limits = options_.place.reserved ? IdleLimits::reserved(options_.spin_us, options_.nap_us)

@@ -31,13 +31,15 @@ struct HelperOptions {
 
 class Helper {
 public:
-  // `members`: arenas of the domain's ranks. Starts the thread and returns once it is bound. Throws Error(resource).
+  // `members`: arenas of the domain's ranks.
   Helper(const topology::Machine& machine, std::shared_ptr<NodeMemory> memory, std::vector<std::uint32_t> members,
          const HelperOptions& options, TraceLane* trace);
   Helper(const Helper&) = delete;
   Helper& operator=(const Helper&) = delete;
   // Stops the thread. No request of the domain may be active.
   ~Helper() { stop(); }
+  // Starts the thread and returns once it is bound. Throws Error(resource).
+  void start();
   void stop();
 
   // From now on every round runs `poller`, too, and hands it what is submitted of that kind. MPI must still work when the
