@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rig.hpp"
 
+#include "engine/base/clock.hpp"
 #include "engine/execute/executor.hpp"
+#include "engine/helper/program_poller.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <unistd.h>
 
@@ -23,11 +26,13 @@ Rig::Rig(const RigOptions& options, const WholeCollective& collective)
       ranks_(static_cast<std::size_t>(options.layout.ranks())) {
   create_memories();
   place_all();
+  create_executors();
 }
 
 Rig::~Rig() {
   for (Rank& rank : ranks_) {
-    rank.progress.reset(); // while the buffers of its messages are there
+    rank.progress.reset(); // while the buffers of their messages are there
+    rank.helper.reset();
   }
   for (Rank& rank : ranks_) {
     reclaim(*rank.memory, rank.block);
@@ -110,16 +115,29 @@ void Rig::place_all() {
     }
     link(block(r), *at(r).memory, at(r).map, at(r).pairs, peers);
   }
+}
+
+void Rig::create_executors() {
   for (int r = 0; r < ranks(); ++r) {
-    Rank& by = at(carrier(r));
-    const SharedRef place{static_cast<std::uint32_t>(layout.local_index(r)), 0, at(r).block};
-    at(r).task = std::make_unique<Task>(&by.memory->block(place), *by.memory);
-    at(r).own_view = std::make_unique<Program>(&block(r), *at(r).memory);
-    if (carrier(r) == r) {
-      at(r).progress = std::make_unique<Progress>(Network{&network.endpoint(r), options_.piece_bytes},
-                                                  options_.inlined ? rank_executor : helper_executor);
+    Rank& rank = at(r);
+    rank.task = std::make_unique<Task>(&block(r), *rank.memory);
+    const Network endpoint{&network.endpoint(r), options_.piece_bytes};
+    if (options_.inlined) {
+      rank.progress = std::make_unique<Progress>(endpoint, rank_executor);
+    } else if (carrier(r) == r) {
+      std::vector<std::uint32_t> members(options_.layout.node_ranks(options_.layout.node_of(r)).size());
+      std::iota(members.begin(), members.end(), 0U);
+      rank.helper = std::make_unique<Helper>(machine_, rank.memory, std::move(members),
+                                             HelperOptions{.place = {}, .batch = options_.batch}, nullptr);
+      rank.helper->add(Submitted::epoch,
+                       std::make_unique<ProgramPoller>(*rank.memory, endpoint, rank.helper->windows()));
     }
   }
+}
+
+bool Rig::poll(int carrier) {
+  Rank& rank = at(carrier);
+  return options_.inlined ? rank.progress->poll() : rank.helper->round();
 }
 
 Block& Rig::block(int rank) const { return *at(rank).memory->arena().at<Block>(at(rank).block); }
@@ -148,7 +166,11 @@ void Rig::start(int r) {
   fill(rank.send, contents.send);
   fill(rank.recv, contents.recv);
   begin_epoch(block(r), rank.epoch);
-  at(carrier(r)).progress->adopt(*rank.task, rank.epoch, 0);
+  if (options_.inlined) {
+    rank.progress->adopt(*rank.task, rank.epoch, now_ns());
+  } else {
+    ASSERT_TRUE(rank.memory->root(rank.memory->self()).ring.push({.block = rank.block, .epoch = rank.epoch}));
+  }
 }
 
 bool Rig::assist(int r) {
@@ -158,8 +180,8 @@ bool Rig::assist(int r) {
   }
   bool moved = false;
   if (!done(r)) {
-    moved = advance(*at(r).own_view);
-    publish_if_complete(*at(r).own_view);
+    moved = advance(at(r).task->program);
+    publish_if_complete(at(r).task->program);
   }
   own.ownership.release();
   return moved;
@@ -172,13 +194,25 @@ void Rig::finish(int r) {
   ASSERT_TRUE(rank.active && done(r));
   rank.active = false;
   EXPECT_EQ(block(r).error.load(), 0) << block(r).error_text;
-  const algos::Contents& contents = collective_.contents[static_cast<std::size_t>(r)];
-  for (std::size_t i = 0; i < contents.result.size(); ++i) {
-    const algos::Token token =
-        contents.result[i] != algos::undefined ? contents.result[i] : contents.recv[i]; // not to be written
-    ASSERT_EQ(rank.recv[i], token == algos::undefined ? poison : value(token, rank.epoch))
-        << "rank " << r << ", epoch " << rank.epoch << ", byte " << i << " of " << contents.result.size();
+  for (std::size_t i = 0; i < collective_.contents[static_cast<std::size_t>(r)].result.size(); ++i) {
+    ASSERT_EQ(rank.recv[i], expected(r, i)) << "rank " << r << ", epoch " << rank.epoch << ", byte " << i;
   }
+}
+
+bool Rig::right(int rank) const {
+  for (std::size_t i = 0; i < collective_.contents[static_cast<std::size_t>(rank)].result.size(); ++i) {
+    if (at(rank).recv[i] != expected(rank, i)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::byte Rig::expected(int rank, std::size_t byte) const {
+  const algos::Contents& contents = collective_.contents[static_cast<std::size_t>(rank)];
+  const algos::Token token =
+      contents.result[byte] != algos::undefined ? contents.result[byte] : contents.recv[byte]; // not to be written
+  return token == algos::undefined ? poison : value(token, at(rank).epoch);
 }
 
 void Rig::give_up() {

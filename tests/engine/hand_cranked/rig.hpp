@@ -7,9 +7,11 @@
 #include "algos/verify/verifier.hpp"
 #include "engine/execute/lower.hpp"
 #include "engine/execute/progress.hpp"
+#include "engine/helper/helper.hpp"
 #include "engine/shared/node_memory.hpp"
 #include "in_process_network.hpp"
 #include "topology/layout.hpp"
+#include "topology/machine.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +31,8 @@ struct RigOptions {
   std::uint64_t eager_bytes = 64;   // in a channel's slot
   std::uint64_t piece_bytes = 0;    // of messages between nodes
   std::uint64_t buffered_bytes = 0; // by the network
-  bool inlined = false;             // every rank executes its own steps; else each node's lowest rank those of its node
+  bool inlined = false;             // every rank executes its own steps; else the helper of each node's lowest rank
+  std::size_t batch = 16;           // submissions that a helper takes from a rank in one round
   bool timed = false;
 };
 
@@ -53,16 +56,17 @@ public:
   [[nodiscard]] Block& block(int rank) const;
   [[nodiscard]] NodeMemory& memory(int rank) const { return *at(rank).memory; }
   [[nodiscard]] std::uint64_t block_offset(int rank) const { return at(rank).block; }
-  [[nodiscard]] Task& task(int rank) { return *at(rank).task; } // in the carrier's process
 
-  // Cranks. start: fills the rank's buffers, poisons what is to be written, and begins its next epoch.
+  // Cranks. start: fills the rank's buffers, poisons what is to be written, begins its next epoch, and submits it. poll: a round of
+  // the carrier's helper, or of the rank's own.
   void start(int rank);
-  bool poll(int carrier) { return at(carrier).progress->poll(); }
+  bool poll(int carrier);
   bool assist(int rank); // as a rank in Wait does
   // Whether the rank's epoch is complete.
   [[nodiscard]] bool done(int rank) const;
-  // Checks what the epoch has left in its buffers.
+  // Ends the epoch, and checks what it has left in the rank's buffers.
   void finish(int rank);
+  [[nodiscard]] bool right(int rank) const; // whether that is still there
 
   // Ends the epochs of all ranks without a look at their data.
   void give_up();
@@ -86,9 +90,9 @@ private:
     std::byte* recv = nullptr;
     std::uint64_t block = 0;
     std::vector<PairInfo> pairs;
-    std::unique_ptr<Task> task;         // in the carrier's process
-    std::unique_ptr<Program> own_view;  // in its own, for assisting
-    std::unique_ptr<Progress> progress; // of a carrier
+    std::unique_ptr<Task> task;     // as the rank's own process sees it
+    std::unique_ptr<Helper> helper; // of a carrier, without a thread; or else, inlined:
+    std::unique_ptr<Progress> progress;
     std::uint64_t epoch = 0;
     bool active = false;
   };
@@ -97,9 +101,13 @@ private:
   [[nodiscard]] const Rank& at(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
   void create_memories();
   void place_all();
+  void create_executors();
   [[nodiscard]] BufferDescriptor allocate(Rank& rank, std::uint64_t bytes, std::byte*& buffer) const;
+  // The byte of the rank's receive buffer after its epoch.
+  [[nodiscard]] std::byte expected(int rank, std::size_t byte) const;
   [[nodiscard]] std::byte value(algos::Token token, std::uint64_t epoch) const;
 
+  topology::Machine machine_{"core:2 pu:1"};
   RigOptions options_;
   const WholeCollective& collective_;
   std::vector<Rank> ranks_;

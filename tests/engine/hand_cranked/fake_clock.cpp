@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "fake_clock.hpp"
+
+#include "engine/base/clock.hpp"
+
+namespace stoker::engine {
+namespace {
+
+std::uint64_t now = 1;
+
+} // namespace
+
+void fake_clock::set(std::uint64_t ns) { now = ns; }
+
+std::uint64_t now_ns() { return now; }
+
+} // namespace stoker::engine

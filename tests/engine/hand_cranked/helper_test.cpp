@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rounds of helpers without their threads: submissions that are found late, work that a rank has done before, and the times
+// that a helper notes, by a clock that stands still until the test moves it.
+#include "algos/verify/whole_exchange.hpp"
+#include "fake_clock.hpp"
+#include "rig.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace stoker::engine {
+namespace {
+
+using topology::Layout;
+
+WholeCollective alltoall(const Layout& layout, std::uint64_t bytes) {
+  const auto exchange = algos::WholeExchange::uniform(layout, bytes);
+  return {exchange.compile(algos::parse_choice(algos::Collective::alltoall, "nonblocking")), exchange.contents(),
+          algos::Terms()};
+}
+
+void finish_all(Rig& rig) {
+  for (int rank = 0; rank < rig.ranks(); ++rank) {
+    ASSERT_TRUE(rig.done(rank)) << rank;
+    ASSERT_NO_FATAL_FAILURE(rig.finish(rank));
+  }
+}
+
+TEST(HelperByHand, ASubmissionThatIsFoundLateDelaysAndNothingElse) {
+  const WholeCollective collective = alltoall(Layout::uniform(4, 2), 1000);
+  Rig rig({}, collective);
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    for (int rank = 0; rank < rig.ranks(); ++rank) {
+      rig.start(rank);
+    }
+    // The helper of the second node sleeps: nobody has woken it.
+    for (int round = 0; round < 10; ++round) {
+      (void)rig.poll(0);
+      rig.network.arrive_all();
+    }
+    for (int rank = 0; rank < rig.ranks(); ++rank) {
+      EXPECT_FALSE(rig.done(rank)) << rank;
+    }
+    rig.run_dry();
+    ASSERT_NO_FATAL_FAILURE(finish_all(rig));
+  }
+  rig.expect_at_rest();
+}
+
+// On one node ranks can do all of their work themselves; the helper finds entries of epochs that are long over.
+TEST(HelperByHand, WhatTheRanksHaveDoneThemselvesIsNotDoneAgain) {
+  const WholeCollective collective = alltoall(Layout::uniform(2, 2), 1000);
+  Rig rig({.layout = Layout::uniform(2, 2), .batch = 2}, collective);
+  constexpr int epochs = 5;
+  for (int epoch = 1; epoch <= epochs; ++epoch) {
+    rig.start(0);
+    rig.start(1);
+    while (rig.assist(0) || rig.assist(1)) {
+    }
+    ASSERT_NO_FATAL_FAILURE(finish_all(rig));
+  }
+  EXPECT_FALSE(reclaimable(rig.block(0), epochs, true)) << "the helper has yet to look at it";
+  // In each round so many from each rank.
+  for (const bool left : {true, true, false}) {
+    EXPECT_TRUE(rig.poll(0));
+    for (int rank = 0; rank < rig.ranks(); ++rank) {
+      EXPECT_NE(rig.memory(rank).root(rig.memory(rank).self()).ring.empty(), left) << rank;
+    }
+  }
+  rig.run_dry();
+  rig.expect_at_rest();
+  EXPECT_TRUE(rig.right(0) && rig.right(1)) << "what they have ended with is touched no more";
+}
+
+TEST(HelperByHand, AssistsAndRoundsInManyOrders) {
+  for (unsigned seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const Layout layout = Layout::uniform(6, 3);
+    const WholeCollective collective = alltoall(layout, seed % 2 == 0 ? 16 : 300);
+    Rig rig({.layout = layout, .piece_bytes = seed % 3 == 0 ? 100U : 0U, .batch = 1 + (seed % 3)}, collective);
+    ASSERT_NO_FATAL_FAILURE(rig.run(random, 5));
+    rig.expect_at_rest();
+  }
+}
+
+TEST(HelperByHand, TimesAreThoseOfTheClock) {
+  const WholeCollective collective = alltoall(Layout::uniform(2, 1), 1000);
+  Rig rig({.layout = Layout::uniform(2, 1), .timed = true}, collective);
+  fake_clock::set(1'000);
+  rig.start(0);
+  rig.start(1);
+  fake_clock::set(2'000);
+  (void)rig.poll(0);
+  (void)rig.poll(1);
+  EXPECT_EQ(rig.block(0).wire_began_at, 2'000U);
+  fake_clock::set(5'000);
+  rig.network.arrive_all();
+  (void)rig.poll(1);
+  EXPECT_EQ(rig.block(1).wire_ended_at, 5'000U);
+  EXPECT_EQ(rig.block(1).completed_at, 5'000U);
+  fake_clock::set(7'000); // that one was late
+  (void)rig.poll(0);
+  EXPECT_EQ(rig.block(0).completed_at, 7'000U);
+  ASSERT_NO_FATAL_FAILURE(finish_all(rig));
+  rig.run_dry();
+  rig.expect_at_rest();
+}
+
+} // namespace
+} // namespace stoker::engine
