@@ -182,6 +182,30 @@ TEST(OneMessage, BetweenNodesItIsThereWhenItHasArrived) {
   }
 }
 
+// Rank 1 combines rank 0's message with what its own receive buffer holds, where that is.
+TEST(OneMessage, AnOperandMeetsTheOtherOneInItsPlace) {
+  constexpr std::uint64_t bytes = 1000;
+  for (const int ranks_per_node : {1, 2}) {
+    for (const std::uint64_t eager_bytes : {0U, 1000U}) {
+      WholeCollective collective = one_message(bytes);
+      algos::Builder receiver(1, 2, 0, bytes);
+      receiver.reduces(8);
+      const Slice own{Buffer::recv, 0, bytes};
+      receiver.recv_operand(0, algos::Operand::left, {&own, 1}, {&own, 1});
+      collective.programs[1] = std::move(receiver).finish();
+      for (std::uint64_t i = 0; i < bytes; ++i) {
+        const auto other = static_cast<algos::Token>(bytes + 1 + i);
+        collective.contents[1].recv[i] = other;
+        collective.contents[1].result[i] = collective.terms.combine(collective.contents[0].send[i], other);
+      }
+      Rig rig({.layout = Layout::uniform(2, ranks_per_node), .eager_bytes = eager_bytes}, collective);
+      std::mt19937 random(1);
+      ASSERT_NO_FATAL_FAILURE(rig.run(random, epochs));
+      rig.expect_at_rest();
+    }
+  }
+}
+
 // The first message between nodes that the rank sends, or receives.
 const LoweredStep* wire_step(const Rig& rig, int rank, Op op) {
   const Block& block = rig.block(rank);
