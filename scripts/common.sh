@@ -10,6 +10,9 @@ meson=/usr/bin/meson
 python=/usr/bin/python3
 [[ -x $python ]] || python=python3
 
+# What does not depend on the MPI library is compiled once for all build folders: their names are not part of it.
+export CCACHE_NOHASHDIR=1
+
 say() { printf '%s: %s\n' "${0##*/}" "$*"; }
 complain() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 die() {
