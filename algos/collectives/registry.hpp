@@ -6,7 +6,7 @@
 #include "algos/collectives/factor_list.hpp"
 #include "algos/collectives/group_exchange.hpp"
 #include "algos/collectives/neighbor_exchange.hpp"
-#include "algos/collectives/vector_call.hpp"
+#include "algos/collectives/distributed_vector.hpp"
 #include "algos/schedule/schedule.hpp"
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // the stages of messages that combine, divide and gather them among the members of a group.
 #pragma once
 
-#include "algos/collectives/vector_call.hpp"
+#include "algos/collectives/distributed_vector.hpp"
 #include "algos/schedule/builder.hpp"
 
 #include <cstddef>

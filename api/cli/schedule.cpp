@@ -7,7 +7,7 @@
 #include "algos/select/choice.hpp"
 #include "algos/verify/whole_exchange.hpp"
 #include "algos/verify/whole_neighbor_exchange.hpp"
-#include "algos/verify/whole_vector_call.hpp"
+#include "algos/verify/whole_distributed_vector.hpp"
 #include "api/cli/commands.hpp"
 #include "engine/settings/cost_file.hpp"
 

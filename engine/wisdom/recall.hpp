@@ -4,7 +4,7 @@
 // that all have the same.
 #pragma once
 
-#include "algos/collectives/vector_call.hpp"
+#include "algos/collectives/distributed_vector.hpp"
 #include "algos/select/choice.hpp"
 #include "algos/select/cost_model.hpp"
 #include "algos/select/selection.hpp"

@@ -6,7 +6,7 @@
 #include "algos/collectives/factor_rules.hpp"
 #include "algos/schedule/listing.hpp"
 #include "algos/schedule/traffic.hpp"
-#include "algos/verify/whole_vector_call.hpp"
+#include "algos/verify/whole_distributed_vector.hpp"
 
 #include <gtest/gtest.h>
 

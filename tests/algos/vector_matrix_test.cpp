@@ -4,7 +4,7 @@
 #include "cases.hpp"
 
 #include "algos/schedule/print.hpp"
-#include "algos/verify/whole_vector_call.hpp"
+#include "algos/verify/whole_distributed_vector.hpp"
 
 #include <gtest/gtest.h>
 

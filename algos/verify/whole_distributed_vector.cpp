@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "algos/verify/whole_vector_call.hpp"
+#include "algos/verify/whole_distributed_vector.hpp"
 
 #include <numeric>
 
