@@ -11,24 +11,24 @@ constexpr std::uint64_t most_segments = 256;
 
 } // namespace
 
-Chain chain_of(const VectorCall& call) {
-  const topology::Layout& layout = call.layout;
-  std::vector<int> order{call.root};
+Chain chain_of(const DistributedVector& vector) {
+  const topology::Layout& layout = vector.layout;
+  std::vector<int> order{vector.root};
   for (int i = 0; i < layout.nodes(); ++i) {
-    for (const int rank : layout.node_ranks((layout.node_of(call.root) + i) % layout.nodes())) {
-      if (rank != call.root) {
+    for (const int rank : layout.node_ranks((layout.node_of(vector.root) + i) % layout.nodes())) {
+      if (rank != vector.root) {
         order.push_back(rank);
       }
     }
   }
-  const auto me = std::ranges::find(order, call.rank);
+  const auto me = std::ranges::find(order, vector.rank);
   return {.before = me == order.begin() ? -1 : *(me - 1), .behind = me + 1 == order.end() ? -1 : *(me + 1)};
 }
 
-std::size_t segments_of(const VectorCall& call, const Tuning& tuning) {
+std::size_t segments_of(const DistributedVector& vector, const Tuning& tuning) {
   const auto fixed = static_cast<std::uint64_t>(tuning.fixed_bytes);
-  const std::uint64_t wanted =
-      fixed != 0 ? (call.sizes.front() + fixed - 1) / fixed : 4 * (static_cast<std::uint64_t>(call.layout.ranks()) - 1);
+  const std::uint64_t wanted = fixed != 0 ? (vector.sizes.front() + fixed - 1) / fixed
+                                          : 4 * (static_cast<std::uint64_t>(vector.layout.ranks()) - 1);
   return static_cast<std::size_t>(std::clamp<std::uint64_t>(wanted, 1, most_segments));
 }
 

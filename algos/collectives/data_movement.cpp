@@ -15,20 +15,21 @@ namespace {
 
 Blocks own_block(std::size_t member) { return {member}; }
 
-std::size_t root_of(const VectorCall& call) { return static_cast<std::size_t>(call.root); }
+std::size_t root_of(const DistributedVector& vector) { return static_cast<std::size_t>(vector.root); }
 
 // ---- bcast ----
 
 class Broadcast {
 public:
-  Broadcast(const VectorCall& call, const Tuning& tuning, std::size_t parts)
-      : bytes_(call.sizes.front()), builder_(call.rank, call.layout.ranks(), call.rank == call.root ? bytes_ : 0,
-                                             call.rank == call.root ? 0 : bytes_),
-        steps(builder_, call,
-              cut(bytes_, parts, call.element_bytes,
+  Broadcast(const DistributedVector& vector, const Tuning& tuning, std::size_t parts)
+      : bytes_(vector.sizes.front()),
+        builder_(vector.rank, vector.layout.ranks(), vector.rank == vector.root ? bytes_ : 0,
+                 vector.rank == vector.root ? 0 : bytes_),
+        steps(builder_, vector,
+              cut(bytes_, parts, vector.element_bytes,
                   {static_cast<std::uint64_t>(tuning.part_bytes), static_cast<std::uint64_t>(tuning.fixed_bytes)})),
-        home(steps.whole(call.rank == call.root ? Buffer::send : Buffer::recv)) {
-    if (call.rank == call.root) {
+        home(steps.whole(vector.rank == vector.root ? Buffer::send : Buffer::recv)) {
+    if (vector.rank == vector.root) {
       steps.begin_at(steps.all(), home);
     }
   }
@@ -46,10 +47,10 @@ public:
 // ---- allgather, gather, scatter ----
 
 // How far the blocks reach into the buffer that holds them all.
-std::uint64_t reach(const VectorCall& call) {
+std::uint64_t reach(const DistributedVector& vector) {
   std::uint64_t end = 0;
-  for (std::size_t block = 0; block < call.sizes.size(); ++block) {
-    end = call.sizes[block] == 0 ? end : std::max(end, call.offsets[block] + call.sizes[block]);
+  for (std::size_t block = 0; block < vector.sizes.size(); ++block) {
+    end = vector.sizes[block] == 0 ? end : std::max(end, vector.offsets[block] + vector.sizes[block]);
   }
   return end;
 }
@@ -57,8 +58,9 @@ std::uint64_t reach(const VectorCall& call) {
 // A program that moves the ranks' blocks.
 class Movement {
 public:
-  Movement(const VectorCall& call, std::uint64_t send_bytes, std::uint64_t recv_bytes)
-      : builder_(call.rank, call.layout.ranks(), send_bytes, recv_bytes), steps(builder_, call, block_cuts(call)) {}
+  Movement(const DistributedVector& vector, std::uint64_t send_bytes, std::uint64_t recv_bytes)
+      : builder_(vector.rank, vector.layout.ranks(), send_bytes, recv_bytes),
+        steps(builder_, vector, block_cuts(vector)) {}
   [[nodiscard]] Program finish() && { return std::move(builder_).finish(); }
 
 private:
@@ -68,18 +70,18 @@ public:
   VectorSteps steps;
 };
 
-Home at_zero(const VectorCall& call, Buffer buffer) {
-  return VectorSteps::at(buffer, std::vector<std::uint64_t>(call.sizes.size(), 0));
+Home at_zero(const DistributedVector& vector, Buffer buffer) {
+  return VectorSteps::at(buffer, std::vector<std::uint64_t>(vector.sizes.size(), 0));
 }
 
 // Ranks that receive all blocks have theirs at its place in the end; the others in the send buffer.
 class Gathering {
 public:
-  Gathering(const VectorCall& call, bool receives)
-      : call_(call), movement_(call, call.in_place ? 0 : call.sizes[own()], receives ? reach(call) : 0),
-        steps(movement_.steps), home(receives ? VectorSteps::at(Buffer::recv, call.offsets) : movement_.steps.aside()),
-        receives_(receives) {
-    steps.begin_at(Blocks{own()}, call.in_place ? home : at_zero(call, Buffer::send));
+  Gathering(const DistributedVector& vector, bool receives)
+      : call_(vector), movement_(vector, vector.in_place ? 0 : vector.sizes[own()], receives ? reach(vector) : 0),
+        steps(movement_.steps),
+        home(receives ? VectorSteps::at(Buffer::recv, vector.offsets) : movement_.steps.aside()), receives_(receives) {
+    steps.begin_at(Blocks{own()}, vector.in_place ? home : at_zero(vector, Buffer::send));
   }
   [[nodiscard]] Program finish() && {
     if (receives_) {
@@ -91,7 +93,7 @@ public:
 private:
   [[nodiscard]] std::size_t own() const { return static_cast<std::size_t>(call_.rank); }
 
-  const VectorCall& call_;
+  const DistributedVector& call_;
   Movement movement_;
 
 public:
@@ -104,11 +106,11 @@ private:
 
 class Scattering {
 public:
-  explicit Scattering(const VectorCall& call)
-      : call_(call), movement_(call, is_root() ? reach(call) : 0, call.in_place ? 0 : call.sizes[own()]),
-        steps(movement_.steps), own_home(at_zero(call, Buffer::recv)) {
+  explicit Scattering(const DistributedVector& vector)
+      : call_(vector), movement_(vector, is_root() ? reach(vector) : 0, vector.in_place ? 0 : vector.sizes[own()]),
+        steps(movement_.steps), own_home(at_zero(vector, Buffer::recv)) {
     if (is_root()) {
-      steps.begin_at(steps.all(), VectorSteps::at(Buffer::send, call.offsets));
+      steps.begin_at(steps.all(), VectorSteps::at(Buffer::send, vector.offsets));
     }
   }
   [[nodiscard]] Program finish() && {
@@ -122,7 +124,7 @@ private:
   [[nodiscard]] bool is_root() const { return call_.rank == call_.root; }
   [[nodiscard]] std::size_t own() const { return static_cast<std::size_t>(call_.rank); }
 
-  const VectorCall& call_;
+  const DistributedVector& call_;
   Movement movement_;
 
 public:
@@ -130,9 +132,9 @@ public:
   Home own_home;
 };
 
-Blocks blocks_where(const VectorCall& call, const auto& condition) {
+Blocks blocks_where(const DistributedVector& vector, const auto& condition) {
   Blocks blocks;
-  for (int rank = 0; rank < call.layout.ranks(); ++rank) {
+  for (int rank = 0; rank < vector.layout.ranks(); ++rank) {
     if (condition(rank)) {
       blocks.push_back(static_cast<std::size_t>(rank));
     }
@@ -142,48 +144,48 @@ Blocks blocks_where(const VectorCall& call, const auto& condition) {
 
 } // namespace
 
-Program bcast_tree(const VectorCall& call, const Tuning& tuning) {
-  Broadcast broadcast(call, tuning, 1);
-  tree_broadcast(broadcast.steps, all_ranks(call), root_of(call), gathering(tuning.factors), broadcast.steps.all(),
+Program bcast_tree(const DistributedVector& vector, const Tuning& tuning) {
+  Broadcast broadcast(vector, tuning, 1);
+  tree_broadcast(broadcast.steps, all_ranks(vector), root_of(vector), gathering(tuning.factors), broadcast.steps.all(),
                  broadcast.home);
   return std::move(broadcast).finish();
 }
 
-Program bcast_scatter(const VectorCall& call, const Tuning& tuning) {
-  const Group group = all_ranks(call);
-  Broadcast broadcast(call, tuning, group.size());
+Program bcast_scatter(const DistributedVector& vector, const Tuning& tuning) {
+  const Group group = all_ranks(vector);
+  Broadcast broadcast(vector, tuning, group.size());
   VectorSteps& steps = broadcast.steps;
-  if (call.rank == call.root) {
+  if (vector.rank == vector.root) {
     for (std::size_t i = 1; i < group.size(); ++i) {
       const std::size_t member = (group.me + i) % group.size();
       steps.send(group.members[member], Blocks{member});
     }
   } else {
-    steps.receive(call.root, Blocks{group.me}, broadcast.home);
+    steps.receive(vector.root, Blocks{group.me}, broadcast.home);
   }
   // The root has all parts already and would have to receive into what it sends: it only gives its own.
   Group others;
   for (std::size_t member = 0; member < group.size(); ++member) {
-    if (member != root_of(call)) {
+    if (member != root_of(vector)) {
       others.me = member == group.me ? others.size() : others.me;
       others.members.push_back(group.members[member]);
     }
   }
-  if (call.rank == call.root) {
+  if (vector.rank == vector.root) {
     for (const int member : others.members) {
       steps.send(member, Blocks{group.me});
     }
     return std::move(broadcast).finish();
   }
-  steps.receive(call.root, Blocks{root_of(call)}, broadcast.home);
+  steps.receive(vector.root, Blocks{root_of(vector)}, broadcast.home);
   const auto part_of = [&](std::size_t member) { return Blocks{static_cast<std::size_t>(others.members[member])}; };
   cyclic_allgather(steps, others, gathering(cyclic_factors(others.size(), Signs::gathering)), part_of, broadcast.home);
   return std::move(broadcast).finish();
 }
 
-Program bcast_chain(const VectorCall& call, const Tuning& tuning) {
-  const Chain chain = chain_of(call);
-  Broadcast broadcast(call, tuning, segments_of(call, tuning));
+Program bcast_chain(const DistributedVector& vector, const Tuning& tuning) {
+  const Chain chain = chain_of(vector);
+  Broadcast broadcast(vector, tuning, segments_of(vector, tuning));
   for (const std::size_t segment : broadcast.steps.all()) {
     if (chain.before >= 0) {
       broadcast.steps.receive(chain.before, Blocks{segment}, broadcast.home);
@@ -195,16 +197,16 @@ Program bcast_chain(const VectorCall& call, const Tuning& tuning) {
   return std::move(broadcast).finish();
 }
 
-Program bcast_node_aware(const VectorCall& call, const Tuning& tuning) {
-  const Lanes lanes(call, tuning.lanes, call.root);
-  Broadcast broadcast(call, tuning, lanes.count());
+Program bcast_node_aware(const DistributedVector& vector, const Tuning& tuning) {
+  const Lanes lanes(vector, tuning.lanes, vector.root);
+  Broadcast broadcast(vector, tuning, lanes.count());
   VectorSteps& steps = broadcast.steps;
-  const int root_node = call.layout.node_of(call.root);
-  const bool at_root = call.layout.node_of(call.rank) == root_node;
+  const int root_node = vector.layout.node_of(vector.root);
+  const bool at_root = vector.layout.node_of(vector.rank) == root_node;
   if (at_root) {
     // Within the root's node all is there for everybody at once.
-    if (call.rank != call.root) {
-      steps.receive(call.root, steps.all(), broadcast.home);
+    if (vector.rank != vector.root) {
+      steps.receive(vector.root, steps.all(), broadcast.home);
     } else {
       for (std::size_t lane = 0; lane < lanes.count(); ++lane) {
         if (lane != lanes.mine()) {
@@ -218,7 +220,7 @@ Program bcast_node_aware(const VectorCall& call, const Tuning& tuning) {
                    gathering(tuning.factors_between), Blocks{lanes.mine()}, broadcast.home);
   }
   if (at_root) {
-    if (call.rank == call.root) {
+    if (vector.rank == vector.root) {
       for (const int rank : lanes.node().members) {
         if (lanes.here(lanes.lane_of(rank)) != rank) {
           steps.send(rank, steps.all());
@@ -232,32 +234,33 @@ Program bcast_node_aware(const VectorCall& call, const Tuning& tuning) {
   return std::move(broadcast).finish();
 }
 
-Program allgather_exchange(const VectorCall& call, const Tuning& tuning) {
-  Gathering gathering_of_all(call, true);
-  exchange_allgather(gathering_of_all.steps, all_ranks(call), gathering(tuning.factors),
-                     static_cast<std::size_t>(call.layout.ranks()), own_block, gathering_of_all.home);
+Program allgather_exchange(const DistributedVector& vector, const Tuning& tuning) {
+  Gathering gathering_of_all(vector, true);
+  exchange_allgather(gathering_of_all.steps, all_ranks(vector), gathering(tuning.factors),
+                     static_cast<std::size_t>(vector.layout.ranks()), own_block, gathering_of_all.home);
   return std::move(gathering_of_all).finish();
 }
 
-Program allgather_cyclic(const VectorCall& call, const Tuning& tuning) {
-  Gathering gathering_of_all(call, true);
-  cyclic_allgather(gathering_of_all.steps, all_ranks(call), gathering(tuning.factors), own_block,
+Program allgather_cyclic(const DistributedVector& vector, const Tuning& tuning) {
+  Gathering gathering_of_all(vector, true);
+  cyclic_allgather(gathering_of_all.steps, all_ranks(vector), gathering(tuning.factors), own_block,
                    gathering_of_all.home);
   return std::move(gathering_of_all).finish();
 }
 
-Program allgather_node_aware(const VectorCall& call, const Tuning& tuning) {
-  const Lanes lanes(call, tuning.lanes);
-  const topology::Layout& layout = call.layout;
-  Gathering gathering_of_all(call, true);
+Program allgather_node_aware(const DistributedVector& vector, const Tuning& tuning) {
+  const Lanes lanes(vector, tuning.lanes);
+  const topology::Layout& layout = vector.layout;
+  Gathering gathering_of_all(vector, true);
   VectorSteps& steps = gathering_of_all.steps;
   const Home& home = gathering_of_all.home;
-  const int node = layout.node_of(call.rank);
+  const int node = layout.node_of(vector.rank);
   const auto of_lane = [&](std::size_t lane, int on_node) {
-    return blocks_where(call, [&](int rank) { return lanes.lane_of(rank) == lane && layout.node_of(rank) == on_node; });
+    return blocks_where(vector,
+                        [&](int rank) { return lanes.lane_of(rank) == lane && layout.node_of(rank) == on_node; });
   };
-  const std::size_t acts = lanes.lane_of(call.rank);
-  const auto own = static_cast<std::size_t>(call.rank);
+  const std::size_t acts = lanes.lane_of(vector.rank);
+  const auto own = static_cast<std::size_t>(vector.rank);
   if (lanes.mine() == lanes.count()) {
     steps.send(lanes.here(acts), Blocks{own});
   } else {
@@ -272,22 +275,22 @@ Program allgather_node_aware(const VectorCall& call, const Tuning& tuning) {
   }
   // Everybody has its own block already.
   const auto from_lane = [&](std::size_t lane, int to) {
-    return blocks_where(call, [&](int rank) { return lanes.lane_of(rank) == lane && rank != to; });
+    return blocks_where(vector, [&](int rank) { return lanes.lane_of(rank) == lane && rank != to; });
   };
   share_from_lanes(steps, lanes, from_lane, home);
   return std::move(gathering_of_all).finish();
 }
 
-Program gather_tree(const VectorCall& call, const Tuning& tuning) {
-  Gathering to_root(call, call.rank == call.root);
-  tree_gather(to_root.steps, all_ranks(call), root_of(call), dividing(tuning.factors), own_block, to_root.home);
+Program gather_tree(const DistributedVector& vector, const Tuning& tuning) {
+  Gathering to_root(vector, vector.rank == vector.root);
+  tree_gather(to_root.steps, all_ranks(vector), root_of(vector), dividing(tuning.factors), own_block, to_root.home);
   return std::move(to_root).finish();
 }
 
-Program gather_node_aware(const VectorCall& call, const Tuning& tuning) {
-  const Lanes lanes(call, 1, call.root);
-  const topology::Layout& layout = call.layout;
-  Gathering to_root(call, call.rank == call.root);
+Program gather_node_aware(const DistributedVector& vector, const Tuning& tuning) {
+  const Lanes lanes(vector, 1, vector.root);
+  const topology::Layout& layout = vector.layout;
+  Gathering to_root(vector, vector.rank == vector.root);
   const std::size_t me = lanes.node().me;
   const auto head = static_cast<std::size_t>(layout.local_index(lanes.here(0)));
   const std::vector<std::size_t> all{lanes.node().size()};
@@ -299,42 +302,42 @@ Program gather_node_aware(const VectorCall& call, const Tuning& tuning) {
   }
   if (me == head) {
     tree_gather(
-        to_root.steps, lanes.between(0), static_cast<std::size_t>(layout.node_of(call.root)),
+        to_root.steps, lanes.between(0), static_cast<std::size_t>(layout.node_of(vector.root)),
         dividing(tuning.factors_between),
         [&](std::size_t node) {
-          return blocks_where(call, [&](int rank) { return layout.node_of(rank) == static_cast<int>(node); });
+          return blocks_where(vector, [&](int rank) { return layout.node_of(rank) == static_cast<int>(node); });
         },
         to_root.home);
   }
   return std::move(to_root).finish();
 }
 
-Program scatter_tree(const VectorCall& call, const Tuning& tuning) {
-  Scattering from_root(call);
-  tree_scatter(from_root.steps, all_ranks(call), root_of(call), gathering(tuning.factors), own_block,
+Program scatter_tree(const DistributedVector& vector, const Tuning& tuning) {
+  Scattering from_root(vector);
+  tree_scatter(from_root.steps, all_ranks(vector), root_of(vector), gathering(tuning.factors), own_block,
                from_root.steps.aside(), from_root.own_home);
   return std::move(from_root).finish();
 }
 
-Program scatter_node_aware(const VectorCall& call, const Tuning& tuning) {
-  const Lanes lanes(call, 1, call.root);
-  const topology::Layout& layout = call.layout;
-  Scattering from_root(call);
+Program scatter_node_aware(const DistributedVector& vector, const Tuning& tuning) {
+  const Lanes lanes(vector, 1, vector.root);
+  const topology::Layout& layout = vector.layout;
+  Scattering from_root(vector);
   VectorSteps& steps = from_root.steps;
   const auto of_node = [&](std::size_t node) {
-    return blocks_where(call, [&](int rank) { return layout.node_of(rank) == static_cast<int>(node); });
+    return blocks_where(vector, [&](int rank) { return layout.node_of(rank) == static_cast<int>(node); });
   };
   if (lanes.mine() == 0) {
     const bool alone = lanes.node().size() == 1;
-    tree_scatter(steps, lanes.between(0), static_cast<std::size_t>(layout.node_of(call.root)),
+    tree_scatter(steps, lanes.between(0), static_cast<std::size_t>(layout.node_of(vector.root)),
                  gathering(tuning.factors_between), of_node, steps.aside(), alone ? from_root.own_home : steps.aside());
     for (const int rank : lanes.node().members) {
-      if (rank != call.rank) {
+      if (rank != vector.rank) {
         steps.send(rank, Blocks{static_cast<std::size_t>(rank)});
       }
     }
   } else {
-    steps.receive(lanes.here(0), Blocks{static_cast<std::size_t>(call.rank)}, from_root.own_home);
+    steps.receive(lanes.here(0), Blocks{static_cast<std::size_t>(vector.rank)}, from_root.own_home);
   }
   return std::move(from_root).finish();
 }
@@ -345,8 +348,8 @@ namespace {
 
 class Barrier {
 public:
-  explicit Barrier(const VectorCall& call)
-      : builder_(call.rank, call.layout.ranks(), 0, 0), steps(builder_, call, {0}) {}
+  explicit Barrier(const DistributedVector& vector)
+      : builder_(vector.rank, vector.layout.ranks(), 0, 0), steps(builder_, vector, {0}) {}
   [[nodiscard]] Program finish() && { return std::move(builder_).finish(); }
 
 private:
@@ -373,25 +376,25 @@ void disseminate(VectorSteps& steps, const Group& group, std::span<const std::si
 
 } // namespace
 
-Program barrier_cyclic(const VectorCall& call, const Tuning& tuning) {
-  Barrier barrier(call);
-  disseminate(barrier.steps, all_ranks(call), gathering(tuning.factors));
+Program barrier_cyclic(const DistributedVector& vector, const Tuning& tuning) {
+  Barrier barrier(vector);
+  disseminate(barrier.steps, all_ranks(vector), gathering(tuning.factors));
   return std::move(barrier).finish();
 }
 
-Program barrier_tree(const VectorCall& call, const Tuning& /*tuning*/) {
-  Barrier barrier(call);
+Program barrier_tree(const DistributedVector& vector, const Tuning& /*tuning*/) {
+  Barrier barrier(vector);
   // Children 4i + 1 to 4i + 4.
   constexpr int arity = 4;
-  const int ranks = call.layout.ranks();
+  const int ranks = vector.layout.ranks();
   const auto for_children = [&](auto visit) {
-    for (int child = (arity * call.rank) + 1; child <= (arity * call.rank) + arity && child < ranks; ++child) {
+    for (int child = (arity * vector.rank) + 1; child <= (arity * vector.rank) + arity && child < ranks; ++child) {
       visit(child);
     }
   };
   for_children([&](int child) { barrier.steps.await(child); });
-  if (call.rank > 0) {
-    const int parent = (call.rank - 1) / arity;
+  if (vector.rank > 0) {
+    const int parent = (vector.rank - 1) / arity;
     barrier.steps.signal(parent);
     barrier.steps.await(parent);
   }
@@ -399,9 +402,9 @@ Program barrier_tree(const VectorCall& call, const Tuning& /*tuning*/) {
   return std::move(barrier).finish();
 }
 
-Program barrier_node_aware(const VectorCall& call, const Tuning& tuning) {
-  Barrier barrier(call);
-  const Lanes lanes(call, 1);
+Program barrier_node_aware(const DistributedVector& vector, const Tuning& tuning) {
+  Barrier barrier(vector);
+  const Lanes lanes(vector, 1);
   if (lanes.mine() != 0) {
     barrier.steps.signal(lanes.here(0));
     barrier.steps.await(lanes.here(0));
@@ -409,7 +412,7 @@ Program barrier_node_aware(const VectorCall& call, const Tuning& tuning) {
   }
   const auto for_others = [&](auto visit) {
     for (const int rank : lanes.node().members) {
-      if (rank != call.rank) {
+      if (rank != vector.rank) {
         visit(rank);
       }
     }

@@ -24,7 +24,7 @@
 
 namespace stoker::algos {
 
-struct VectorCall {
+struct DistributedVector {
   const topology::Layout& layout;
   int rank = 0;
   int root = 0;                            // of reduce, bcast, gather and scatter

@@ -8,12 +8,12 @@
 
 namespace stoker::algos {
 
-Lanes::Lanes(const VectorCall& call, std::int32_t per_node, int root) : call_(call) {
-  const topology::Layout& layout = call.layout;
-  my_node_ = layout.node_of(call.rank);
+Lanes::Lanes(const DistributedVector& vector, std::int32_t per_node, int root) : call_(vector) {
+  const topology::Layout& layout = vector.layout;
+  my_node_ = layout.node_of(vector.rank);
   const auto mine = layout.node_ranks(my_node_);
   node_.members.assign(mine.begin(), mine.end());
-  node_.me = static_cast<std::size_t>(layout.local_index(call.rank));
+  node_.me = static_cast<std::size_t>(layout.local_index(vector.rank));
 
   std::size_t count = layout.node_ranks(0).size();
   std::size_t domains = static_cast<std::size_t>(layout.ranks());
@@ -49,7 +49,7 @@ Lanes::Lanes(const VectorCall& call, std::int32_t per_node, int root) : call_(ca
     }
   }
   mine_ = 0;
-  while (mine_ < count && here(mine_) != call.rank) {
+  while (mine_ < count && here(mine_) != vector.rank) {
     ++mine_;
   }
 }
@@ -93,8 +93,8 @@ bool nodes_in_order(const topology::Layout& layout) {
   return true;
 }
 
-void check_order(const VectorCall& call) {
-  if (!call.commutative && !nodes_in_order(call.layout)) {
+void check_order(const DistributedVector& vector) {
+  if (!vector.commutative && !nodes_in_order(vector.layout)) {
     throw std::invalid_argument(
         "node-aware combines the operands of a node first, but the ranks of nodes are not consecutive, and "
         "the operation is not commutative; expected recursive-exchange or tree");

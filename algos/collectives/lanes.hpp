@@ -14,7 +14,7 @@ class Lanes {
 public:
   // `per_node`: how many, at most as many as the smallest node has ranks; or Parts::domains. With a root, it is a lane of its
   // node: the first that would otherwise not be (`root` -1: none).
-  Lanes(const VectorCall& call, std::int32_t per_node, int root = -1);
+  Lanes(const DistributedVector& vector, std::int32_t per_node, int root = -1);
 
   [[nodiscard]] std::size_t count() const { return lanes_.size(); }
   [[nodiscard]] const Group& node() const { return node_; } // the ranks of this rank's node
@@ -30,7 +30,7 @@ public:
   [[nodiscard]] std::size_t lane_of(int rank) const;
 
 private:
-  const VectorCall& call_;
+  const DistributedVector& call_;
   Group node_;
   int my_node_ = 0;
   std::vector<std::vector<int>> lanes_; // by lane and node
@@ -44,6 +44,6 @@ void share_from_lanes(VectorSteps& steps, const Lanes& lanes,
 // Node by node is also rank by rank: what node-aware algorithms need for operations that are not commutative, and for scans.
 [[nodiscard]] bool nodes_in_order(const topology::Layout& layout);
 // Throws std::invalid_argument unless that is so, or the operation does not ask for it.
-void check_order(const VectorCall& call);
+void check_order(const DistributedVector& vector);
 
 } // namespace stoker::algos

@@ -46,11 +46,11 @@ void scan_among(VectorSteps& steps, const Group& group, std::span<const std::siz
 
 class Scan {
 public:
-  explicit Scan(const VectorCall& call, bool receives = true)
-      : builder_(call.rank, call.layout.ranks(), call.in_place ? 0 : call.sizes.front(),
-                 receives || call.in_place ? call.sizes.front() : 0),
-        steps(builder_, call, {0, call.sizes.front()}), result(steps.whole(Buffer::recv)) {
-    steps.begin_at(steps.all(), steps.whole(call.in_place ? Buffer::recv : Buffer::send));
+  explicit Scan(const DistributedVector& vector, bool receives = true)
+      : builder_(vector.rank, vector.layout.ranks(), vector.in_place ? 0 : vector.sizes.front(),
+                 receives || vector.in_place ? vector.sizes.front() : 0),
+        steps(builder_, vector, {0, vector.sizes.front()}), result(steps.whole(Buffer::recv)) {
+    steps.begin_at(steps.all(), steps.whole(vector.in_place ? Buffer::recv : Buffer::send));
   }
   [[nodiscard]] Program finish() && { return std::move(builder_).finish(); }
 
@@ -63,29 +63,30 @@ public:
 };
 
 // Of exscan: everybody's operand to the next rank. Returns whether this rank has one to go on with.
-bool shift(VectorSteps& steps, const VectorCall& call) {
-  if (call.rank + 1 < call.layout.ranks()) {
-    steps.send(call.rank + 1, steps.all());
+bool shift(VectorSteps& steps, const DistributedVector& vector) {
+  if (vector.rank + 1 < vector.layout.ranks()) {
+    steps.send(vector.rank + 1, steps.all());
   }
-  if (call.rank == 0) {
+  if (vector.rank == 0) {
     return false;
   }
-  steps.receive(call.rank - 1, steps.all(), steps.aside(1));
+  steps.receive(vector.rank - 1, steps.all(), steps.aside(1));
   return true;
 }
 
-Group ranks_from(const VectorCall& call, int first) {
+Group ranks_from(const DistributedVector& vector, int first) {
   Group group;
-  group.members.resize(static_cast<std::size_t>(call.layout.ranks() - first));
+  group.members.resize(static_cast<std::size_t>(vector.layout.ranks() - first));
   std::iota(group.members.begin(), group.members.end(), first);
-  group.me = static_cast<std::size_t>(call.rank - first);
+  group.me = static_cast<std::size_t>(vector.rank - first);
   return group;
 }
 
 // Each node's scan; then that of the nodes' last ranks, which is the result there; and what comes before a node is passed on by
 // its first rank, so that it comes there once.
-void node_aware_scan(VectorSteps& steps, const VectorCall& call, int first, const Tuning& tuning, const Home& home) {
-  const topology::Layout& layout = call.layout;
+void node_aware_scan(VectorSteps& steps, const DistributedVector& vector, int first, const Tuning& tuning,
+                     const Home& home) {
+  const topology::Layout& layout = vector.layout;
   std::vector<std::vector<int>> nodes; // that take part: the only rank of the first one does not in an exscan
   std::size_t mine = 0;
   Group last_ranks;
@@ -93,62 +94,62 @@ void node_aware_scan(VectorSteps& steps, const VectorCall& call, int first, cons
     std::vector<int> ranks;
     std::ranges::copy_if(layout.node_ranks(n), std::back_inserter(ranks), [&](int rank) { return rank >= first; });
     if (!ranks.empty()) {
-      mine = layout.node_of(call.rank) == n ? nodes.size() : mine;
+      mine = layout.node_of(vector.rank) == n ? nodes.size() : mine;
       last_ranks.members.push_back(ranks.back());
       nodes.push_back(std::move(ranks));
     }
   }
   last_ranks.me = mine;
   const std::vector<int>& node = nodes[mine];
-  const Group here{node, static_cast<std::size_t>(call.rank - node.front())};
+  const Group here{node, static_cast<std::size_t>(vector.rank - node.front())};
   scan_among(steps, here, gathering(cyclic_factors(node.size(), Signs::gathering)), home);
-  if (call.rank == node.back()) {
+  if (vector.rank == node.back()) {
     scan_among(steps, last_ranks, gathering(tuning.factors_between), home);
     if (mine + 1 < nodes.size() && nodes[mine + 1].size() > 1) {
       steps.send(nodes[mine + 1].front(), steps.all());
     }
-  } else if (mine > 0 && call.rank == node.front()) {
+  } else if (mine > 0 && vector.rank == node.front()) {
     const std::span<const int> others(node.begin() + 1, node.end() - 1);
     steps.prepend(nodes[mine - 1].back(), others, steps.all(), home);
   } else if (mine > 0) {
-    steps.reduce({{node.front(), call.rank}, 1}, steps.all(), home);
+    steps.reduce({{node.front(), vector.rank}, 1}, steps.all(), home);
   }
 }
 
-void check_nodes(const VectorCall& call) {
-  if (!nodes_in_order(call.layout)) {
+void check_nodes(const DistributedVector& vector) {
+  if (!nodes_in_order(vector.layout)) {
     throw std::invalid_argument("node-aware: the ranks of nodes are not consecutive; expected cyclic-shift");
   }
 }
 
 } // namespace
 
-Program scan_cyclic(const VectorCall& call, const Tuning& tuning) {
-  Scan scan(call);
-  scan_among(scan.steps, ranks_from(call, 0), gathering(tuning.factors), scan.result);
+Program scan_cyclic(const DistributedVector& vector, const Tuning& tuning) {
+  Scan scan(vector);
+  scan_among(scan.steps, ranks_from(vector, 0), gathering(tuning.factors), scan.result);
   return std::move(scan).finish();
 }
 
-Program scan_node_aware(const VectorCall& call, const Tuning& tuning) {
-  check_nodes(call);
-  Scan scan(call);
-  node_aware_scan(scan.steps, call, 0, tuning, scan.result);
+Program scan_node_aware(const DistributedVector& vector, const Tuning& tuning) {
+  check_nodes(vector);
+  Scan scan(vector);
+  node_aware_scan(scan.steps, vector, 0, tuning, scan.result);
   return std::move(scan).finish();
 }
 
-Program exscan_cyclic(const VectorCall& call, const Tuning& tuning) {
-  Scan scan(call, call.rank > 0);
-  if (shift(scan.steps, call)) {
-    scan_among(scan.steps, ranks_from(call, 1), gathering(tuning.factors), scan.result);
+Program exscan_cyclic(const DistributedVector& vector, const Tuning& tuning) {
+  Scan scan(vector, vector.rank > 0);
+  if (shift(scan.steps, vector)) {
+    scan_among(scan.steps, ranks_from(vector, 1), gathering(tuning.factors), scan.result);
   }
   return std::move(scan).finish();
 }
 
-Program exscan_node_aware(const VectorCall& call, const Tuning& tuning) {
-  check_nodes(call);
-  Scan scan(call, call.rank > 0);
-  if (shift(scan.steps, call)) {
-    node_aware_scan(scan.steps, call, 1, tuning, scan.result);
+Program exscan_node_aware(const DistributedVector& vector, const Tuning& tuning) {
+  check_nodes(vector);
+  Scan scan(vector, vector.rank > 0);
+  if (shift(scan.steps, vector)) {
+    node_aware_scan(scan.steps, vector, 1, tuning, scan.result);
   }
   return std::move(scan).finish();
 }

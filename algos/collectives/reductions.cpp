@@ -18,14 +18,14 @@ namespace {
 // A program that reduces the whole vector, cut into parts.
 class Reduction {
 public:
-  Reduction(const VectorCall& call, const Tuning& tuning, std::size_t parts, bool receives)
-      : bytes_(call.sizes.front()),
-        builder_(call.rank, call.layout.ranks(), call.in_place ? 0 : bytes_, receives ? bytes_ : 0),
-        steps(builder_, call,
-              cut(bytes_, parts, call.element_bytes,
+  Reduction(const DistributedVector& vector, const Tuning& tuning, std::size_t parts, bool receives)
+      : bytes_(vector.sizes.front()),
+        builder_(vector.rank, vector.layout.ranks(), vector.in_place ? 0 : bytes_, receives ? bytes_ : 0),
+        steps(builder_, vector,
+              cut(bytes_, parts, vector.element_bytes,
                   {static_cast<std::uint64_t>(tuning.part_bytes), static_cast<std::uint64_t>(tuning.fixed_bytes)})),
         result(receives ? steps.whole(Buffer::recv) : steps.aside()) {
-    steps.begin_at(steps.all(), steps.whole(call.in_place ? Buffer::recv : Buffer::send));
+    steps.begin_at(steps.all(), steps.whole(vector.in_place ? Buffer::recv : Buffer::send));
   }
   [[nodiscard]] Program finish() && { return std::move(builder_).finish(); }
 
@@ -38,12 +38,12 @@ public:
   Home result; // in the receive buffer, or in scratch on a rank that has none
 };
 
-Reduction allreduction(const VectorCall& call, const Tuning& tuning, std::size_t parts) {
-  return {call, tuning, parts, true};
+Reduction allreduction(const DistributedVector& vector, const Tuning& tuning, std::size_t parts) {
+  return {vector, tuning, parts, true};
 }
 
-Reduction reduction_to_root(const VectorCall& call, const Tuning& tuning, std::size_t parts) {
-  return {call, tuning, parts, call.rank == call.root};
+Reduction reduction_to_root(const DistributedVector& vector, const Tuning& tuning, std::size_t parts) {
+  return {vector, tuning, parts, vector.rank == vector.root};
 }
 
 Program finish_in_place_of_result(Reduction&& reduction) {
@@ -86,17 +86,17 @@ Blocks reduce_to_lanes(VectorSteps& steps, const Lanes& lanes, const std::functi
 
 // ---- allreduce ----
 
-Program allreduce_exchange(const VectorCall& call, const Tuning& tuning) {
-  const Group group = all_ranks(call);
+Program allreduce_exchange(const DistributedVector& vector, const Tuning& tuning) {
+  const Group group = all_ranks(vector);
   const Phases phases = phases_of(tuning.factors, group.size());
-  Reduction reduction = allreduction(call, tuning, phases.parts());
+  Reduction reduction = allreduction(vector, tuning, phases.parts());
   exchange_allreduce(reduction.steps, group, phases, 0, reduction.result);
   return finish_in_place_of_result(std::move(reduction));
 }
 
-Program allreduce_cyclic(const VectorCall& call, const Tuning& tuning) {
-  const Group group = all_ranks(call);
-  Reduction reduction = allreduction(call, tuning, group.size());
+Program allreduce_cyclic(const DistributedVector& vector, const Tuning& tuning) {
+  const Group group = all_ranks(vector);
+  Reduction reduction = allreduction(vector, tuning, group.size());
   cyclic_reduce_scatter(reduction.steps, group, dividing(tuning.factors), 0, reduction.result);
   reduction.steps.settle(Blocks{group.me}, reduction.result);
   cyclic_allgather(
@@ -105,9 +105,9 @@ Program allreduce_cyclic(const VectorCall& call, const Tuning& tuning) {
   return std::move(reduction).finish();
 }
 
-Program allreduce_tree(const VectorCall& call, const Tuning& tuning) {
-  const Group group = all_ranks(call);
-  Reduction reduction = allreduction(call, tuning, 1);
+Program allreduce_tree(const DistributedVector& vector, const Tuning& tuning) {
+  const Group group = all_ranks(vector);
+  Reduction reduction = allreduction(vector, tuning, 1);
   tree_reduce(reduction.steps, group, 0, dividing(tuning.factors), reduction.steps.all(), reduction.result);
   if (group.me == 0) {
     reduction.steps.settle(reduction.steps.all(), reduction.result);
@@ -117,10 +117,10 @@ Program allreduce_tree(const VectorCall& call, const Tuning& tuning) {
 }
 
 // The parts go round, each from the rank after the one that it ends at; every rank adds its own operand on the way.
-Program allreduce_copy_in(const VectorCall& call, const Tuning& tuning) {
-  const Group group = all_ranks(call);
+Program allreduce_copy_in(const DistributedVector& vector, const Tuning& tuning) {
+  const Group group = all_ranks(vector);
   const std::size_t ranks = group.size();
-  Reduction reduction = allreduction(call, tuning, ranks);
+  Reduction reduction = allreduction(vector, tuning, ranks);
   const int before = group.members[(group.me + ranks - 1) % ranks];
   const int behind = group.members[(group.me + 1) % ranks];
   for (std::size_t step = 1; step < ranks; ++step) {
@@ -136,8 +136,8 @@ Program allreduce_copy_in(const VectorCall& call, const Tuning& tuning) {
   return std::move(reduction).finish();
 }
 
-Program allreduce_building_blocks(const VectorCall& call, const Tuning& tuning) {
-  const Group group = all_ranks(call);
+Program allreduce_building_blocks(const DistributedVector& vector, const Tuning& tuning) {
+  const Group group = all_ranks(vector);
   std::size_t members = 1;
   FactorList factors;
   while (2 * members <= group.size()) {
@@ -147,7 +147,7 @@ Program allreduce_building_blocks(const VectorCall& call, const Tuning& tuning) 
   for (std::size_t m = members; m > 1; m /= 2) {
     factors.add(2);
   }
-  Reduction reduction = allreduction(call, tuning, members);
+  Reduction reduction = allreduction(vector, tuning, members);
   VectorSteps& steps = reduction.steps;
   // Of the first pairs the second rank stands back.
   const std::size_t pairs = group.size() - members;
@@ -160,8 +160,8 @@ Program allreduce_building_blocks(const VectorCall& call, const Tuning& tuning) 
   }
   const bool paired = group.me < 2 * pairs;
   if (paired && group.me % 2 == 1) {
-    steps.send(call.rank - 1, steps.all());
-    steps.receive(call.rank - 1, steps.all(), reduction.result);
+    steps.send(vector.rank - 1, steps.all());
+    steps.receive(vector.rank - 1, steps.all(), reduction.result);
     return std::move(reduction).finish();
   }
   if (paired) {
@@ -170,7 +170,7 @@ Program allreduce_building_blocks(const VectorCall& call, const Tuning& tuning) 
   exchange_allreduce(steps, exchanging, phases_of(factors, members), 0, reduction.result);
   steps.settle(steps.all(), reduction.result);
   if (paired) {
-    steps.send(call.rank + 1, steps.all());
+    steps.send(vector.rank + 1, steps.all());
   }
   return std::move(reduction).finish();
 }
@@ -178,9 +178,9 @@ Program allreduce_building_blocks(const VectorCall& call, const Tuning& tuning) 
 namespace {
 
 // Cyclic shift, which a list between nodes may stand for, takes operands in any order.
-FactorList factors_between(const VectorCall& call, const FactorList& given) {
-  const auto nodes = static_cast<std::size_t>(call.layout.nodes());
-  if (call.commutative || exchange_defect(given, nodes, Signs::both).empty()) {
+FactorList factors_between(const DistributedVector& vector, const FactorList& given) {
+  const auto nodes = static_cast<std::size_t>(vector.layout.nodes());
+  if (vector.commutative || exchange_defect(given, nodes, Signs::both).empty()) {
     return given;
   }
   const FactorList exchange = exchange_factors(nodes, Signs::both);
@@ -195,12 +195,12 @@ FactorList factors_between(const VectorCall& call, const FactorList& given) {
 
 } // namespace
 
-Program allreduce_node_aware(const VectorCall& call, const Tuning& tuning) {
-  check_order(call);
-  const Lanes lanes(call, tuning.lanes);
-  const FactorList factors = factors_between(call, tuning.factors_between);
-  const std::size_t parts = allreduce_parts(factors, static_cast<std::size_t>(call.layout.nodes()));
-  Reduction reduction = allreduction(call, tuning, lanes.count() * parts);
+Program allreduce_node_aware(const DistributedVector& vector, const Tuning& tuning) {
+  check_order(vector);
+  const Lanes lanes(vector, tuning.lanes);
+  const FactorList factors = factors_between(vector, tuning.factors_between);
+  const std::size_t parts = allreduce_parts(factors, static_cast<std::size_t>(vector.layout.nodes()));
+  Reduction reduction = allreduction(vector, tuning, lanes.count() * parts);
   const auto blocks_of = [&](std::size_t lane) { return block_range(lane * parts, (lane + 1) * parts); };
   const Blocks mine = reduce_to_lanes(reduction.steps, lanes, blocks_of, reduction.result);
   if (!mine.empty()) {
@@ -214,37 +214,37 @@ Program allreduce_node_aware(const VectorCall& call, const Tuning& tuning) {
 
 // ---- reduce ----
 
-Program reduce_exchange(const VectorCall& call, const Tuning& tuning) {
-  const Group group = all_ranks(call);
-  Reduction reduction = reduction_to_root(call, tuning, group.size());
+Program reduce_exchange(const DistributedVector& vector, const Tuning& tuning) {
+  const Group group = all_ranks(vector);
+  Reduction reduction = reduction_to_root(vector, tuning, group.size());
   exchange_reduce_scatter(reduction.steps, group, dividing(tuning.factors), 0, PartOrder::by_member,
                           [&](bool /*last*/) -> const Home& { return reduction.result; });
-  gather_parts(reduction.steps, group, static_cast<std::size_t>(call.root), reduction.result);
+  gather_parts(reduction.steps, group, static_cast<std::size_t>(vector.root), reduction.result);
   return std::move(reduction).finish();
 }
 
-Program reduce_cyclic(const VectorCall& call, const Tuning& tuning) {
-  const Group group = all_ranks(call);
-  Reduction reduction = reduction_to_root(call, tuning, group.size());
+Program reduce_cyclic(const DistributedVector& vector, const Tuning& tuning) {
+  const Group group = all_ranks(vector);
+  Reduction reduction = reduction_to_root(vector, tuning, group.size());
   cyclic_reduce_scatter(reduction.steps, group, dividing(tuning.factors), 0, reduction.result);
-  gather_parts(reduction.steps, group, static_cast<std::size_t>(call.root), reduction.result);
+  gather_parts(reduction.steps, group, static_cast<std::size_t>(vector.root), reduction.result);
   return std::move(reduction).finish();
 }
 
-Program reduce_tree(const VectorCall& call, const Tuning& tuning) {
-  const Group group = all_ranks(call);
-  Reduction reduction = reduction_to_root(call, tuning, 1);
-  tree_reduce(reduction.steps, group, static_cast<std::size_t>(call.root), dividing(tuning.factors),
+Program reduce_tree(const DistributedVector& vector, const Tuning& tuning) {
+  const Group group = all_ranks(vector);
+  Reduction reduction = reduction_to_root(vector, tuning, 1);
+  tree_reduce(reduction.steps, group, static_cast<std::size_t>(vector.root), dividing(tuning.factors),
               reduction.steps.all(), reduction.result);
-  if (call.rank == call.root) {
+  if (vector.rank == vector.root) {
     reduction.steps.settle(reduction.steps.all(), reduction.result);
   }
   return std::move(reduction).finish();
 }
 
-Program reduce_chain(const VectorCall& call, const Tuning& tuning) {
-  const Chain chain = chain_of(call);
-  Reduction reduction = reduction_to_root(call, tuning, segments_of(call, tuning));
+Program reduce_chain(const DistributedVector& vector, const Tuning& tuning) {
+  const Chain chain = chain_of(vector);
+  Reduction reduction = reduction_to_root(vector, tuning, segments_of(vector, tuning));
   for (const std::size_t segment : reduction.steps.all()) {
     if (chain.behind >= 0) {
       reduction.steps.accumulate(chain.behind, Blocks{segment}, reduction.result);
@@ -253,30 +253,30 @@ Program reduce_chain(const VectorCall& call, const Tuning& tuning) {
       reduction.steps.send(chain.before, Blocks{segment});
     }
   }
-  if (call.rank == call.root) {
+  if (vector.rank == vector.root) {
     reduction.steps.settle(reduction.steps.all(), reduction.result);
   }
   return std::move(reduction).finish();
 }
 
-Program reduce_node_aware(const VectorCall& call, const Tuning& tuning) {
-  check_order(call);
-  const Lanes lanes(call, tuning.lanes, call.root);
-  Reduction reduction = reduction_to_root(call, tuning, lanes.count());
+Program reduce_node_aware(const DistributedVector& vector, const Tuning& tuning) {
+  check_order(vector);
+  const Lanes lanes(vector, tuning.lanes, vector.root);
+  Reduction reduction = reduction_to_root(vector, tuning, lanes.count());
   VectorSteps& steps = reduction.steps;
   const auto blocks_of = [&](std::size_t lane) { return Blocks{lane}; };
   const Blocks mine = reduce_to_lanes(steps, lanes, blocks_of, reduction.result);
-  const int root_node = call.layout.node_of(call.root);
+  const int root_node = vector.layout.node_of(vector.root);
   if (!mine.empty()) {
     tree_reduce(steps, lanes.between(lanes.mine()), static_cast<std::size_t>(root_node),
                 dividing(tuning.factors_between), mine, reduction.result);
   }
-  if (call.layout.node_of(call.rank) != root_node) {
+  if (vector.layout.node_of(vector.rank) != root_node) {
     return std::move(reduction).finish();
   }
-  if (call.rank != call.root) {
+  if (vector.rank != vector.root) {
     if (!mine.empty()) {
-      steps.send(call.root, mine);
+      steps.send(vector.root, mine);
     }
     return std::move(reduction).finish();
   }
@@ -296,13 +296,13 @@ namespace {
 // A program that ends with one block of the vector at each rank.
 class BlockReduction {
 public:
-  explicit BlockReduction(const VectorCall& call)
-      : rank_(static_cast<std::size_t>(call.rank)), cuts_(block_cuts(call)),
+  explicit BlockReduction(const DistributedVector& vector)
+      : rank_(static_cast<std::size_t>(vector.rank)), cuts_(block_cuts(vector)),
         // In place the receive buffer holds all operands.
-        builder_(call.rank, call.layout.ranks(), call.in_place ? 0 : cuts_.back(),
-                 call.in_place ? cuts_.back() : call.sizes[rank_]),
-        in_place_(call.in_place), steps(builder_, call, cuts_),
-        result(VectorSteps::at(Buffer::recv, std::vector<std::uint64_t>(call.sizes.size(), 0))) {
+        builder_(vector.rank, vector.layout.ranks(), vector.in_place ? 0 : cuts_.back(),
+                 vector.in_place ? cuts_.back() : vector.sizes[rank_]),
+        in_place_(vector.in_place), steps(builder_, vector, cuts_),
+        result(VectorSteps::at(Buffer::recv, std::vector<std::uint64_t>(vector.sizes.size(), 0))) {
     steps.begin_at(steps.all(), steps.whole(in_place_ ? Buffer::recv : Buffer::send));
   }
   // Where the last sum goes: in place there may be operands in the way until all is over.
@@ -328,25 +328,25 @@ public:
 
 } // namespace
 
-Program reduce_scatter_exchange(const VectorCall& call, const Tuning& tuning) {
-  BlockReduction reduction(call);
+Program reduce_scatter_exchange(const DistributedVector& vector, const Tuning& tuning) {
+  BlockReduction reduction(vector);
   exchange_reduce_scatter(
-      reduction.steps, all_ranks(call), dividing(tuning.factors), 0, PartOrder::by_member,
+      reduction.steps, all_ranks(vector), dividing(tuning.factors), 0, PartOrder::by_member,
       [&](bool last) -> const Home& { return last ? reduction.last_home() : reduction.steps.aside(); });
   return std::move(reduction).finish();
 }
 
-Program reduce_scatter_cyclic(const VectorCall& call, const Tuning& tuning) {
-  BlockReduction reduction(call);
-  cyclic_reduce_scatter(reduction.steps, all_ranks(call), dividing(tuning.factors), 0, reduction.steps.aside());
+Program reduce_scatter_cyclic(const DistributedVector& vector, const Tuning& tuning) {
+  BlockReduction reduction(vector);
+  cyclic_reduce_scatter(reduction.steps, all_ranks(vector), dividing(tuning.factors), 0, reduction.steps.aside());
   return std::move(reduction).finish();
 }
 
-Program reduce_scatter_node_aware(const VectorCall& call, const Tuning& tuning) {
-  check_order(call);
-  const Lanes lanes(call, tuning.lanes);
-  const topology::Layout& layout = call.layout;
-  BlockReduction reduction(call);
+Program reduce_scatter_node_aware(const DistributedVector& vector, const Tuning& tuning) {
+  check_order(vector);
+  const Lanes lanes(vector, tuning.lanes);
+  const topology::Layout& layout = vector.layout;
+  BlockReduction reduction(vector);
   VectorSteps& steps = reduction.steps;
   const auto blocks_of = [&](std::size_t lane, int node) { // node -1: of all
     Blocks blocks;
@@ -359,7 +359,7 @@ Program reduce_scatter_node_aware(const VectorCall& call, const Tuning& tuning) 
   };
   const Blocks mine = reduce_to_lanes(
       steps, lanes, [&](std::size_t lane) { return blocks_of(lane, -1); }, steps.aside());
-  const int node = layout.node_of(call.rank);
+  const int node = layout.node_of(vector.rank);
   if (!mine.empty()) {
     for (int i = 1; i < lanes.nodes(); ++i) {
       const int other = (node + i) % lanes.nodes();
@@ -368,12 +368,12 @@ Program reduce_scatter_node_aware(const VectorCall& call, const Tuning& tuning) 
     const Blocks here = blocks_of(lanes.mine(), node);
     steps.reduce_here(lanes.between(lanes.mine()), here, steps.aside());
     for (const std::size_t block : here) {
-      if (block != static_cast<std::size_t>(call.rank)) {
+      if (block != static_cast<std::size_t>(vector.rank)) {
         steps.send(static_cast<int>(block), Blocks{block});
       }
     }
   } else {
-    steps.receive(lanes.here(lanes.lane_of(call.rank)), Blocks{static_cast<std::size_t>(call.rank)},
+    steps.receive(lanes.here(lanes.lane_of(vector.rank)), Blocks{static_cast<std::size_t>(vector.rank)},
                   reduction.last_home());
   }
   return std::move(reduction).finish();

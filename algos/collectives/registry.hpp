@@ -2,58 +2,21 @@
 // One row per algorithm. Names, help text, `stoker info`, tests and documentation are derived from it.
 #pragma once
 
+#include "algos/collectives/collective.hpp"
+#include "algos/collectives/distributed_vector.hpp"
 #include "algos/collectives/exchange.hpp"
 #include "algos/collectives/factor_list.hpp"
 #include "algos/collectives/group_exchange.hpp"
 #include "algos/collectives/neighbor_exchange.hpp"
-#include "algos/collectives/distributed_vector.hpp"
 #include "algos/schedule/schedule.hpp"
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 
 namespace stoker::algos {
-
-enum class Collective : std::uint8_t {
-  alltoall,
-  alltoallv,
-  neighbor_alltoall,
-  neighbor_alltoallv,
-  // Those of a VectorCall.
-  allreduce,
-  reduce,
-  bcast,
-  reduce_scatter,
-  reduce_scatter_block,
-  allgather,
-  allgatherv,
-  gather,
-  gatherv,
-  scatter,
-  scatterv,
-  barrier,
-  scan,
-  exscan,
-};
-inline constexpr std::size_t collective_count = 18;
-[[nodiscard]] std::string_view name_of(Collective collective);
-// Nothing where there is none of that name.
-[[nodiscard]] std::optional<Collective> find_collective(std::string_view name);
-[[nodiscard]] constexpr bool is_vector_call(Collective collective) { return collective >= Collective::allreduce; }
-// Which have a root, and which combine operands.
-[[nodiscard]] constexpr bool has_root(Collective collective) {
-  return collective == Collective::reduce || collective == Collective::bcast || collective == Collective::gather ||
-         collective == Collective::gatherv || collective == Collective::scatter || collective == Collective::scatterv;
-}
-[[nodiscard]] constexpr bool combines(Collective collective) {
-  return collective == Collective::allreduce || collective == Collective::reduce ||
-         collective == Collective::reduce_scatter || collective == Collective::reduce_scatter_block ||
-         collective == Collective::scan || collective == Collective::exscan;
-}
 
 // Values of an algorithm's parameters. Which of them an algorithm reads, its row says. 0 where nothing was asked for.
 struct Tuning {
@@ -96,7 +59,7 @@ enum class Knowledge : std::uint8_t { own, node, all };
 // By the kind of problem that the collective is.
 using Compile = std::variant<Program (*)(const Exchange&, const Tuning&), // alltoall, alltoallv
                              Program (*)(const NeighborExchange&),        // neighbor_alltoall, neighbor_alltoallv
-                             Program (*)(const VectorCall&, const Tuning&)>;
+                             Program (*)(const DistributedVector&, const Tuning&)>;
 
 struct Algorithm {
   Collective collective;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The algorithms for vector calls: what the registry's rows compile. Factor lists are resolved (choice.hpp). The node-aware ones
+// The algorithms for distributed vectors: what the registry's rows compile. Factor lists are resolved (choice.hpp). The node-aware ones
 // have lanes: ranks of a node each of which acts for it in one part of the vector, or for some of its blocks. With one lane that is a
 // leader, with as many as there are ranks all of them reach other nodes at the same time.
 #pragma once
@@ -9,48 +9,48 @@
 namespace stoker::algos {
 
 // Jocksch et al., "Flexible allreduce for shared memory and networks".
-[[nodiscard]] Program allreduce_exchange(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program allreduce_cyclic(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program allreduce_tree(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program allreduce_copy_in(const VectorCall& call, const Tuning& tuning);
+[[nodiscard]] Program allreduce_exchange(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program allreduce_cyclic(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program allreduce_tree(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program allreduce_copy_in(const DistributedVector& vector, const Tuning& tuning);
 // Rabenseifner's halving and doubling after a step that leaves a power of two of ranks.
-[[nodiscard]] Program allreduce_building_blocks(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program allreduce_node_aware(const VectorCall& call, const Tuning& tuning);
+[[nodiscard]] Program allreduce_building_blocks(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program allreduce_node_aware(const DistributedVector& vector, const Tuning& tuning);
 
-[[nodiscard]] Program reduce_exchange(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program reduce_cyclic(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program reduce_tree(const VectorCall& call, const Tuning& tuning);
+[[nodiscard]] Program reduce_exchange(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program reduce_cyclic(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program reduce_tree(const DistributedVector& vector, const Tuning& tuning);
 // Segments go from rank to rank, each of which adds its own operand; to the root from the rank behind it.
-[[nodiscard]] Program reduce_chain(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program reduce_node_aware(const VectorCall& call, const Tuning& tuning);
+[[nodiscard]] Program reduce_chain(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program reduce_node_aware(const DistributedVector& vector, const Tuning& tuning);
 
-[[nodiscard]] Program reduce_scatter_exchange(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program reduce_scatter_cyclic(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program reduce_scatter_node_aware(const VectorCall& call, const Tuning& tuning);
+[[nodiscard]] Program reduce_scatter_exchange(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program reduce_scatter_cyclic(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program reduce_scatter_node_aware(const DistributedVector& vector, const Tuning& tuning);
 
-[[nodiscard]] Program bcast_tree(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program bcast_scatter(const VectorCall& call, const Tuning& tuning); // and allgather
+[[nodiscard]] Program bcast_tree(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program bcast_scatter(const DistributedVector& vector, const Tuning& tuning); // and allgather
 // Segments go from rank to rank, from the root on.
-[[nodiscard]] Program bcast_chain(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program bcast_node_aware(const VectorCall& call, const Tuning& tuning);
+[[nodiscard]] Program bcast_chain(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program bcast_node_aware(const DistributedVector& vector, const Tuning& tuning);
 
-[[nodiscard]] Program allgather_exchange(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program allgather_cyclic(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program allgather_node_aware(const VectorCall& call, const Tuning& tuning);
+[[nodiscard]] Program allgather_exchange(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program allgather_cyclic(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program allgather_node_aware(const DistributedVector& vector, const Tuning& tuning);
 
-[[nodiscard]] Program gather_tree(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program gather_node_aware(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program scatter_tree(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program scatter_node_aware(const VectorCall& call, const Tuning& tuning);
+[[nodiscard]] Program gather_tree(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program gather_node_aware(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program scatter_tree(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program scatter_node_aware(const DistributedVector& vector, const Tuning& tuning);
 
-[[nodiscard]] Program barrier_cyclic(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program barrier_tree(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program barrier_node_aware(const VectorCall& call, const Tuning& tuning);
+[[nodiscard]] Program barrier_cyclic(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program barrier_tree(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program barrier_node_aware(const DistributedVector& vector, const Tuning& tuning);
 
 // exscan: the operands move one rank on, before the ranks but the first do a scan.
-[[nodiscard]] Program scan_cyclic(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program scan_node_aware(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program exscan_cyclic(const VectorCall& call, const Tuning& tuning);
-[[nodiscard]] Program exscan_node_aware(const VectorCall& call, const Tuning& tuning);
+[[nodiscard]] Program scan_cyclic(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program scan_node_aware(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program exscan_cyclic(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program exscan_node_aware(const DistributedVector& vector, const Tuning& tuning);
 
 } // namespace stoker::algos

@@ -95,7 +95,7 @@ struct VectorRow {
   std::string_view summary;
   std::string_view source;
   std::span<const Parameter> parameters;
-  Program (*compile)(const VectorCall&, const Tuning&);
+  Program (*compile)(const DistributedVector&, const Tuning&);
   bool commutative = false;
   bool fixed_order = true;
 };

@@ -35,11 +35,11 @@ Group Group::subgroup(std::span<const std::size_t> indices) const {
   return group;
 }
 
-Group all_ranks(const VectorCall& call) {
+Group all_ranks(const DistributedVector& vector) {
   Group group;
-  group.members.resize(static_cast<std::size_t>(call.layout.ranks()));
+  group.members.resize(static_cast<std::size_t>(vector.layout.ranks()));
   std::iota(group.members.begin(), group.members.end(), 0);
-  group.me = static_cast<std::size_t>(call.rank);
+  group.me = static_cast<std::size_t>(vector.rank);
   return group;
 }
 
@@ -61,17 +61,17 @@ std::vector<std::uint64_t> cut(std::uint64_t bytes, std::size_t parts, std::uint
   return cuts;
 }
 
-std::vector<std::uint64_t> block_cuts(const VectorCall& call) {
+std::vector<std::uint64_t> block_cuts(const DistributedVector& vector) {
   std::vector<std::uint64_t> cuts{0};
-  for (const std::uint64_t size : call.sizes) {
+  for (const std::uint64_t size : vector.sizes) {
     cuts.push_back(cuts.back() + size);
   }
   return cuts;
 }
 
-VectorSteps::VectorSteps(Builder& builder, const VectorCall& call, std::vector<std::uint64_t> cuts)
-    : builder_(builder), call_(call), cuts_(std::move(cuts)), states_(cuts_.size() - 1), aside_(2) {
-  builder_.reduces(call.element_bytes);
+VectorSteps::VectorSteps(Builder& builder, const DistributedVector& vector, std::vector<std::uint64_t> cuts)
+    : builder_(builder), call_(vector), cuts_(std::move(cuts)), states_(cuts_.size() - 1), aside_(2) {
+  builder_.reduces(vector.element_bytes);
 }
 
 Home VectorSteps::whole(Buffer buffer) const { return {buffer, {cuts_.begin(), cuts_.end() - 1}}; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the algorithms for vector calls are written with: one rank's blocks of the vector, where each of them is at present, and
+// What the algorithms for distributed vectors are written with: one rank's blocks of the vector, where each of them is at present, and
 // the stages of messages that combine, divide and gather them among the members of a group.
 #pragma once
 
@@ -25,7 +25,7 @@ struct Group {
   // Those of the members with these indices, of which this rank is one.
   [[nodiscard]] Group subgroup(std::span<const std::size_t> indices) const;
 };
-[[nodiscard]] Group all_ranks(const VectorCall& call);
+[[nodiscard]] Group all_ranks(const DistributedVector& vector);
 
 // Where each block lies, or would lie, in one buffer.
 struct Home {
@@ -36,7 +36,7 @@ struct Home {
 class VectorSteps {
 public:
   // `cuts`: byte offsets in the vector at which its blocks begin, and its end. Blocks are nowhere at first.
-  VectorSteps(Builder& builder, const VectorCall& call, std::vector<std::uint64_t> cuts);
+  VectorSteps(Builder& builder, const DistributedVector& vector, std::vector<std::uint64_t> cuts);
 
   [[nodiscard]] std::size_t blocks() const { return cuts_.size() - 1; }
   [[nodiscard]] Blocks all() const { return block_range(0, blocks()); }
@@ -92,7 +92,7 @@ private:
   [[nodiscard]] bool near(int peer) const;
 
   Builder& builder_;
-  const VectorCall& call_;
+  const DistributedVector& call_;
   std::vector<std::uint64_t> cuts_;
   std::vector<State> states_;
   std::vector<Home> aside_;
@@ -108,7 +108,7 @@ struct Partition {
 [[nodiscard]] std::vector<std::uint64_t> cut(std::uint64_t bytes, std::size_t parts, std::uint64_t element_bytes,
                                              Partition how);
 
-// Where the blocks of a call begin, one behind the other, and the end.
-[[nodiscard]] std::vector<std::uint64_t> block_cuts(const VectorCall& call);
+// Where the blocks of a vector begin, one behind the other, and the end.
+[[nodiscard]] std::vector<std::uint64_t> block_cuts(const DistributedVector& vector);
 
 } // namespace stoker::algos

@@ -101,7 +101,7 @@ void set(Choice& choice, const Parameter& parameter, std::string_view value) {
 
 std::vector<std::string_view> names_of_collectives() {
   std::vector<std::string_view> names;
-  for (std::size_t c = 0; c < collective_count; ++c) {
+  for (std::size_t c = 0; c < collectives_with_algorithms; ++c) {
     names.push_back(name_of(static_cast<Collective>(c)));
   }
   return names;
@@ -234,7 +234,7 @@ void parse_choices(std::string_view list, Choices& choices) {
     choices = {};
     return;
   }
-  std::array<bool, collective_count> named{};
+  std::array<bool, collectives_with_algorithms> named{};
   for (std::size_t begin = 0; begin < list.size();) {
     const std::size_t end = end_of_item(list, begin);
     const std::string_view item = without_blanks(list.substr(begin, end - begin));
@@ -313,14 +313,15 @@ Program compile(const Choice& choice, const NeighborExchange& exchange) {
   return std::get<Program (*)(const NeighborExchange&)>(choice.algorithm->compile)(exchange);
 }
 
-Program compile(const Choice& choice, const VectorCall& call) {
-  if (choice.algorithm->commutative && !call.commutative) {
+Program compile(const Choice& choice, const DistributedVector& vector) {
+  if (choice.algorithm->commutative && !vector.commutative) {
     refuse(std::string(choice.algorithm->name) +
            " combines operands in any order, but the operation is not "
            "commutative; expected one of " +
            list(names_for_any_operation(choice.algorithm->collective)));
   }
-  return std::get<Program (*)(const VectorCall&, const Tuning&)>(choice.algorithm->compile)(call, choice.tuning);
+  return std::get<Program (*)(const DistributedVector&, const Tuning&)>(choice.algorithm->compile)(vector,
+                                                                                                   choice.tuning);
 }
 
 } // namespace stoker::algos

@@ -17,7 +17,7 @@ struct Choice {
   bool operator==(const Choice&) const = default;
 };
 // By collective; those without an algorithm are selected for each request.
-using Choices = std::array<Choice, collective_count>;
+using Choices = std::array<Choice, collectives_with_algorithms>;
 
 // Throws std::invalid_argument that names what is wrong, what can stand there, and the nearest name that exists.
 [[nodiscard]] Choice parse_choice(Collective collective, std::string_view text);
@@ -42,6 +42,6 @@ enum class Misfit : std::uint8_t { refuse, adapt };
 [[nodiscard]] Program compile(const Choice& choice, const Exchange& exchange);
 [[nodiscard]] Program compile(const Choice& choice, const NeighborExchange& exchange);
 // Throws std::invalid_argument for an operation that is not commutative where the algorithm needs one that is.
-[[nodiscard]] Program compile(const Choice& choice, const VectorCall& call);
+[[nodiscard]] Program compile(const Choice& choice, const DistributedVector& vector);
 
 } // namespace stoker::algos

@@ -18,7 +18,7 @@ namespace stoker::algos {
 // know all sizes are left out, and so is everything but the direct exchange within one node or with one rank per node, where
 // there is nothing to aggregate.
 [[nodiscard]] std::vector<Choice> candidates(Collective collective, const topology::Layout& layout);
-// The same for a vector call of so many bytes, with this or another operation. Those that aggregate messages between nodes come
+// The same for a distributed vector of so many bytes, with this or another operation. Those that aggregate messages between nodes come
 // first. Chains are left out where their length counts, which the ranks' own costs do not show.
 [[nodiscard]] std::vector<Choice> vector_candidates(Collective collective, const topology::Layout& layout,
                                                     bool commutative, std::uint64_t bytes);

@@ -24,24 +24,8 @@ void place(Tokens& buffer, const Tokens& block, std::uint64_t offset) {
 
 } // namespace
 
-bool has_blocks(Collective collective) {
-  switch (collective) {
-  case Collective::reduce_scatter:
-  case Collective::reduce_scatter_block:
-  case Collective::allgather:
-  case Collective::allgatherv:
-  case Collective::gather:
-  case Collective::gatherv:
-  case Collective::scatter:
-  case Collective::scatterv:
-    return true;
-  default:
-    return false;
-  }
-}
-
-WholeVectorCall WholeVectorCall::uniform(Collective collective, topology::Layout layout, std::uint64_t elements,
-                                         std::uint64_t element_bytes) {
+WholeDistributedVector WholeDistributedVector::uniform(Collective collective, topology::Layout layout,
+                                                       std::uint64_t elements, std::uint64_t element_bytes) {
   const std::size_t blocks = collective == Collective::barrier ? 0
                              : has_blocks(collective)          ? static_cast<std::size_t>(layout.ranks())
                                                                : 1;
@@ -51,17 +35,14 @@ WholeVectorCall WholeVectorCall::uniform(Collective collective, topology::Layout
           .element_bytes = element_bytes};
 }
 
-VectorCall WholeVectorCall::of(int rank) const {
-  const bool at_root = collective == Collective::reduce || collective == Collective::gather ||
-                       collective == Collective::gatherv || collective == Collective::scatter ||
-                       collective == Collective::scatterv;
-  VectorCall call{.layout = layout,
-                  .rank = rank,
-                  .root = root,
-                  .element_bytes = element_bytes,
-                  .sizes = sizes,
-                  .in_place = in_place && (!at_root || rank == root),
-                  .commutative = commutative};
+DistributedVector WholeDistributedVector::of(int rank) const {
+  DistributedVector call{.layout = layout,
+                         .rank = rank,
+                         .root = root,
+                         .element_bytes = element_bytes,
+                         .sizes = sizes,
+                         .in_place = in_place && (!has_root(collective) || rank == root),
+                         .commutative = commutative};
   std::uint64_t offset = 0;
   for (const std::uint64_t size : sizes) {
     call.offsets.push_back(offset + gap);
@@ -70,7 +51,7 @@ VectorCall WholeVectorCall::of(int rank) const {
   return call;
 }
 
-std::vector<Program> WholeVectorCall::compile(const Choice& choice) const {
+std::vector<Program> WholeDistributedVector::compile(const Choice& choice) const {
   std::vector<Program> programs;
   for (int rank = 0; rank < layout.ranks(); ++rank) {
     programs.push_back(algos::compile(choice, of(rank)));
@@ -80,12 +61,12 @@ std::vector<Program> WholeVectorCall::compile(const Choice& choice) const {
 
 namespace {
 
-std::uint64_t bytes_of(const WholeVectorCall& whole) {
+std::uint64_t bytes_of(const WholeDistributedVector& whole) {
   return std::accumulate(whole.sizes.begin(), whole.sizes.end(), std::uint64_t{0});
 }
 
 // The operands of the ranks from first to last, combined.
-Tokens combined(const WholeVectorCall& whole, Terms& terms, int first, int last) {
+Tokens combined(const WholeDistributedVector& whole, Terms& terms, int first, int last) {
   const std::uint64_t all = bytes_of(whole);
   Tokens tokens(all);
   for (std::uint64_t byte = 0; byte < all; ++byte) {
@@ -102,7 +83,7 @@ Tokens combined(const WholeVectorCall& whole, Terms& terms, int first, int last)
 class RankContents {
 public:
   // `sum`: of all operands, for a call whose results are that.
-  RankContents(const WholeVectorCall& whole, const VectorCall& call, Terms& terms, const Tokens& sum)
+  RankContents(const WholeDistributedVector& whole, const DistributedVector& call, Terms& terms, const Tokens& sum)
       : whole_(whole), call_(call), terms_(terms), sum_(sum), ranks_(whole.layout.ranks()), all_(bytes_of(whole)) {}
 
   Contents contents() && {
@@ -205,8 +186,8 @@ private:
     }
   }
 
-  const WholeVectorCall& whole_;
-  const VectorCall& call_;
+  const WholeDistributedVector& whole_;
+  const DistributedVector& call_;
   Terms& terms_;
   const Tokens& sum_;
   int ranks_;
@@ -216,13 +197,13 @@ private:
 
 } // namespace
 
-std::vector<Contents> WholeVectorCall::contents(Terms& terms) const {
+std::vector<Contents> WholeDistributedVector::contents(Terms& terms) const {
   const bool sums = collective == Collective::allreduce || collective == Collective::reduce ||
                     collective == Collective::reduce_scatter || collective == Collective::reduce_scatter_block;
   const Tokens sum = sums ? combined(*this, terms, 0, layout.ranks() - 1) : Tokens();
   std::vector<Contents> result;
   for (int rank = 0; rank < layout.ranks(); ++rank) {
-    const VectorCall call = of(rank);
+    const DistributedVector call = of(rank);
     result.push_back(RankContents(*this, call, terms, sum).contents());
   }
   return result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A vector call as all its ranks together see it: what the verifier, the accounting and the printing of whole schedules
-// start from.
+// A distributed vector as all its ranks together see it: what the verifier, the accounting and the printing of whole
+// schedules start from.
 #pragma once
 
 #include "algos/select/choice.hpp"
@@ -11,10 +11,10 @@
 
 namespace stoker::algos {
 
-struct WholeVectorCall {
+struct WholeDistributedVector {
   Collective collective = Collective::allreduce;
   topology::Layout layout;
-  std::vector<std::uint64_t> sizes; // in bytes, as in VectorCall
+  std::vector<std::uint64_t> sizes; // in bytes, as in DistributedVector
   std::uint64_t element_bytes = 1;
   int root = 0;
   bool in_place = false; // of reduce, gather and scatter at the root
@@ -22,17 +22,14 @@ struct WholeVectorCall {
   std::uint64_t gap = 0; // before each block in buffers that hold all of them at offsets
 
   // Equal blocks of so many elements, or that vector.
-  static WholeVectorCall uniform(Collective collective, topology::Layout layout, std::uint64_t elements,
-                                 std::uint64_t element_bytes = 1);
+  static WholeDistributedVector uniform(Collective collective, topology::Layout layout, std::uint64_t elements,
+                                        std::uint64_t element_bytes = 1);
 
-  [[nodiscard]] VectorCall of(int rank) const;
+  [[nodiscard]] DistributedVector of(int rank) const;
   [[nodiscard]] std::vector<Program> compile(const Choice& choice) const;
   // What each rank's buffers hold before and must hold after the call. `terms` is for a commutative operation, or not,
   // as this is.
   [[nodiscard]] std::vector<Contents> contents(Terms& terms) const;
 };
-
-// Whether a vector consists of a block for each rank.
-[[nodiscard]] bool has_blocks(Collective collective);
 
 } // namespace stoker::algos

@@ -5,9 +5,9 @@
 #include "algos/schedule/rounds.hpp"
 #include "algos/schedule/traffic.hpp"
 #include "algos/select/choice.hpp"
+#include "algos/verify/whole_distributed_vector.hpp"
 #include "algos/verify/whole_exchange.hpp"
 #include "algos/verify/whole_neighbor_exchange.hpp"
-#include "algos/verify/whole_distributed_vector.hpp"
 #include "api/cli/commands.hpp"
 #include "engine/settings/cost_file.hpp"
 
@@ -200,7 +200,7 @@ Subject vector_call(const ScheduleOptions& options, algos::Collective collective
     throw std::invalid_argument(fmt::format("--root {}: expected 0 to {}", options.root, layout.ranks() - 1));
   }
   const std::uint64_t element = options.bytes % 8 == 0 ? 8 : 1;
-  auto call = algos::WholeVectorCall::uniform(collective, layout, options.bytes / element, element);
+  auto call = algos::WholeDistributedVector::uniform(collective, layout, options.bytes / element, element);
   call.root = options.root;
   call.in_place = options.in_place;
   return {choice, call.compile(choice), [call](algos::Terms& terms) { return call.contents(terms); },
@@ -231,7 +231,7 @@ Subject neighbors(const ScheduleOptions& options, const topology::Layout& layout
 
 Subject subject_of(const ScheduleOptions& options, const topology::Layout& layout) {
   const auto collective = algos::find_collective(options.collective);
-  const bool is_vector = collective && is_vector_call(*collective);
+  const bool is_vector = collective && pattern_of(*collective) == algos::Pattern::distributed_vector;
   if (!is_vector && collective != algos::Collective::alltoall) {
     throw std::invalid_argument(
         fmt::format("{}: expected alltoall, allreduce, reduce, bcast, reduce_scatter, allgather, "
@@ -256,7 +256,7 @@ int schedule(const ScheduleOptions& options) {
       topology::Layout::uniform(options.ranks, options.ranks_per_node, options.domains_per_node);
   const Subject subject = subject_of(options, layout);
   const auto& [choice, programs, contents, shape] = subject;
-  const bool is_vector = is_vector_call(choice.algorithm->collective);
+  const bool is_vector = pattern_of(choice.algorithm->collective) == algos::Pattern::distributed_vector;
   const std::string what =
       fmt::format("{}{} {}, {} ranks on {} nodes{}", is_vector ? options.collective + " " : "", to_text(choice), shape,
                   layout.ranks(), layout.nodes(), options.in_place ? ", in place" : "");

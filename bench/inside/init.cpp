@@ -59,7 +59,7 @@ public:
       : candidates_(std::move(candidates)), layout_(layout), collective_(collective), bytes_(bytes) {}
 
   void run() {
-    const algos::VectorCall call = next();
+    const algos::DistributedVector call = next();
     if (candidates_.size() > 1) {
       (void)choose(call);
     }
@@ -68,7 +68,7 @@ public:
 
   // The same with what is in `wisdom`, to which it adds what is missing.
   void recall(engine::Wisdom& wisdom) {
-    const algos::VectorCall call = next();
+    const algos::DistributedVector call = next();
     if (candidates_.size() > 1 && call.rank == 0) { // who tells the others
       const auto key = [&] {
         return engine::choice_key(schedule_of(collective_), call, algos::Driver::rank, algos::typical_cluster,
@@ -83,7 +83,7 @@ public:
   }
 
 private:
-  algos::VectorCall next() {
+  algos::DistributedVector next() {
     const int rank = std::exchange(rank_, (rank_ + 1) % layout_.ranks());
     return {.layout = layout_,
             .rank = rank,
@@ -93,7 +93,7 @@ private:
   }
 
   // Does a rank's part of the choice; the result does not matter here.
-  algos::Choice choose(const algos::VectorCall& call) const {
+  algos::Choice choose(const algos::DistributedVector& call) const {
     for (const algos::Choice& candidate : candidates_) {
       (void)algos::load_of(algos::compile(candidate, call), layout_, algos::typical_cluster);
     }

@@ -23,7 +23,7 @@
 
 namespace stoker::engine {
 
-// Carries out one of the collectives of algos::is_vector_call(); info is not looked at. Collective over the communicator, on
+// Carries out a collective of Pattern::distributed_vector; info is not looked at. Collective over the communicator, on
 // which one thread calls at a time. The MPI library's own function does what no request can be kept for: gatherv and scatterv,
 // whose sizes the root alone knows, and operations of the application on elements with gaps; and everything else for which no
 // request could be had for want of memory or tags.

@@ -324,7 +324,7 @@ Shape& NonblockingCalls::Impl::shape_of(const ShapeKey& key, const std::function
 std::unique_ptr<NonblockingCall> NonblockingCalls::Impl::start(Collective collective, const VectorArguments& arguments,
                                                                Executor executor, MpiStart mpi) {
   if (collective == Collective::gatherv || collective == Collective::scatterv ||
-      (!algos::is_vector_call(collective) && collective != Collective::alltoall)) {
+      (algos::pattern_of(collective) != algos::Pattern::distributed_vector && collective != Collective::alltoall)) {
     throw Error(Code::unsupported, std::string(algos::name_of(collective)) + " has sizes that its own rank knows only");
   }
   auto call = std::make_unique<Call>(shared_from_this(), std::move(mpi));

@@ -81,7 +81,7 @@ public:
   // finalized.
   void close();
 
-  // Local. One of the collectives of algos::is_vector_call() but gatherv and scatterv, or alltoall (whose counts point to the one
+  // Local. Of Pattern::distributed_vector but gatherv and scatterv, or alltoall (whose counts point to the one
   // count; VectorArguments::op and root are not read). Of `arguments` only buffers need outlive the call of this function, and an
   // operator of the application's, which MPI has no means to keep, until the call is complete; info is read when a shape is first
   // seen. Executor::engine stands for Executor::inline_ where the engine has no helpers, or the operator is the application's.

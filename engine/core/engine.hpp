@@ -152,7 +152,7 @@ private:
   [[nodiscard]] Error by_rank(const Error& error) const;
 
   Settings settings_;
-  std::array<std::atomic<bool>, algos::collective_count> misfit_{};
+  std::array<std::atomic<bool>, algos::collectives_with_algorithms> misfit_{};
   std::shared_ptr<spdlog::logger> log_;
   std::unique_ptr<Wisdom> wisdom_;
   std::unique_ptr<topology::Machine> machine_;

@@ -32,7 +32,7 @@ struct VectorArguments {
   MPI_Info info = MPI_INFO_NULL;
 };
 
-// Which buffers a rank has, as algos::VectorCall numbers them, and what it knows of sizes, in bytes of the program.
+// Which buffers a rank has, as algos::DistributedVector numbers them, and what it knows of sizes, in bytes of the program.
 struct VectorBuffers {
   UserBuffer send; // empty where a rank has none
   UserBuffer recv;

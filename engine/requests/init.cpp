@@ -415,7 +415,7 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
   plan.choice_text = algos::to_text(plan.choice);
   plan.init_seconds = 1e-9 * static_cast<double>(now_ns() - begin_ns);
   if (engine->settings().baseline_calls > 0 && !plan.rebindable &&
-      !algos::is_vector_call(plan.choice.algorithm->collective)) {
+      algos::pattern_of(plan.choice.algorithm->collective) != algos::Pattern::distributed_vector) {
     plan.mpi_seconds = mpi_seconds(context, plan.choice.algorithm->collective, plan.send, plan.recv, plan.in_place,
                                    engine->settings().baseline_calls);
   }

@@ -271,7 +271,7 @@ std::unique_ptr<RebindableRequest> make_rebindable(const std::shared_ptr<Engine>
                                                                BufferSizes{in_place ? 0 : ranks * block, ranks * block},
                                                                readers, Readers{.helper = readers.helper}));
   }
-  algos::VectorCall call{
+  algos::DistributedVector call{
       .layout = context->layout(), .rank = context->rank(), .root = terms.root, .sizes = sizes, .in_place = in_place};
   if (sizes.size() == 1 && !one_vector(collective)) {
     call.sizes.resize(ranks, sizes.front());

@@ -131,7 +131,7 @@ bool holds_all_blocks(Collective collective, bool at_root) {
 }
 
 // Collective: the plan's algorithm, if it has none yet.
-void choose_algorithm(Engine& engine, RequestPlan& plan, const Terms& terms, const algos::VectorCall& call,
+void choose_algorithm(Engine& engine, RequestPlan& plan, const Terms& terms, const algos::DistributedVector& call,
                       Collective collective) {
   const CommContext& context = *plan.context;
   if (plan.choice.algorithm == nullptr) {
@@ -159,8 +159,8 @@ void choose_algorithm(Engine& engine, RequestPlan& plan, const Terms& terms, con
 
 // Collective. `bytes`: of the buffers as the program sees them.
 std::unique_ptr<Request> place_vector_request(const std::shared_ptr<Engine>& engine, RequestPlan plan, Path send_path,
-                                              Path recv_path, const algos::VectorCall& call, const BufferSizes& bytes,
-                                              std::uint64_t begin) {
+                                              Path recv_path, const algos::DistributedVector& call,
+                                              const BufferSizes& bytes, std::uint64_t begin) {
   const algos::Choice choice = plan.choice;
   const auto program = [&] {
     return compile_or_recall(
@@ -223,14 +223,14 @@ std::unique_ptr<Request> make_vector_request(const std::shared_ptr<Engine>& engi
   agree(context.comm(), with_rank(context, unreachable));
 
   // 3. The program.
-  const algos::VectorCall call{.layout = layout,
-                               .rank = context.rank(),
-                               .root = terms.root,
-                               .element_bytes = unit_of(collective, plan.operation, sizes),
-                               .sizes = sizes,
-                               .offsets = block_offsets(collective, plan, send_path, recv_path),
-                               .in_place = plan.in_place,
-                               .commutative = plan.operation.commutative()};
+  const algos::DistributedVector call{.layout = layout,
+                                      .rank = context.rank(),
+                                      .root = terms.root,
+                                      .element_bytes = unit_of(collective, plan.operation, sizes),
+                                      .sizes = sizes,
+                                      .offsets = block_offsets(collective, plan, send_path, recv_path),
+                                      .in_place = plan.in_place,
+                                      .commutative = plan.operation.commutative()};
   choose_algorithm(*engine, plan, terms, call, collective);
   const BufferSizes bytes{program_bytes(plan.send, send_path), program_bytes(plan.recv, recv_path)};
   return place_vector_request(engine, std::move(plan), send_path, recv_path, call, bytes, begin);
@@ -256,13 +256,13 @@ std::unique_ptr<Request> make_rebindable_vector_request(const std::shared_ptr<En
   VectorBuffers known;
   known.sizes = sizes;
   const Sizes blocks = agreed_sizes(context, collective, terms, known);
-  algos::VectorCall call{.layout = context.layout(),
-                         .rank = context.rank(),
-                         .root = terms.root,
-                         .element_bytes = unit_of(collective, plan.operation, blocks),
-                         .sizes = blocks,
-                         .in_place = plan.in_place,
-                         .commutative = plan.operation.commutative()};
+  algos::DistributedVector call{.layout = context.layout(),
+                                .rank = context.rank(),
+                                .root = terms.root,
+                                .element_bytes = unit_of(collective, plan.operation, blocks),
+                                .sizes = blocks,
+                                .in_place = plan.in_place,
+                                .commutative = plan.operation.commutative()};
   if (holds_all_blocks(collective, context.rank() == terms.root)) { // one behind the other
     call.offsets.resize(blocks.size());
     std::exclusive_scan(blocks.begin(), blocks.end(), call.offsets.begin(), std::uint64_t{0});
@@ -272,7 +272,7 @@ std::unique_ptr<Request> make_rebindable_vector_request(const std::shared_ptr<En
   return place_vector_request(engine, std::move(plan), Path::own, Path::own, call, bytes, begin);
 }
 
-BufferSizes packed_sizes(Collective collective, const algos::VectorCall& call) {
+BufferSizes packed_sizes(Collective collective, const algos::DistributedVector& call) {
   const bool at_root = call.rank == call.root;
   const std::uint64_t total = std::accumulate(call.sizes.begin(), call.sizes.end(), std::uint64_t{0});
   const std::uint64_t own = call.sizes.size() > 1 ? call.sizes[static_cast<std::size_t>(call.rank)] : total;

@@ -14,7 +14,7 @@
 
 namespace stoker::engine {
 
-// One of the collectives of algos::is_vector_call(). Collective over the communicator. Throws Error on every rank.
+// Of Pattern::distributed_vector. Collective over the communicator. Throws Error on every rank.
 [[nodiscard]] std::unique_ptr<Request> make_vector_request(const std::shared_ptr<Engine>& engine,
                                                            algos::Collective collective,
                                                            const VectorArguments& arguments);
@@ -28,7 +28,7 @@ namespace stoker::engine {
 [[nodiscard]] bool is_deterministic(const Engine& engine, algos::Collective collective, MPI_Info info);
 
 // Of a rank's buffers where all blocks lie one behind the other.
-[[nodiscard]] BufferSizes packed_sizes(algos::Collective collective, const algos::VectorCall& call);
+[[nodiscard]] BufferSizes packed_sizes(algos::Collective collective, const algos::DistributedVector& call);
 
 // Like make_vector_request(), for the buffers that each epoch will bring, where all blocks lie one behind the other. The plan has context, operation,
 // executor, whether it is in place, which ranks with a root never are, and perhaps an algorithm. `sizes`: see sizes_of().

@@ -28,7 +28,7 @@ void add_layout(WisdomKey& key, const topology::Layout& layout) {
 }
 
 // The parts of the key that all ranks share.
-void add_problem(WisdomKey& key, const algos::VectorCall& call) {
+void add_problem(WisdomKey& key, const algos::DistributedVector& call) {
   add_layout(key, call.layout);
   key.add("root", static_cast<std::uint64_t>(call.root));
   key.add("element bytes", call.element_bytes);
@@ -58,7 +58,7 @@ int index_of(std::span<const algos::Choice> candidates, std::string_view text) {
 
 } // namespace
 
-WisdomKey program_key(const algos::Choice& choice, const algos::VectorCall& call) {
+WisdomKey program_key(const algos::Choice& choice, const algos::DistributedVector& call) {
   WisdomKey key("program");
   key.add("collective", algos::name_of(choice.algorithm->collective));
   key.add("algorithm", algos::to_text(choice));
@@ -68,7 +68,7 @@ WisdomKey program_key(const algos::Choice& choice, const algos::VectorCall& call
   return key;
 }
 
-WisdomKey choice_key(algos::Collective collective, const algos::VectorCall& call, algos::Driver driver,
+WisdomKey choice_key(algos::Collective collective, const algos::DistributedVector& call, algos::Driver driver,
                      const algos::CostModel& model, std::span<const algos::Choice> candidates) {
   WisdomKey key("choice");
   key.add("collective", algos::name_of(collective));

@@ -19,9 +19,10 @@
 namespace stoker::engine {
 
 // The keys of a rank's program for a resolved choice, and of the choice itself.
-[[nodiscard]] WisdomKey program_key(const algos::Choice& choice, const algos::VectorCall& call);
-[[nodiscard]] WisdomKey choice_key(algos::Collective collective, const algos::VectorCall& call, algos::Driver driver,
-                                   const algos::CostModel& model, std::span<const algos::Choice> candidates);
+[[nodiscard]] WisdomKey program_key(const algos::Choice& choice, const algos::DistributedVector& call);
+[[nodiscard]] WisdomKey choice_key(algos::Collective collective, const algos::DistributedVector& call,
+                                   algos::Driver driver, const algos::CostModel& model,
+                                   std::span<const algos::Choice> candidates);
 
 struct CompiledProgram {
   algos::Program program;

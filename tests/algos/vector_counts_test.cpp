@@ -127,7 +127,7 @@ TEST(Counts, AnyFactorsThatFitReachTheOptimum) {
         messages += static_cast<std::uint64_t>(std::abs(factor)) - 1;
       }
       for (const Program& program :
-           WholeVectorCall::uniform(Collective::allreduce, Layout::uniform(ranks, ranks), bytes / 8, 8)
+           WholeDistributedVector::uniform(Collective::allreduce, Layout::uniform(ranks, ranks), bytes / 8, 8)
                .compile(choice)) {
         const Taken taken = taken_by(program);
         EXPECT_EQ(taken.bytes, 2 * bytes / ranks * (ranks - 1)) << name << " " << factors;
@@ -145,7 +145,8 @@ TEST(Counts, NestedAllreduce) {
   const auto per_rank = [&](const char* factors) {
     const Choice choice =
         resolve(parse_choice(Collective::allreduce, "recursive-exchange:factors=" + std::string(factors)), layout);
-    return taken_by(WholeVectorCall::uniform(Collective::allreduce, layout, bytes / 8, 8).compile(choice).front());
+    return taken_by(
+        WholeDistributedVector::uniform(Collective::allreduce, layout, bytes / 8, 8).compile(choice).front());
   };
   EXPECT_EQ(per_rank("24").bytes, 23 * bytes);
   EXPECT_EQ(per_rank("2 3 4").bytes, (1 + 2 + 3) * bytes);
@@ -159,7 +160,8 @@ TEST(Counts, NoCopiesOutOfPlace) {
   for (const char* text : {"recursive-exchange:factors=-8 8", "recursive-exchange:factors=-2 -4 4 2",
                            "recursive-exchange:factors=2 2 2", "cyclic-shift:factors=-2 -2 -2 2 2 2"}) {
     const Choice choice = resolve(parse_choice(Collective::allreduce, text), layout);
-    for (const Program& program : WholeVectorCall::uniform(Collective::allreduce, layout, 64, 8).compile(choice)) {
+    for (const Program& program :
+         WholeDistributedVector::uniform(Collective::allreduce, layout, 64, 8).compile(choice)) {
       EXPECT_TRUE(std::ranges::none_of(program.steps, [](const Step& step) {
         return step.kind == StepKind::copy || step.kind == StepKind::reduce;
       })) << text;
@@ -175,7 +177,7 @@ TEST(Counts, NodeAwareBetweenNodes) {
   const Layout layout = Layout::uniform(16, 4);
   for (const char* text : {"node-aware:lanes=1,between=-4 4", "node-aware:lanes=4,between=-2 -2 2 2"}) {
     const Choice choice = resolve(parse_choice(Collective::allreduce, text), layout);
-    const auto programs = WholeVectorCall::uniform(Collective::allreduce, layout, bytes / 8, 8).compile(choice);
+    const auto programs = WholeDistributedVector::uniform(Collective::allreduce, layout, bytes / 8, 8).compile(choice);
     for (const Traffic& node : traffic_by_node(programs, layout)) {
       EXPECT_EQ(node.sent_at(Level::network).bytes, 2 * bytes / nodes * (nodes - 1)) << text;
     }
@@ -189,7 +191,7 @@ TEST(Counts, Parts) {
         parse_choice(Collective::allreduce, "recursive-exchange:factors=-4 4" + std::string(parameters)), layout);
     std::vector<std::uint64_t> combined;
     for (const Program& program :
-         WholeVectorCall::uniform(Collective::allreduce, layout, bytes / 8, 8).compile(choice)) {
+         WholeDistributedVector::uniform(Collective::allreduce, layout, bytes / 8, 8).compile(choice)) {
       combined.push_back(taken_by(program).combined / 3);
     }
     return combined;
@@ -205,7 +207,7 @@ TEST(Counts, Parts) {
 TEST(Listing, SaysWhatARankDoes) {
   const Layout layout = Layout::uniform(4, 2);
   const Choice choice = resolve(parse_choice(Collective::allreduce, "recursive-exchange:factors=-2 2 2"), layout);
-  const auto programs = WholeVectorCall::uniform(Collective::allreduce, layout, 32, 8).compile(choice);
+  const auto programs = WholeDistributedVector::uniform(Collective::allreduce, layout, 32, 8).compile(choice);
   const std::string text = listing(programs, layout, 0);
   EXPECT_EQ(text, "  SET_NODE_BARRIER 1\n"
                   "  WAIT_NODE_BARRIER 1\n"

@@ -28,9 +28,10 @@ std::string programs_text(const std::vector<Program>& programs) {
 class VectorMatrix : public testing::TestWithParam<Choice> {};
 
 // The sizes that a call of the kind can have.
-std::vector<WholeVectorCall> calls_of(Collective collective, const topology::Layout& layout, std::uint64_t elements,
-                                      std::uint64_t element_bytes) {
-  std::vector<WholeVectorCall> calls{WholeVectorCall::uniform(collective, layout, elements, element_bytes)};
+std::vector<WholeDistributedVector> calls_of(Collective collective, const topology::Layout& layout,
+                                             std::uint64_t elements, std::uint64_t element_bytes) {
+  std::vector<WholeDistributedVector> calls{
+      WholeDistributedVector::uniform(collective, layout, elements, element_bytes)};
   const bool any_sizes = collective == Collective::reduce_scatter || collective == Collective::allgatherv ||
                          collective == Collective::gatherv || collective == Collective::scatterv;
   if (any_sizes) {
@@ -73,7 +74,7 @@ TEST_P(VectorMatrix, EveryCase) {
             continue;
           }
           const std::uint64_t elements = ranks > 12 ? scales[cases % 2] : scales[cases % scales.size()];
-          for (WholeVectorCall& call : calls_of(collective, layout, elements, cases % 3 == 0 ? 2 : 1)) {
+          for (WholeDistributedVector& call : calls_of(collective, layout, elements, cases % 3 == 0 ? 2 : 1)) {
             call.in_place = in_place;
             call.commutative = commutative;
             call.root = has_root(collective) ? static_cast<int>(cases * 5 % static_cast<std::size_t>(ranks)) : 0;
@@ -117,7 +118,7 @@ TEST_P(VectorMatrix, EveryOrder) {
         } catch (const std::invalid_argument&) {
           continue;
         }
-        auto call = WholeVectorCall::uniform(collective, layout, has_blocks(collective) ? 9 : 67, 2);
+        auto call = WholeDistributedVector::uniform(collective, layout, has_blocks(collective) ? 9 : 67, 2);
         call.in_place = in_place && can_be_in_place(collective);
         call.root = has_root(collective) ? ranks - 1 : 0;
         Terms terms(true);
@@ -139,7 +140,7 @@ TEST_P(VectorMatrix, EveryOrder) {
 std::vector<Choice> vector_choices() {
   std::vector<Choice> result;
   for (const Algorithm& algorithm : registry()) {
-    if (is_vector_call(algorithm.collective)) {
+    if (pattern_of(algorithm.collective) == Pattern::distributed_vector) {
       result.push_back({&algorithm, {}});
     }
   }

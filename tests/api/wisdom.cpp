@@ -16,8 +16,9 @@ using algos::Collective;
 
 std::vector<Collective> vector_collectives() {
   std::vector<Collective> list;
-  for (std::size_t c = 0; c < algos::collective_count; ++c) {
-    if (algos::is_vector_call(static_cast<Collective>(c)) && static_cast<Collective>(c) != Collective::barrier) {
+  for (std::size_t c = 0; c < algos::collectives_with_algorithms; ++c) {
+    if (algos::pattern_of(static_cast<Collective>(c)) == algos::Pattern::distributed_vector &&
+        static_cast<Collective>(c) != Collective::barrier) {
       list.push_back(static_cast<Collective>(c));
     }
   }

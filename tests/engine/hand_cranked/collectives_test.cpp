@@ -3,8 +3,8 @@
 // assists and arrivals, by every path.
 #include "algos/schedule/builder.hpp"
 #include "algos/select/choice.hpp"
+#include "algos/verify/whole_distributed_vector.hpp"
 #include "algos/verify/whole_exchange.hpp"
-#include "algos/verify/whole_vector_call.hpp"
 #include "engine/base/error.hpp"
 #include "rig.hpp"
 
@@ -41,7 +41,7 @@ WholeCollective whole(const Choice& choice, const Layout& layout, std::uint64_t 
     return {exchange.compile(choice), exchange.contents(), algos::Terms()};
   }
   constexpr std::uint64_t element_bytes = 8;
-  auto call = algos::WholeVectorCall::uniform(collective, layout, bytes / element_bytes, element_bytes);
+  auto call = algos::WholeDistributedVector::uniform(collective, layout, bytes / element_bytes, element_bytes);
   call.root = algos::has_root(collective) ? static_cast<int>(random() % n) : 0;
   WholeCollective result;
   result.programs = call.compile(algos::resolve(choice, layout));
