@@ -12,7 +12,8 @@
 
 namespace stoker::engine {
 class Engine;
-}
+class Request;
+} // namespace stoker::engine
 
 namespace stoker::api {
 
@@ -42,5 +43,7 @@ inline void check_pointer(const void* pointer, const char* name) {
 }
 void check_comm(MPI_Comm comm); // an intracommunicator, while MPI works
 [[nodiscard]] const std::shared_ptr<engine::Engine>& live(stoker_engine handle);
+// Takes ownership. Throws engine::Error(resource) when there are too many.
+[[nodiscard]] stoker_request keep(std::unique_ptr<engine::Request> request);
 
 } // namespace stoker::api

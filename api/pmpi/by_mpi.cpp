@@ -8,6 +8,8 @@
 namespace stoker::pmpi {
 
 using engine::check_mpi;
+using engine::init_mpi;
+using engine::start_mpi;
 
 namespace {
 
@@ -25,9 +27,9 @@ constexpr bool is_open_mpi_4 = false;
 #endif
 
 // MPICH 4.0: these hang or have wrong results from the second start on.
-bool persistent_is_right(Family family) {
-  return !is_mpich_4_0 || (family != Family::allgather && family != Family::gather && family != Family::reduce &&
-                           family != Family::scatter);
+bool persistent_is_right(Collective collective) {
+  return !is_mpich_4_0 || (collective != Collective::allgather && collective != Collective::gather &&
+                           collective != Collective::reduce && collective != Collective::scatter);
 }
 
 } // namespace
@@ -41,21 +43,9 @@ bool own_requests_can_be_given() { return !is_mpich_4_0 && !is_open_mpi_4; }
 // root other than 0 crashes.
 bool is_wrong_by_mpi(const CollectiveCall& call) {
   const bool in_place = call.sendbuf == MPI_IN_PLACE;
-  return is_mpich_4_0 && (call.family == Family::neighbor_alltoallw || (in_place && call.family == Family::alltoallw) ||
-                          (in_place && call.family == Family::reduce && call.root != 0));
-}
-
-KeptCall::KeptCall(const CollectiveCall& given, const Significant& read)
-    : call_(given), send_counts_(given.sendcounts, read.counts.send), send_displs_(given.sdispls, read.counts.send),
-      recv_counts_(given.recvcounts, read.counts.recv), recv_displs_(given.rdispls, read.counts.recv),
-      send_types_(given.sendtypes, types_of(given.family, read.counts.send), read.send),
-      recv_types_(given.recvtypes, types_of(given.family, read.counts.recv), read.recv), op_(given.op) {
-  send_counts_.put_into(call_.sendcounts);
-  send_displs_.put_into(call_.sdispls);
-  recv_counts_.put_into(call_.recvcounts);
-  recv_displs_.put_into(call_.rdispls);
-  call_.sendtypes = send_types_.data();
-  call_.recvtypes = recv_types_.data();
+  return is_mpich_4_0 &&
+         (call.collective == Collective::neighbor_alltoallw || (in_place && call.collective == Collective::alltoallw) ||
+          (in_place && call.collective == Collective::reduce && call.root != 0));
 }
 
 ByMpi::~ByMpi() {
@@ -68,7 +58,7 @@ ByMpi::~ByMpi() {
 
 void ByMpi::init(CommLease own) {
   own_ = std::move(own);
-  if (persistent_is_right(kept_.call().family)) {
+  if (persistent_is_right(kept_.call().collective)) {
     const int code = init_mpi(kept_.call(), own_->comm, &request_, arrays_);
     if (code != MPI_ERR_UNSUPPORTED_OPERATION) {
       check_mpi(code, what);

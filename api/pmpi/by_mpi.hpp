@@ -3,55 +3,21 @@
 // there and right, else by a nonblocking one at each start.
 #pragma once
 
-#include "api/pmpi/call.hpp"
-#include "api/pmpi/kept_types.hpp"
-#include "api/pmpi/mpi_calls.hpp"
 #include "api/pmpi/operators.hpp"
 #include "api/pmpi/private_comms.hpp"
 #include "api/pmpi/request.hpp"
-
-#include <vector>
+#include "engine/data/kept_call.hpp"
+#include "engine/data/mpi_collectives.hpp"
 
 namespace stoker::pmpi {
 
-template <class Wide>
-class KeptNumbers {
-public:
-  KeptNumbers(const Numbers<Wide>& given, std::size_t count)
-      : narrow_(given.narrow, given.narrow == nullptr ? nullptr : given.narrow + count),
-        wide_(given.wide, given.wide == nullptr ? nullptr : given.wide + count) {
-    narrow_.reserve(1); // where there is no neighbor Open MPI still refuses null
-    wide_.reserve(1);
-  }
-  void put_into(Numbers<Wide>& numbers) const {
-    numbers = {numbers.narrow == nullptr ? nullptr : narrow_.data(), numbers.wide == nullptr ? nullptr : wide_.data()};
-  }
-
-private:
-  std::vector<int> narrow_;
-  std::vector<Wide> wide_;
-};
-
-class KeptCall {
-public:
-  KeptCall(const CollectiveCall& given, const Significant& read);
-  [[nodiscard]] const CollectiveCall& call() const { return call_; }
-
-private:
-  CollectiveCall call_;
-  KeptNumbers<MPI_Count> send_counts_;
-  KeptNumbers<MPI_Aint> send_displs_;
-  KeptNumbers<MPI_Count> recv_counts_;
-  KeptNumbers<MPI_Aint> recv_displs_;
-  KeptTypes send_types_;
-  KeptTypes recv_types_;
-  OperatorUse op_;
-};
+using engine::CollectiveCall;
 
 class ByMpi final : public Request {
 public:
   // Local. Throws engine::Error.
-  explicit ByMpi(const CollectiveCall& call) : Request(call.comm), kept_(call, significant(call)) {}
+  explicit ByMpi(const CollectiveCall& call)
+      : Request(call.comm), kept_(call, peers_of(call, call.comm), engine::KeptCall::Arrays::copied), op_(call.op) {}
   ByMpi(const ByMpi&) = delete;
   ByMpi& operator=(const ByMpi&) = delete;
   ~ByMpi() override;
@@ -73,8 +39,9 @@ public:
   void finish() override;
 
 private:
-  KeptCall kept_;
-  NarrowArrays arrays_;
+  engine::KeptCall kept_;
+  OperatorUse op_;
+  engine::NarrowArrays arrays_;
   CommLease own_;
   MPI_Request request_ = MPI_REQUEST_NULL; // the library's persistent one, or that of the call under way
   bool by_persistent_ = false;

@@ -3,13 +3,15 @@
 // else the code that the application's call is to return.
 #pragma once
 
-#include "api/pmpi/call.hpp"
+#include "engine/data/collective_call.hpp"
 
 #include <mpi.h>
 
 #include <optional>
 
 namespace stoker::pmpi {
+
+using engine::CollectiveCall;
 
 // Local.
 [[nodiscard]] std::optional<int> nonblocking_call(const CollectiveCall& call, MPI_Request* request);

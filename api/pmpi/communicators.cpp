@@ -4,7 +4,7 @@
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/statistics.hpp"
 #include "engine/base/agreement.hpp"
-#include "engine/requests/init.hpp"
+#include "engine/requests/choices.hpp"
 
 #include <fmt/format.h>
 
@@ -108,13 +108,6 @@ Communicator::Communicator(MPI_Comm comm) : handle_(comm), id_(registry.next_id+
   if (engine != nullptr) {
     executor_ = engine->has_helpers() ? engine::Executor::engine : engine::Executor::inline_;
   }
-}
-
-const engine::Neighbors& Communicator::neighbors() {
-  if (!neighbors_) {
-    neighbors_ = engine::neighbors_of(handle_);
-  }
-  return *neighbors_;
 }
 
 void Communicator::use(OwnInfo info) {

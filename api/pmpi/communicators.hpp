@@ -8,7 +8,6 @@
 #include "api/pmpi/private_comms.hpp"
 #include "api/pmpi/state.hpp"
 #include "engine/calls/nonblocking.hpp"
-#include "engine/requests/neighbor_alltoall.hpp"
 
 #include <mpi.h>
 
@@ -73,8 +72,6 @@ public:
   [[nodiscard]] bool off() const { return off_; }
   // Of persistent requests.
   [[nodiscard]] PrivateComms& private_comms() { return private_comms_; }
-  // Worked out by the first call. Throws engine::Error.
-  [[nodiscard]] const engine::Neighbors& neighbors();
 
   // Local. What is not accepted is complained of, and done without.
   void use(OwnInfo info);
@@ -100,7 +97,6 @@ private:
   engine::Executor executor_ = engine::Executor::inline_;
   std::unique_ptr<engine::NonblockingCalls> calls_;
   PrivateComms private_comms_;
-  std::optional<engine::Neighbors> neighbors_;
   std::mutex mutex_; // guards outstanding_
   std::list<Outstanding*> outstanding_;
 };

@@ -10,9 +10,9 @@
 
 using stoker::pmpi::blocking_call;
 using stoker::pmpi::call_narrowed;
+using stoker::pmpi::Collective;
 using stoker::pmpi::CollectiveCall;
 using stoker::pmpi::count_closed;
-using stoker::pmpi::Family;
 using stoker::pmpi::Form;
 using stoker::pmpi::is_open;
 using stoker::pmpi::MpiInit;
@@ -25,48 +25,48 @@ using stoker::pmpi::start_narrowed;
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a name
 #define ALIAS(other, name) extern "C" __typeof__(other) other __attribute__((alias(#name)));
 #define CALL(name, ...)                                                                                                \
-  CollectiveCall { .family = Family::name, __VA_ARGS__, .comm = comm, .site = __builtin_return_address(0) }
+  CollectiveCall { .collective = Collective::name, __VA_ARGS__, .comm = comm, .site = __builtin_return_address(0) }
 
 // Where the MPI library has no such function, it is one for large counts.
-#define DEFINE_BLOCKING(family, Name, parameters, arguments, ...)                                                      \
+#define DEFINE_BLOCKING(collective, Name, parameters, arguments, ...)                                                  \
   extern "C" int MPI_##Name(LIST parameters, MPI_Comm comm) {                                                          \
     if (is_open(Form::blocking)) {                                                                                     \
-      if (const auto code = blocking_call(CALL(family, __VA_ARGS__))) {                                                \
+      if (const auto code = blocking_call(CALL(collective, __VA_ARGS__))) {                                            \
         return *code;                                                                                                  \
       }                                                                                                                \
     } else {                                                                                                           \
-      count_closed(Form::blocking, Family::family);                                                                    \
+      count_closed(Form::blocking, Collective::collective);                                                            \
     }                                                                                                                  \
     if (real().MPI_##Name == nullptr) [[unlikely]] {                                                                   \
-      return call_narrowed(CALL(family, __VA_ARGS__));                                                                 \
+      return call_narrowed(CALL(collective, __VA_ARGS__));                                                             \
     }                                                                                                                  \
     return real().MPI_##Name(LIST arguments, comm);                                                                    \
   }                                                                                                                    \
   ALIAS(PMPI_##Name, MPI_##Name)
 
-#define DEFINE_NONBLOCKING(family, Name, parameters, arguments, ...)                                                   \
+#define DEFINE_NONBLOCKING(collective, Name, parameters, arguments, ...)                                               \
   extern "C" int MPI_##Name(LIST parameters, MPI_Comm comm, MPI_Request* request) {                                    \
     if (is_open(Form::nonblocking)) {                                                                                  \
-      if (const auto code = nonblocking_call(CALL(family, __VA_ARGS__), request)) {                                    \
+      if (const auto code = nonblocking_call(CALL(collective, __VA_ARGS__), request)) {                                \
         return *code;                                                                                                  \
       }                                                                                                                \
     } else {                                                                                                           \
-      count_closed(Form::nonblocking, Family::family);                                                                 \
+      count_closed(Form::nonblocking, Collective::collective);                                                         \
     }                                                                                                                  \
     if (real().MPI_##Name == nullptr) [[unlikely]] {                                                                   \
-      return start_narrowed(CALL(family, __VA_ARGS__), request);                                                       \
+      return start_narrowed(CALL(collective, __VA_ARGS__), request);                                                   \
     }                                                                                                                  \
     return real().MPI_##Name(LIST arguments, comm, request);                                                           \
   }                                                                                                                    \
   ALIAS(PMPI_##Name, MPI_##Name)
 
-#define DEFINE_PERSISTENT(family, Name, parameters, arguments, ...)                                                    \
+#define DEFINE_PERSISTENT(collective, Name, parameters, arguments, ...)                                                \
   extern "C" int MPI_##Name(LIST parameters, MPI_Comm comm, MPI_Info info, MPI_Request* request) {                     \
     MpiInit mpi;                                                                                                       \
     if (real().MPI_##Name != nullptr) {                                                                                \
       mpi = [&](MPI_Request* its_request) { return real().MPI_##Name(LIST arguments, comm, info, its_request); };      \
     }                                                                                                                  \
-    return persistent_init(CALL(family, __VA_ARGS__), info, request, mpi);                                             \
+    return persistent_init(CALL(collective, __VA_ARGS__), info, request, mpi);                                         \
   }                                                                                                                    \
   ALIAS(PMPI_##Name, MPI_##Name)
 
@@ -81,23 +81,26 @@ using stoker::pmpi::start_narrowed;
 
 #define COUNT int
 #define DISPL int
-#define FAMILY(family, Name, parameters, arguments, ...)                                                               \
-  DEFINE_BLOCKING(family, Name, parameters, arguments, __VA_ARGS__)                                                    \
-  DEFINE_NONBLOCKING(family, I##family, parameters, arguments, __VA_ARGS__)                                            \
-  DEFINE_PERSISTENT(family, Name##_init, parameters, arguments, __VA_ARGS__)                                           \
+#define COLLECTIVE(collective, Name, parameters, arguments, ...)                                                       \
+  DEFINE_BLOCKING(collective, Name, parameters, arguments, __VA_ARGS__)                                                \
+  DEFINE_NONBLOCKING(collective, I##collective, parameters, arguments, __VA_ARGS__)                                    \
+  DEFINE_PERSISTENT(collective, Name##_init, parameters, arguments, __VA_ARGS__)                                       \
   ALIAS_EXTENSION(Name)
-#include "api/pmpi/families.def"
-#undef FAMILY
+#define EXCHANGE COLLECTIVE
+#define MPI_ONLY COLLECTIVE
+#include "engine/data/collectives.def"
 #undef DISPL
 #undef COUNT
 
 #define COUNT MPI_Count
 #define DISPL MPI_Aint
-#define FAMILY(family, Name, parameters, arguments, ...)                                                               \
-  DEFINE_BLOCKING(family, Name##_c, parameters, arguments, __VA_ARGS__)                                                \
-  DEFINE_NONBLOCKING(family, I##family##_c, parameters, arguments, __VA_ARGS__)                                        \
-  DEFINE_PERSISTENT(family, Name##_init_c, parameters, arguments, __VA_ARGS__)
-#include "api/pmpi/families.def"
+#define COLLECTIVE(collective, Name, parameters, arguments, ...)                                                       \
+  DEFINE_BLOCKING(collective, Name##_c, parameters, arguments, __VA_ARGS__)                                            \
+  DEFINE_NONBLOCKING(collective, I##collective##_c, parameters, arguments, __VA_ARGS__)                                \
+  DEFINE_PERSISTENT(collective, Name##_init_c, parameters, arguments, __VA_ARGS__)
+#define EXCHANGE COLLECTIVE
+#define MPI_ONLY COLLECTIVE
+#include "engine/data/collectives.def"
 
 extern "C" {
 
@@ -107,7 +110,7 @@ int MPI_Barrier(MPI_Comm comm) {
       return *code;
     }
   } else {
-    count_closed(Form::blocking, Family::barrier);
+    count_closed(Form::blocking, Collective::barrier);
   }
   return real().MPI_Barrier(comm);
 }
@@ -118,7 +121,7 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
       return *code;
     }
   } else {
-    count_closed(Form::nonblocking, Family::barrier);
+    count_closed(Form::nonblocking, Collective::barrier);
   }
   return real().MPI_Ibarrier(comm, request);
 }

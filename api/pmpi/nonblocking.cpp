@@ -14,8 +14,8 @@ namespace {
 class NonblockingRequest final : public Request, private Outstanding {
 public:
   NonblockingRequest(const CollectiveCall& call, Communicator& communicator)
-      : Request(call.comm), communicator_(communicator.shared_from_this()), arguments_(call, communicator) {
-    call_ = arguments_.start(communicator.executor());
+      : Request(call.comm), communicator_(communicator.shared_from_this()), covered_(call, communicator) {
+    call_ = covered_.start(communicator.executor());
     communicator.enlist(*this);
   }
   NonblockingRequest(const NonblockingRequest&) = delete;
@@ -61,12 +61,12 @@ private:
     } catch (const engine::Error& error) {
       failure_ = error;
     }
-    arguments_.record(Form::nonblocking, *call_);
+    covered_.record(Form::nonblocking, *call_);
     call_.reset();
   }
 
   std::shared_ptr<Communicator> communicator_;
-  CallArguments arguments_;
+  CoveredCall covered_;
   bool active_ = true;
   std::unique_ptr<engine::NonblockingCall> call_; // null once it is complete and finished
   std::optional<engine::Error> failure_;
@@ -77,6 +77,17 @@ private:
 std::optional<int> nonblocking_call(const CollectiveCall& call, MPI_Request* request) {
   return if_covered(Form::nonblocking, call, [&](Communicator& communicator) {
     *request = insert(std::make_unique<NonblockingRequest>(call, communicator));
+  });
+}
+
+std::optional<int> blocking_call(const CollectiveCall& call) {
+  return if_covered(Form::blocking, call, [&](Communicator& communicator) {
+    const CoveredCall covered(call, communicator);
+    // This thread has nothing else to do: whom a helper would call is already here.
+    const auto under_way = covered.start(engine::Executor::inline_);
+    under_way->wait();
+    under_way->finish();
+    covered.record(Form::blocking, *under_way);
   });
 }
 

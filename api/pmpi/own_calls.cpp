@@ -28,7 +28,8 @@ struct Parameters<int (*)(All...)> {
   static_assert(Parameters<decltype(&name)>::count == (arity));                                                        \
   extern "C" int __wrap_##name(BOOST_PP_ENUM(arity, STOKER_PMPI_PARAMETER, name));                                     \
   extern "C" int __wrap_##name(BOOST_PP_ENUM(arity, STOKER_PMPI_PARAMETER, name)) {                                    \
-    return stoker::pmpi::real().name(BOOST_PP_ENUM_PARAMS(arity, a));                                                  \
+    const auto function = stoker::pmpi::real().name;                                                                   \
+    return function != nullptr ? function(BOOST_PP_ENUM_PARAMS(arity, a)) : MPI_ERR_UNSUPPORTED_OPERATION;             \
   }
 #define STOKER_PMPI_VARIADIC(name)
 #include "api/pmpi/functions.def"

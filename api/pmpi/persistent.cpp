@@ -2,12 +2,11 @@
 #include "api/pmpi/persistent.hpp"
 
 #include "api/pmpi/anchored.hpp"
+#include "api/pmpi/by_engine.hpp"
 #include "api/pmpi/by_mpi.hpp"
-#include "api/pmpi/byte_blocks.hpp"
 #include "api/pmpi/communicators.hpp"
 #include "api/pmpi/errors.hpp"
 #include "api/pmpi/handles.hpp"
-#include "api/pmpi/mpi_calls.hpp"
 #include "api/pmpi/operators.hpp"
 #include "api/pmpi/private_comms.hpp"
 #include "api/pmpi/routed.hpp"
@@ -15,336 +14,20 @@
 #include "api/pmpi/state.hpp"
 #include "api/pmpi/statistics.hpp"
 #include "engine/base/agreement.hpp"
-#include "engine/requests/alltoall.hpp"
-#include "engine/requests/neighbor_alltoall.hpp"
-#include "engine/requests/vector_request.hpp"
+#include "engine/requests/choices.hpp"
+#include "engine/requests/init.hpp"
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <numeric>
 #include <optional>
-#include <span>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace stoker::pmpi {
 namespace {
 
-using algos::Collective;
 using engine::Code;
 using engine::Error;
-using EngineRequest = std::unique_ptr<engine::Request>;
-
-// Of the w-forms.
-struct Bytes {
-  ByteBlocks send; // none in place
-  ByteBlocks recv;
-  bool in_place = false;
-};
-
-class ByEngine final : public Request {
-public:
-  ByEngine(const CollectiveCall& call, std::uint64_t communicator, EngineRequest request, std::optional<Bytes> bytes)
-      : Request(call.comm), op_(combines(call.family) ? OperatorUse(call.op) : OperatorUse()), bytes_(std::move(bytes)),
-        request_(std::move(request)) {
-    const engine::RequestPlan& plan = request_->plan();
-    record_ = {.site = call.site,
-               .communicator = communicator,
-               .family = call.family,
-               .form = Form::persistent,
-               .bytes = plan.send.bytes() > 0 ? plan.send.bytes() : plan.recv.bytes(),
-               .algorithm = plan.choice_text};
-  }
-
-  [[nodiscard]] const CallRecord& latest() const { return record_; }
-
-  [[nodiscard]] bool persistent() const override { return true; }
-  [[nodiscard]] bool active() const override { return active_; }
-
-  void start() override {
-    if (bytes_) {
-      (bytes_->in_place ? bytes_->recv : bytes_->send).pack();
-    }
-    request_->start();
-    active_ = true;
-  }
-
-  [[nodiscard]] bool done() override {
-    bool complete = true;
-    if (active_ && !failure_) {
-      attempt([&] { complete = request_->peek(); });
-    }
-    return complete || failure_;
-  }
-
-  void wait() override {
-    if (active_ && !settled_ && !failure_) {
-      attempt([&] { request_->await(); });
-      waited_ = true;
-    }
-  }
-
-  void settle() override {
-    if (!active_ || settled_ || failure_) {
-      return;
-    }
-    attempt([&] {
-      waited_ ? request_->finish() : request_->wait(); // which learns from where the request was found complete
-      if (bytes_) {
-        bytes_->recv.unpack();
-      }
-    });
-    settled_ = true;
-  }
-
-  void finish() override {
-    settle();
-    active_ = waited_ = settled_ = false;
-    if (const std::optional<Error> failure = std::exchange(failure_, std::nullopt)) {
-      throw *failure;
-    }
-    take_times();
-  }
-
-private:
-  // An error ends the epoch, too: finish() tells it.
-  template <class Attempt>
-  void attempt(Attempt&& once) {
-    try {
-      once();
-    } catch (const Error& error) {
-      failure_ = error;
-    }
-  }
-
-  void take_times() {
-    const engine::RequestStatistics& now = request_->statistics();
-    record_.exchange_seconds = now.exchange_seconds - before_.exchange_seconds;
-    record_.exposed_seconds = now.exposed_seconds - before_.exposed_seconds;
-    before_ = now;
-    record(record_);
-  }
-
-  OperatorUse op_;
-  std::optional<Bytes> bytes_;
-  EngineRequest request_;
-  CallRecord record_;
-  engine::RequestStatistics before_;
-  bool active_ = false;
-  bool waited_ = false;
-  bool settled_ = false;
-  std::optional<Error> failure_;
-};
-
-Collective collective_of(Family family) {
-  switch (family) {
-  case Family::alltoallw:
-    return Collective::alltoallv;
-  case Family::neighbor_allgather: // one block for all
-    return Collective::neighbor_alltoall;
-  case Family::neighbor_allgatherv:
-  case Family::neighbor_alltoallw:
-    return Collective::neighbor_alltoallv;
-  default:
-    return algos::find_collective(name_of(family)).value();
-  }
-}
-
-// Counts or displacements as wide as the engine takes them. Null stays null.
-template <class Wide>
-class Widened {
-public:
-  Widened() = default;
-  Widened(const Numbers<Wide>& given, std::size_t count) : given_(given.given()) {
-    for (std::size_t i = 0; given_ && i < count; ++i) {
-      values_.push_back(given[i]);
-    }
-  }
-  explicit Widened(std::vector<Wide> values) : given_(true), values_(std::move(values)) {}
-  [[nodiscard]] const Wide* data() {
-    values_.reserve(1); // else it may be null
-    return given_ ? values_.data() : nullptr;
-  }
-
-private:
-  bool given_ = false;
-  std::vector<Wide> values_;
-};
-
-// One buffer of a call whose blocks have one datatype: a block for each of `peers`.
-struct Blocks {
-  enum class Counts { each, one, one_block };
-  Blocks() = default;
-  Blocks(const Numbers<MPI_Count>& given_counts, const Numbers<MPI_Aint>& given_displs, Counts form,
-         std::size_t peers) {
-    if (form == Counts::each || !given_counts.given()) {
-      counts = Widened(given_counts, peers);
-      displs = Widened(given_displs, peers);
-      return;
-    }
-    const MPI_Count count = given_counts[0];
-    std::vector<MPI_Aint> places(peers);
-    for (std::size_t i = 0; form == Counts::one && i < peers; ++i) {
-      places[i] = static_cast<MPI_Aint>(i) * count;
-    }
-    counts = Widened(std::vector<MPI_Count>(peers, count));
-    displs = Widened(std::move(places));
-  }
-  Widened<MPI_Count> counts;
-  Widened<MPI_Aint> displs;
-};
-
-// Makes the engine's request for a call: local preparation, then what is collective.
-class Maker {
-public:
-  Maker(const CollectiveCall& call, Communicator& communicator)
-      : call_(call), communicator_(communicator), peers_(peers_of(call, call.comm)) {
-    const bool gathers = call.family == Family::gather || call.family == Family::gatherv;
-    const bool scatters = call.family == Family::scatter || call.family == Family::scatterv;
-    sends_ = call.sendtypes != nullptr && call.sendbuf != MPI_IN_PLACE && (!scatters || peers_.at_root);
-    receives_ = call.recvtypes != nullptr && call.recvbuf != MPI_IN_PLACE && (!gathers || peers_.at_root);
-  }
-
-  // Throws engine::Error.
-  void prepare() {
-    if (each_its_type()) {
-      const std::shared_ptr<engine::Engine>& engine = the_engine();
-      bytes_.emplace();
-      bytes_->in_place = call_.sendbuf == MPI_IN_PLACE;
-      bytes_->recv = ByteBlocks(engine, call_.recvbuf, call_.recvcounts, call_.rdispls, call_.recvtypes, sources());
-      if (!bytes_->in_place) {
-        bytes_->send = ByteBlocks(engine, const_cast<void*>(call_.sendbuf), call_.sendcounts, call_.sdispls,
-                                  call_.sendtypes, targets());
-      }
-      return;
-    }
-    // Reductions of data at MPI_BOTTOM would need a user-defined operator for such types; the engine refuses them.
-    const bool anchors = !combines(call_.family);
-    send_.emplace(call_.sendbuf, call_.sendtypes, anchors && sends_);
-    recv_.emplace(call_.recvbuf, call_.recvtypes, anchors && receives_);
-    if (is_neighborhood(call_.family)) {
-      (void)communicator_.neighbors();
-    }
-  }
-
-  // Collective; throws engine::Error on all ranks. prepare() has succeeded on all.
-  std::unique_ptr<ByEngine> make(MPI_Info info) {
-    EngineRequest request;
-    if (each_its_type()) {
-      request = exchange({.sendbuf = bytes_->in_place ? MPI_IN_PLACE : bytes_->send.address(),
-                          .sendcounts = bytes_->send.bytes(),
-                          .sdispls = bytes_->send.displs(),
-                          .sendtype = MPI_BYTE,
-                          .recvbuf = bytes_->recv.address(),
-                          .recvcounts = bytes_->recv.bytes(),
-                          .rdispls = bytes_->recv.displs(),
-                          .recvtype = MPI_BYTE,
-                          .comm = call_.comm,
-                          .info = info});
-    } else if (is_neighborhood(call_.family) || call_.family == Family::alltoall || call_.family == Family::alltoallv) {
-      request = exchange_of_blocks(info);
-    } else {
-      request = vector_request(info);
-    }
-    return std::make_unique<ByEngine>(call_, communicator_.id(), std::move(request), std::move(bytes_));
-  }
-
-private:
-  [[nodiscard]] bool each_its_type() const {
-    return call_.family == Family::alltoallw || call_.family == Family::neighbor_alltoallw;
-  }
-
-  // Whose blocks the two buffers of a w-form hold.
-  std::span<const int> targets() {
-    return is_neighborhood(call_.family) ? std::span(communicator_.neighbors().targets) : all_ranks();
-  }
-  std::span<const int> sources() {
-    return is_neighborhood(call_.family) ? std::span(communicator_.neighbors().sources) : all_ranks();
-  }
-  std::span<const int> all_ranks() {
-    all_ranks_.resize(peers_.ranks);
-    std::iota(all_ranks_.begin(), all_ranks_.end(), 0);
-    return all_ranks_;
-  }
-
-  [[nodiscard]] EngineRequest exchange(const engine::ExchangeArguments& arguments) {
-    const Collective collective = collective_of(call_.family);
-    return is_neighborhood(call_.family)
-               ? make_neighbor_alltoall(the_engine(), collective, communicator_.neighbors(), arguments)
-               : make_alltoall(the_engine(), collective, arguments);
-  }
-
-  [[nodiscard]] EngineRequest exchange_of_blocks(MPI_Info info) {
-    using Counts = Blocks::Counts;
-    Counts send_counts = Counts::each;
-    Counts recv_counts = Counts::each;
-    switch (call_.family) {
-    case Family::alltoall:
-    case Family::neighbor_alltoall:
-      send_counts = recv_counts = Counts::one;
-      break;
-    case Family::neighbor_allgather:
-      send_counts = Counts::one_block;
-      recv_counts = Counts::one;
-      break;
-    case Family::neighbor_allgatherv:
-      send_counts = Counts::one_block;
-      break;
-    default:
-      break;
-    }
-    const bool neighborhood = is_neighborhood(call_.family);
-    Blocks send;
-    if (sends_) {
-      send = Blocks(call_.sendcounts, call_.sdispls, send_counts, neighborhood ? peers_.targets : peers_.ranks);
-    }
-    Blocks recv(call_.recvcounts, call_.rdispls, recv_counts, neighborhood ? peers_.sources : peers_.ranks);
-    return exchange({.sendbuf = send_->address(),
-                     .sendcounts = send.counts.data(),
-                     .sdispls = send.displs.data(),
-                     .sendtype = send_->type(),
-                     .recvbuf = recv_->address(),
-                     .recvcounts = recv.counts.data(),
-                     .rdispls = recv.displs.data(),
-                     .recvtype = recv_->type(),
-                     .comm = call_.comm,
-                     .info = info});
-  }
-
-  [[nodiscard]] EngineRequest vector_request(MPI_Info info) {
-    const CountsOf counts = counts_of(call_.family, peers_);
-    Widened sendcounts(call_.sendcounts, counts.send);
-    Widened sdispls(call_.sdispls, counts.send);
-    Widened recvcounts(call_.recvcounts, counts.recv);
-    Widened rdispls(call_.rdispls, counts.recv);
-    return make_vector_request(the_engine(), collective_of(call_.family),
-                               {.sendbuf = send_->address(),
-                                .sendcounts = sendcounts.data(),
-                                .sdispls = sdispls.data(),
-                                .sendtype = send_->type(),
-                                .recvbuf = recv_->address(),
-                                .recvcounts = recvcounts.data(),
-                                .rdispls = rdispls.data(),
-                                .recvtype = recv_->type(),
-                                .op = call_.op,
-                                .root = call_.root,
-                                .comm = call_.comm,
-                                .info = info});
-  }
-
-  const CollectiveCall& call_;
-  Communicator& communicator_;
-  Peers peers_;
-  bool sends_;
-  bool receives_;
-  std::vector<int> all_ranks_;
-  std::optional<Bytes> bytes_;   // of the w-forms
-  std::optional<Anchored> send_; // of all others
-  std::optional<Anchored> recv_;
-};
 
 int keep(std::unique_ptr<Request> made, MPI_Comm comm, MPI_Request* request) {
   const std::optional<Error> failure = engine::attempt([&] { *request = insert(std::move(made)); });
@@ -443,14 +126,13 @@ int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* 
 // possible to put off until the ranks agree on it.
 bool may_try(const CollectiveCall& call, const OwnInfo& info) {
   if (!settings().pmpi_trials || info.names_how() || is_wrong_by_mpi(call) ||
-      (combines(call.family) && !is_predefined(call.op))) {
+      (combines(call.collective) && !is_predefined(call.op))) {
     return false;
   }
   bool fixed_bits = false;
-  if (combines(call.family)) {
+  if (combines(call.collective)) {
     // What cannot be read is complained of later.
-    (void)engine::attempt(
-        [&] { fixed_bits = is_deterministic(*the_engine(), collective_of(call.family), info.get()); });
+    (void)engine::attempt([&] { fixed_bits = engine::is_deterministic(*the_engine(), call.collective, info.get()); });
   }
   int provided = MPI_THREAD_SINGLE;
   MPI_Query_thread(&provided);
@@ -476,7 +158,7 @@ std::optional<Reason> why_not_at_all(const Communicator* communicator) {
 int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* request, const MpiInit& mpi) {
   Communicator* const communicator = communicator_of(call.comm);
   const auto left = [&](Reason reason) {
-    count_fallback(Form::persistent, call.family, reason);
+    count_fallback(Form::persistent, call.collective, reason);
     return by_mpi(call, communicator, request, mpi, reason);
   };
   if (const auto reason = why_not_at_all(communicator)) {
@@ -495,15 +177,16 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
       reason = Reason::off_by_info;
       return;
     }
-    Maker maker(call, *communicator);
+    std::optional<AnchoredCall> anchored;
     std::unique_ptr<ByMpi> tried;
     engine::agree(call.comm, engine::attempt([&] {
-                    maker.prepare(); // whatever its size: it is initialised for that
+                    anchored.emplace(call, communicator->rank() == call.root);
                     if (said.engine_only == 0 && said.comm_to_be_had()) {
                       tried = std::make_unique<ByMpi>(call);
                     }
                   }));
-    auto own = maker.make(merged.get());
+    auto own = std::make_unique<ByEngine>(call, communicator->id(),
+                                          engine::init(the_engine(), anchored->call(), merged.get()));
     if (tried == nullptr) {
       made = std::move(own);
       return;

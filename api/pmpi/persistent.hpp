@@ -3,13 +3,15 @@
 // nonblocking calls.
 #pragma once
 
-#include "api/pmpi/call.hpp"
+#include "engine/data/collective_call.hpp"
 
 #include <mpi.h>
 
 #include <functional>
 
 namespace stoker::pmpi {
+
+using engine::CollectiveCall;
 
 // The MPI library's own function with the arguments of the call. Empty where it has none.
 using MpiInit = std::function<int(MPI_Request* request)>;

@@ -3,6 +3,11 @@
 
 namespace stoker::pmpi {
 
+std::string_view name_of(Form form) {
+  static constexpr std::array<std::string_view, form_count> names{"blocking", "nonblocking", "persistent"};
+  return names[static_cast<std::size_t>(form)];
+}
+
 std::string_view text_of(Reason reason) {
   static constexpr std::array<std::string_view, reason_count> texts{
       "MPI is not initialised by MPI_Init, or only sessions are",

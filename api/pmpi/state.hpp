@@ -2,7 +2,7 @@
 // Whether calls are the engine's at all, and how many were not, and why. Looked at by every call of the application.
 #pragma once
 
-#include "api/pmpi/call.hpp"
+#include "algos/collectives/collective.hpp"
 
 #include <array>
 #include <atomic>
@@ -16,6 +16,12 @@ class Engine;
 }
 
 namespace stoker::pmpi {
+
+using algos::Collective;
+
+enum class Form : std::uint8_t { blocking, nonblocking, persistent };
+inline constexpr int form_count = 3;
+[[nodiscard]] std::string_view name_of(Form form);
 
 // Why a call is left to the MPI library.
 enum class Reason : std::uint8_t {
@@ -51,14 +57,15 @@ inline constinit std::array<Gate, form_count> gates{};
 
 // Of calls from several threads at once some may not be counted: it must cost next to nothing.
 using Counter = std::atomic<std::uint64_t>;
-inline constinit std::array<std::array<std::array<Counter, reason_count>, family_count>, form_count> fallbacks{};
-inline void count_fallback(Form form, Family family, Reason reason) {
+inline constinit std::array<std::array<std::array<Counter, reason_count>, algos::collective_count>, form_count>
+    fallbacks{};
+inline void count_fallback(Form form, Collective collective, Reason reason) {
   Counter& counter =
-      fallbacks[static_cast<std::size_t>(form)][static_cast<std::size_t>(family)][static_cast<std::size_t>(reason)];
+      fallbacks[static_cast<std::size_t>(form)][static_cast<std::size_t>(collective)][static_cast<std::size_t>(reason)];
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
-inline void count_closed(Form form, Family family) {
-  count_fallback(form, family, gate(form).because.load(std::memory_order_relaxed));
+inline void count_closed(Form form, Collective collective) {
+  count_fallback(form, collective, gate(form).because.load(std::memory_order_relaxed));
 }
 
 // While this thread is inside the MPI library by a function that may call others: those are not the application's calls.

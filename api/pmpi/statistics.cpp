@@ -47,7 +47,7 @@ struct Sums {
 };
 
 struct Statistics {
-  using Key = std::tuple<const void*, std::uint64_t, Family, Form>;
+  using Key = std::tuple<const void*, std::uint64_t, Collective, Form>;
   std::mutex mutex;
   std::map<Key, Sums> calls;
   std::map<std::uint64_t, std::string> names; // of communicators that have had calls
@@ -77,11 +77,11 @@ constexpr char row_end = '\n';
 std::string rows_of_calls() {
   std::string rows;
   for (const auto& [key, sums] : statistics.calls) {
-    const auto& [site, communicator, family, form] = key;
+    const auto& [site, communicator, collective, form] = key;
     const auto name = statistics.names.find(communicator);
-    rows += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", place_of(site), name_of(family), name_of(form),
-                        name != statistics.names.end() ? name->second : "?", sums.calls, sums.bytes, sums.by_mpi,
-                        sums.exchange_seconds, sums.hidden_seconds, sums.exposed_seconds, sums.algorithm);
+    rows += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", place_of(site), name_of(collective),
+                        name_of(form), name != statistics.names.end() ? name->second : "?", sums.calls, sums.bytes,
+                        sums.by_mpi, sums.exchange_seconds, sums.hidden_seconds, sums.exposed_seconds, sums.algorithm);
   }
   return rows;
 }
@@ -89,11 +89,11 @@ std::string rows_of_calls() {
 std::string rows_of_fallbacks() {
   std::string rows;
   for (std::size_t form = 0; form < fallbacks.size(); ++form) {
-    for (std::size_t family = 0; family < fallbacks[form].size(); ++family) {
-      for (std::size_t reason = 0; reason < fallbacks[form][family].size(); ++reason) {
-        const std::uint64_t count = fallbacks[form][family][reason].load(std::memory_order_relaxed);
+    for (std::size_t collective = 0; collective < fallbacks[form].size(); ++collective) {
+      for (std::size_t reason = 0; reason < fallbacks[form][collective].size(); ++reason) {
+        const std::uint64_t count = fallbacks[form][collective][reason].load(std::memory_order_relaxed);
         if (count != 0) {
-          rows += fmt::format("{}\t{}\t{}\t{}\n", name_of(static_cast<Family>(family)),
+          rows += fmt::format("{}\t{}\t{}\t{}\n", name_of(static_cast<Collective>(collective)),
                               name_of(static_cast<Form>(form)), text_of(static_cast<Reason>(reason)), count);
         }
       }
@@ -214,7 +214,7 @@ void record(const CallRecord& call) {
     return;
   }
   const std::lock_guard lock(statistics.mutex);
-  Sums& sums = statistics.calls[{call.site, call.communicator, call.family, call.form}];
+  Sums& sums = statistics.calls[{call.site, call.communicator, call.collective, call.form}];
   ++sums.calls;
   sums.bytes += call.bytes;
   sums.by_mpi += call.by_mpi ? 1 : 0;

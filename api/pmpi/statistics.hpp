@@ -2,7 +2,7 @@
 // What the summary tells: the calls of each place in the program on each communicator. Kept only where there will be a summary.
 #pragma once
 
-#include "api/pmpi/call.hpp"
+#include "api/pmpi/state.hpp"
 
 #include <mpi.h>
 
@@ -14,7 +14,7 @@ namespace stoker::pmpi {
 struct CallRecord {
   const void* site = nullptr;
   std::uint64_t communicator = 0; // its id
-  Family family = Family::barrier;
+  Collective collective = Collective::barrier;
   Form form = Form::nonblocking;
   std::uint64_t bytes = 0; // that this rank had to send, or to receive where it sent none
   bool by_mpi = false;

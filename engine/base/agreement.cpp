@@ -52,4 +52,9 @@ void check_mpi(int code, const char* call) {
   }
 }
 
+std::optional<Error> with_rank(int rank, const std::optional<Error>& error) {
+  return error ? std::optional(Error(error->code(), "rank " + std::to_string(rank) + ": " + error->what()))
+               : std::nullopt;
+}
+
 } // namespace stoker::engine

@@ -18,6 +18,9 @@ void agree(MPI_Comm comm, const std::optional<Error>& mine);
 // Collective over comm.
 [[nodiscard]] std::string text_of_rank_0(MPI_Comm comm, std::string mine);
 
+// The same error with the rank in front, as texts name the ranks of a communicator.
+[[nodiscard]] std::optional<Error> with_rank(int rank, const std::optional<Error>& error);
+
 // Runs `work` and keeps the error that it throws, so that the rank can still take part in what the others do next.
 template <class Work>
 [[nodiscard]] std::optional<Error> attempt(Work&& work) {

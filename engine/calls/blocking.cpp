@@ -4,8 +4,8 @@
 #include "engine/base/agreement.hpp"
 #include "engine/calls/blocking_calls.hpp"
 #include "engine/calls/mpi_collective.hpp"
+#include "engine/data/arguments.hpp"
 #include "engine/requests/init.hpp"
-#include "engine/requests/vector_request.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -61,10 +61,9 @@ void bring_together(std::byte* memory, std::uint64_t bytes, const Spacing& spaci
 
 class Call {
 public:
-  Call(std::shared_ptr<Engine> engine, const CommContext& context, Collective collective,
-       const VectorArguments& arguments)
-      : engine_(std::move(engine)), context_(context), collective_(collective), arguments_(arguments),
-        buffers_(checked_buffers(collective, arguments, context.rank(), context.ranks())) {
+  Call(std::shared_ptr<Engine> engine, const CommContext& context, const CollectiveCall& call)
+      : engine_(std::move(engine)), context_(context), collective_(call.collective), call_(call),
+        buffers_(checked_buffers(call, context.rank(), context.ranks())) {
     if (!is_mpi_s()) {
       work_out_sizes();
     }
@@ -72,7 +71,7 @@ public:
 
   void carry_out(BlockingCalls& kept) {
     if (is_mpi_s()) {
-      return call_mpi(*engine_, context_, collective_, arguments_);
+      return wait_for_mpi(*engine_, context_, call_);
     }
     if (collective_ != Collective::barrier && total_ == 0) {
       return; // on all ranks
@@ -82,7 +81,7 @@ public:
       bound = &bind(kept);
     }
     if (bound->request == nullptr) {
-      return call_mpi(*engine_, context_, collective_, arguments_);
+      return wait_for_mpi(*engine_, context_, call_);
     }
     copy_in(*bound);
     if (buffers_.operation.user_defined()) {
@@ -95,15 +94,15 @@ public:
 
 private:
   [[nodiscard]] bool is_mpi_s() const {
-    return collective_ == Collective::gatherv || collective_ == Collective::scatterv || buffers_.operation.slots();
+    return traits_of(collective_).sizes != algos::SizesKnownTo::all || buffers_.operation.slots();
   }
-  [[nodiscard]] bool at_root() const { return context_.rank() == arguments_.root; }
+  [[nodiscard]] bool at_root() const { return context_.rank() == call_.root; }
   [[nodiscard]] std::uint64_t ranks() const { return static_cast<std::uint64_t>(context_.ranks()); }
 
   void work_out_sizes() {
     const Operation& operation = buffers_.operation;
     key_ = {.collective = collective_,
-            .root = algos::has_root(collective_) ? arguments_.root : 0,
+            .root = algos::has_root(collective_) ? call_.root : 0,
             .code = operation.code(),
             .user_defined = operation.user_defined(),
             .commutative = operation.commutative(),
@@ -112,7 +111,7 @@ private:
     Sizes& sizes = key_.sizes;
     const bool equal_blocks =
         sizes.size() == 1 && collective_ != Collective::reduce_scatter && collective_ != Collective::allgatherv;
-    const std::uint64_t blocks = equal_blocks && !one_vector(collective_) ? ranks() : 1;
+    const std::uint64_t blocks = equal_blocks && algos::has_blocks(collective_) ? ranks() : 1;
     if (equal_blocks) {
       spacing_.block = sizes.front();
       if (!operation.user_defined()) {
@@ -152,12 +151,12 @@ private:
   // Collective. Without a request where there is none to be had.
   BoundRequest& bind(BlockingCalls& kept) {
     // Init waits inside MPI, where inline requests stand still: not before nobody waits for them on the way here.
-    call_mpi(*engine_, context_, Collective::barrier, arguments_);
+    wait_for_mpi(*engine_, context_, {});
     BoundRequest bound;
     bound.key = key_;
     bound.memory = memory_needed();
     try {
-      agree(context_.comm(), with_rank(context_, attempt([&] {
+      agree(context_.comm(), with_rank(context_.rank(), attempt([&] {
                                          bound.send = kept.send.at_least(bound.memory.send);
                                          bound.recv = kept.recv.at_least(bound.memory.recv);
                                        })));
@@ -183,19 +182,20 @@ private:
       end += static_cast<MPI_Aint>(size);
     }
     const auto own = static_cast<MPI_Count>(own_);
-    const MPI_Datatype type = combines ? arguments_.recvtype : MPI_BYTE;
-    return make_vector_request(engine_, collective_,
-                               {.sendbuf = bound.send,
-                                .sendcounts = collective_ == Collective::allgatherv ? &own : counts.data(),
-                                .sendtype = type,
-                                .recvbuf = bound.recv,
-                                .recvcounts = counts.data(),
-                                .rdispls = displs.data(),
-                                .recvtype = type,
-                                .op = arguments_.op,
-                                .root = arguments_.root,
-                                .comm = arguments_.comm,
-                                .info = MPI_INFO_NULL});
+    const MPI_Datatype type = combines ? *call_.recvtypes : MPI_BYTE;
+    return init(engine_,
+                {.collective = collective_,
+                 .sendbuf = bound.send,
+                 .sendcounts = collective_ == Collective::allgatherv ? &own : counts.data(),
+                 .sendtypes = &type,
+                 .recvbuf = bound.recv,
+                 .recvcounts = counts.data(),
+                 .rdispls = displs.data(),
+                 .recvtypes = &type,
+                 .op = call_.op,
+                 .root = call_.root,
+                 .comm = call_.comm},
+                MPI_INFO_NULL);
   }
 
   void copy_in(const BoundRequest& bound) const {
@@ -207,7 +207,7 @@ private:
       }
     } else if (buffers_.in_place && !algos::combines(collective_) && collective_ != Collective::scatter) {
       const auto own = static_cast<std::size_t>(context_.rank());
-      const UserBuffer block(buffers_.recv.address(), Datatype(arguments_.recvtype, "recvtype"),
+      const UserBuffer block(buffers_.recv.address(), Datatype(*call_.recvtypes, "recvtype"),
                              {buffers_.recv.blocks()[own]});
       block.pack(bound.send, comm);
       spread(bound.send, bound.memory.send, spacing_);
@@ -237,8 +237,8 @@ private:
   std::shared_ptr<Engine> engine_;
   const CommContext& context_;
   Collective collective_;
-  const VectorArguments& arguments_;
-  VectorBuffers buffers_;
+  const CollectiveCall& call_;
+  CallBuffers buffers_;
   BlockingKey key_;
   Spacing spacing_;
   std::uint64_t total_ = 0; // of all blocks, as the request sees them
@@ -247,14 +247,14 @@ private:
 
 } // namespace
 
-void call_blocking(const std::shared_ptr<Engine>& engine, Collective collective, const VectorArguments& arguments) {
-  const std::shared_ptr<CommContext> context = engine->context(arguments.comm);
+void call_blocking(const std::shared_ptr<Engine>& engine, const CollectiveCall& call) {
+  const std::shared_ptr<CommContext> context = engine->context(call.comm);
   const auto kept = context->attachments().get<BlockingCalls>(engine->memory());
-  std::optional<Call> call;
-  if (const auto wrong = attempt([&] { call.emplace(engine, *context, collective, arguments); })) {
-    throw *with_rank(*context, wrong);
+  std::optional<Call> bound;
+  if (const auto wrong = attempt([&] { bound.emplace(engine, *context, call); })) {
+    throw *with_rank(context->rank(), wrong);
   }
-  call->carry_out(*kept);
+  bound->carry_out(*kept);
 }
 
 } // namespace stoker::engine

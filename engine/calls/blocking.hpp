@@ -15,9 +15,8 @@
 // their sizes, and sizes that differ between ranks, are not rounded.
 #pragma once
 
-#include "algos/collectives/registry.hpp"
 #include "engine/core/engine.hpp"
-#include "engine/data/vector_arguments.hpp"
+#include "engine/data/collective_call.hpp"
 
 #include <memory>
 
@@ -30,7 +29,6 @@ namespace stoker::engine {
 //
 // Throws Error. What is wrong with this rank's arguments is found before the others are asked for anything, and thrown on this
 // rank alone, if they are right on the others: those wait, as they do in MPI.
-void call_blocking(const std::shared_ptr<Engine>& engine, algos::Collective collective,
-                   const VectorArguments& arguments);
+void call_blocking(const std::shared_ptr<Engine>& engine, const CollectiveCall& call);
 
 } // namespace stoker::engine

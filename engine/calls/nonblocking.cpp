@@ -7,9 +7,12 @@
 #include "engine/calls/route_agreement.hpp"
 #include "engine/calls/route_trials.hpp"
 #include "engine/data/arguments.hpp"
+#include "engine/data/bound_data.hpp"
+#include "engine/data/kept_call.hpp"
+#include "engine/data/mpi_collectives.hpp"
 #include "engine/helper/waiting.hpp"
+#include "engine/requests/choices.hpp"
 #include "engine/requests/rebindable.hpp"
-#include "engine/requests/vector_request.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,11 +21,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace stoker::engine {
 namespace {
@@ -35,9 +41,8 @@ constexpr std::size_t lane_count = NonblockingCalls::lanes;
 constexpr std::chrono::microseconds look_interval(500);
 constexpr std::chrono::seconds stay(1);
 
-// Equal on all ranks.
+// Equal on all ranks. Of an exchange block by block the collective is enough.
 struct ShapeKey {
-  std::string kind; // of an exchange; else empty
   BlockingKey call;
   bool in_place = false; // on all ranks
   Executor executor = Executor::inline_;
@@ -61,8 +66,11 @@ struct Shape {
 
   [[nodiscard]] Lane& lane_of(std::uint64_t call) { return lanes[call % lane_count]; }
 
+  // Whether all ranks know all sizes; else blocks go straight to their ranks, as far as the engine knows.
+  [[nodiscard]] bool sizes_known() const { return traits_of(key.call.collective).sizes == algos::SizesKnownTo::all; }
+
   ShapeKey key;
-  Terms terms;
+  bool deterministic = false;
   algos::Choice choice; // once the first request is made
   std::uint64_t calls = 0;
   std::uint64_t ended = 0;   // of them
@@ -91,11 +99,7 @@ public:
   void close();
   [[nodiscard]] bool starts_locally() const { return threaded_; }
 
-  [[nodiscard]] std::unique_ptr<NonblockingCall> start(Collective collective, const VectorArguments& arguments,
-                                                       Executor executor, MpiStart mpi);
-  [[nodiscard]] std::unique_ptr<NonblockingCall> exchange(std::string_view kind, std::span<const PeerBlock> sends,
-                                                          std::span<const PeerBlock> recvs, Executor executor,
-                                                          MpiStart mpi);
+  [[nodiscard]] std::unique_ptr<NonblockingCall> start(const CollectiveCall& given, MPI_Info info, Executor executor);
 
   // What calls do, each for itself.
   enum class Standing : std::uint8_t { waiting, on_lane, done };
@@ -106,6 +110,8 @@ public:
   void note_time(const Call& call, double seconds);
 
 private:
+  void start_with_sizes(Call& call, MPI_Info info, Executor executor);
+  void start_block_by_block(Call& call, Executor executor);
   Shape& shape_of(const ShapeKey& key, const std::function<void(Shape&)>& complete);
   void enqueue(Shape& shape, Call& call, Operation operation); // which is for its lane's request
   [[nodiscard]] Executor possible(Executor executor) const {
@@ -134,6 +140,7 @@ private:
 
   std::shared_ptr<Engine> engine_;
   std::shared_ptr<CommContext> context_; // for whoever makes requests
+  std::optional<Neighbors> neighbors_;   // found by the first call of a neighborhood
   bool trials_;
   bool threaded_ = false;
 
@@ -154,7 +161,8 @@ public:
   using Impl = NonblockingCalls::Impl;
   using Standing = Impl::Standing;
 
-  Call(std::shared_ptr<Impl> impl, MpiStart start) : mpi(std::move(start)), impl_(std::move(impl)) {}
+  Call(std::shared_ptr<Impl> impl, const CollectiveCall& call, const Peers& peers)
+      : kept(call, peers, KeptCall::Arrays::callers), impl_(std::move(impl)) {}
 
   bool done() override {
     const Exposure exposure(*this);
@@ -190,6 +198,7 @@ public:
             .on_trial = on_trial,
             .exchange_seconds = exchange_seconds,
             .exposed_seconds = exposed_seconds,
+            .bytes = bytes,
             .algorithm = algorithm};
   }
 
@@ -212,13 +221,15 @@ public:
   std::optional<Route> route;         // once all that is decided before it is
   RebindableRequest::Buffers buffers; // until it is on a lane
   Operation operation;                // likewise
-  MpiStart mpi;
+  KeptCall kept;
+  NarrowArrays arrays;                    // of MPI's own
   Lane* lane = nullptr;                   // that it is on
   MPI_Request request = MPI_REQUEST_NULL; // of MPI's own
   std::optional<Error> error;
   bool by_mpi = false;
   bool on_trial = false;
   bool prompt = false; // started at once
+  std::uint64_t bytes = 0;
   std::string_view algorithm = "none";
   double exchange_seconds = 0;
   double exposed_seconds = 0; // its own thread's
@@ -230,15 +241,15 @@ private:
 };
 
 // What the programs of rooted collectives take for send and recv at a root that is in place; others' buffers are theirs.
-RebindableRequest::Buffers bound_buffers(Collective collective, VectorBuffers& buffers,
-                                         const VectorArguments& arguments, int rank) {
+RebindableRequest::Buffers bound_buffers(const CollectiveCall& call, CallBuffers& buffers, int rank) {
+  const Collective collective = call.collective;
   RebindableRequest::Buffers bound;
   const bool in_place_at_root = buffers.in_place && algos::has_root(collective);
   if (in_place_at_root && collective == Collective::reduce) {
     bound.send = BoundData(UserBuffer(buffers.recv.address(), Datatype(MPI_BYTE, "datatype"), buffers.recv.blocks()));
     bound.set_aside = true;
   } else if (in_place_at_root && collective == Collective::gather) {
-    bound.send = BoundData(UserBuffer(buffers.recv.address(), Datatype(arguments.recvtype, "recvtype"),
+    bound.send = BoundData(UserBuffer(buffers.recv.address(), Datatype(*call.recvtypes, "recvtype"),
                                       {buffers.recv.blocks()[static_cast<std::size_t>(rank)]}));
     bound.set_aside = true;
   } else {
@@ -249,20 +260,76 @@ RebindableRequest::Buffers bound_buffers(Collective collective, VectorBuffers& b
   return bound;
 }
 
-// alltoall's arguments in the same form.
-VectorBuffers checked_alltoall(const VectorArguments& arguments, std::size_t ranks) {
-  VectorBuffers buffers;
-  buffers.in_place = arguments.sendbuf == MPI_IN_PLACE;
-  buffers.recv = checked_equal_blocks({arguments.recvbuf, ranks, arguments.recvcounts, nullptr, arguments.recvtype,
-                                       "recvbuf", "recvcount", "", "recvtype"});
-  buffers.sizes = {buffers.recv.block_bytes(0)};
-  if (!buffers.in_place) {
-    buffers.send = checked_equal_blocks({arguments.sendbuf, ranks, arguments.sendcounts, nullptr, arguments.sendtype,
-                                         "sendbuf", "sendcount", "", "sendtype"});
-    check_buffers_apart(buffers.send, buffers.recv);
-    buffers.own = buffers.send.block_bytes(0);
+// One side of an exchange block by block: a block for, or from, each of its peers.
+class Side {
+public:
+  Side(const void* buffer, const Numbers<MPI_Count>& counts, const Numbers<MPI_Aint>& displs, const MPI_Datatype* types,
+       const algos::BufferTraits& traits, bool own_types)
+      : buffer_(static_cast<const std::byte*>(buffer)), counts_(counts), displs_(displs), types_(types),
+        traits_(traits), own_types_(own_types) {}
+
+  // Empty blocks are left out, as they are at the other end.
+  void add(int peer, std::size_t block) {
+    const bool counted = traits_.counts == algos::Number::each;
+    const MPI_Datatype type = types_[own_types_ ? block : 0];
+    const MPI_Count count = peer == MPI_PROC_NULL ? 0 : counts_.at(counted ? block : 0);
+    if (count == 0) {
+      return;
+    }
+    MPI_Count size = 0;
+    MPI_Count lower = 0;
+    MPI_Count extent = 1; // displacements are bytes where blocks have types of their own
+    check_mpi(MPI_Type_size_x(type, &size), "MPI_Type_size_x");
+    if (!own_types_) {
+      check_mpi(MPI_Type_get_extent_x(type, &lower, &extent), "MPI_Type_get_extent_x");
+    }
+    if (size == 0) {
+      return;
+    }
+    const MPI_Count place = counted                                 ? MPI_Count{displs_.at(block)}
+                            : traits_.blocks == algos::Number::each ? static_cast<MPI_Count>(block) * count
+                                                                    : 0;
+    blocks_.push_back({peer, const_cast<std::byte*>(buffer_ + place * extent), count, type});
   }
-  return buffers;
+  [[nodiscard]] const std::vector<PeerBlock>& blocks() const { return blocks_; }
+
+private:
+  const std::byte* buffer_;
+  const Numbers<MPI_Count>& counts_;
+  const Numbers<MPI_Aint>& displs_;
+  const MPI_Datatype* types_;
+  const algos::BufferTraits& traits_;
+  bool own_types_;
+  std::vector<PeerBlock> blocks_;
+};
+
+// Adds this rank's blocks in the order in which they go out and come in.
+void add_blocks(const Neighbors& neighbors, Side& send, Side& recv) {
+  for (std::size_t i = 0; i < neighbors.targets.size(); ++i) {
+    send.add(neighbors.targets[i], i);
+  }
+  for (const std::size_t i : neighbors.arrival_order) {
+    recv.add(neighbors.sources[i], i);
+  }
+}
+void add_blocks(const CollectiveCall& call, const CommContext& context, Side& send, Side& recv) {
+  const algos::CollectiveTraits& traits = traits_of(call.collective);
+  const int ranks = context.ranks();
+  const int rank = context.rank();
+  const auto takes_part = [&](const algos::BufferTraits& side, const algos::BufferTraits& other, int peer) {
+    return !(call.in_place() && peer == rank) && (!side.root_only || rank == call.root) &&
+           (!other.root_only || peer == call.root);
+  };
+  for (int i = 0; i < ranks; ++i) { // the next rank first, so that not all ranks begin with the same one
+    const int to = (rank + 1 + i) % ranks;
+    const int from = (rank - 1 - i + 2 * ranks) % ranks;
+    if (takes_part(traits.send, traits.recv, to)) {
+      send.add(to, static_cast<std::size_t>(to));
+    }
+    if (takes_part(traits.recv, traits.send, from)) {
+      recv.add(from, static_cast<std::size_t>(from));
+    }
+  }
 }
 
 } // namespace
@@ -310,7 +377,7 @@ Shape& NonblockingCalls::Impl::shape_of(const ShapeKey& key, const std::function
   if (found != shapes_.end()) {
     return **found;
   }
-  const bool keyed = key.kind.empty();
+  const bool keyed = traits_of(key.call.collective).sizes == algos::SizesKnownTo::all;
   if (keyed && keyed_ == most_shapes) {
     throw Error(Code::unsupported, "rank " + std::to_string(context_->rank()) + ": " + std::to_string(most_shapes) +
                                        " kinds of nonblocking calls are in use on this communicator; no more are kept");
@@ -321,84 +388,103 @@ Shape& NonblockingCalls::Impl::shape_of(const ShapeKey& key, const std::function
   return *shapes_.emplace_back(std::move(shape));
 }
 
-std::unique_ptr<NonblockingCall> NonblockingCalls::Impl::start(Collective collective, const VectorArguments& arguments,
-                                                               Executor executor, MpiStart mpi) {
-  if (collective == Collective::gatherv || collective == Collective::scatterv ||
-      (algos::pattern_of(collective) != algos::Pattern::distributed_vector && collective != Collective::alltoall)) {
-    throw Error(Code::unsupported, std::string(algos::name_of(collective)) + " has sizes that its own rank knows only");
+std::unique_ptr<NonblockingCall> NonblockingCalls::Impl::start(const CollectiveCall& given, MPI_Info info,
+                                                               Executor executor) {
+  Peers peers{.ranks = static_cast<std::size_t>(context_->ranks()), .at_root = context_->rank() == given.root};
+  if (pattern_of(given.collective) == algos::Pattern::neighborhood) {
+    if (!neighbors_) {
+      neighbors_ = neighbors_of(context_->comm());
+    }
+    peers.targets = neighbors_->targets.size();
+    peers.sources = neighbors_->sources.size();
   }
-  auto call = std::make_unique<Call>(shared_from_this(), std::move(mpi));
+  auto call = std::make_unique<Call>(shared_from_this(), given, peers);
   const Call::Exposure exposure(*call);
-  VectorBuffers buffers = collective == Collective::alltoall
-                              ? checked_alltoall(arguments, static_cast<std::size_t>(context_->ranks()))
-                              : checked_buffers(collective, arguments, context_->rank(), context_->ranks());
+  if (traits_of(given.collective).sizes == algos::SizesKnownTo::all) {
+    start_with_sizes(*call, info, possible(executor));
+  } else {
+    start_block_by_block(*call, possible(executor));
+  }
+  return call;
+}
+
+void NonblockingCalls::Impl::start_with_sizes(Call& call, MPI_Info info, Executor executor) {
+  const CollectiveCall& given = call.kept.call();
+  const Collective collective = given.collective;
+  CallBuffers buffers = checked_buffers(given, context_->rank(), context_->ranks());
   Operation& operation = buffers.operation;
   if (operation.slots()) {
     throw Error(Code::unsupported, "op is an operation of the application on elements with gaps");
   }
-  ShapeKey key{.kind = {},
-               .call = {.collective = collective,
-                        .root = algos::has_root(collective) ? arguments.root : 0,
+  ShapeKey key{.call = {.collective = collective,
+                        .root = algos::has_root(collective) ? given.root : 0,
                         .code = operation.code(),
                         .user_defined = operation.user_defined(),
                         .commutative = operation.commutative(),
                         .element_bytes = algos::combines(collective) ? operation.element_bytes() : 1,
                         .sizes = sizes_of(buffers)},
                .in_place = buffers.in_place && !algos::has_root(collective),
-               .executor = operation.user_defined() ? Executor::inline_ : possible(executor)};
-  if (collective != Collective::barrier &&
-      std::ranges::all_of(key.call.sizes, [](std::uint64_t n) { return n == 0; })) {
-    call->complete.store(true, std::memory_order_relaxed); // on all ranks
-    return call;
+               .executor = operation.user_defined() ? Executor::inline_ : executor};
+  const std::vector<std::uint64_t>& sizes = key.call.sizes;
+  call.bytes = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
+  if (sizes.size() == 1 && algos::has_blocks(collective)) {
+    call.bytes *= static_cast<std::uint64_t>(context_->ranks());
   }
-  call->buffers = bound_buffers(collective, buffers, arguments, context_->rank());
+  if (collective != Collective::barrier && call.bytes == 0) {
+    call.complete.store(true, std::memory_order_relaxed); // on all ranks
+    return;
+  }
+  call.buffers = bound_buffers(given, buffers, context_->rank());
   const std::lock_guard lock(mutex_);
   Shape& shape = shape_of(key, [&](Shape& fresh) {
     RequestPlan plan;
     plan.context = context_;
-    plan.operation = Operation();
-    if (collective == Collective::alltoall) {
-      plan.choice = requested_choice(*engine_, collective, *context_, arguments.info);
-    } else {
-      plan.operation = std::move(operation);
-      fresh.terms = read_terms(*engine_, collective, arguments, plan);
-      operation = std::move(plan.operation);
-      if (fresh.terms.deterministic) { // the MPI library's bits are others
-        fresh.trials = RouteTrials(false);
-      }
-    }
+    plan.operation = std::move(operation);
+    choose(*engine_, collective, info, plan);
+    operation = std::move(plan.operation);
     fresh.choice = plan.choice;
+    fresh.deterministic = plan.deterministic;
+    if (plan.deterministic) { // the MPI library's bits are others
+      fresh.trials = RouteTrials(false);
+    }
   });
   Operation for_request;
   if (algos::combines(collective)) {
     if (shape.lane_of(shape.calls).state == Lane::State::fresh) {
-      for_request = Operation(arguments.op, arguments.recvtype);
+      for_request = Operation(given.op, *given.recvtypes);
     }
-    call->operation = std::move(operation);
+    call.operation = std::move(operation);
   }
-  enqueue(shape, *call, std::move(for_request));
-  return call;
+  enqueue(shape, call, std::move(for_request));
 }
 
-std::unique_ptr<NonblockingCall> NonblockingCalls::Impl::exchange(std::string_view kind,
-                                                                  std::span<const PeerBlock> sends,
-                                                                  std::span<const PeerBlock> recvs, Executor executor,
-                                                                  MpiStart mpi) {
-  auto call = std::make_unique<Call>(shared_from_this(), std::move(mpi));
-  const Call::Exposure exposure(*call);
+void NonblockingCalls::Impl::start_block_by_block(Call& call, Executor executor) {
+  const CollectiveCall& given = call.kept.call();
+  const algos::CollectiveTraits& traits = traits_of(given.collective);
+  if (given.in_place() && !traits.has_root) {
+    throw Error(Code::unsupported, std::string(traits.name) + " in place would send what it has overwritten");
+  }
+  Side send(given.sendbuf, given.sendcounts, given.sdispls, given.sendtypes, traits.send, traits.own_types);
+  Side recv(given.recvbuf, given.recvcounts, given.rdispls, given.recvtypes, traits.recv, traits.own_types);
+  traits.pattern == algos::Pattern::neighborhood ? add_blocks(*neighbors_, send, recv)
+                                                 : add_blocks(given, *context_, send, recv);
   const auto ranks = static_cast<std::size_t>(context_->ranks());
-  call->buffers.send = BoundData(sends, ranks);
-  call->buffers.recv = BoundData(recvs, ranks);
+  call.buffers.send = BoundData(send.blocks(), ranks);
+  call.buffers.recv = BoundData(recv.blocks(), ranks);
+  call.bytes = call.buffers.send.bytes();
   const auto own = static_cast<std::size_t>(context_->rank());
-  if (call->buffers.send.part_bytes(own) != call->buffers.recv.part_bytes(own)) {
-    throw Error(Code::argument, "this rank sends itself " + std::to_string(call->buffers.send.part_bytes(own)) +
-                                    " bytes, and receives " + std::to_string(call->buffers.recv.part_bytes(own)) +
-                                    "; expected as many");
+  const std::uint64_t sent = call.buffers.send.part_bytes(own);
+  const std::uint64_t received = call.buffers.recv.part_bytes(own);
+  if (sent != received) {
+    throw Error(Code::argument, "this rank sends itself " + std::to_string(sent) + " bytes, and receives " +
+                                    std::to_string(received) + "; expected as many");
   }
   const std::lock_guard lock(mutex_);
-  Shape& shape = shape_of({.kind = std::string(kind), .call = {}, .executor = possible(executor)}, [](Shape&) {});
-  enqueue(shape, *call, {});
-  return call;
+  ShapeKey key;
+  key.call.collective = given.collective;
+  key.executor = executor;
+  Shape& shape = shape_of(key, [](Shape&) {});
+  enqueue(shape, call, {});
 }
 
 void NonblockingCalls::Impl::enqueue(Shape& shape, Call& call, Operation operation) {
@@ -496,7 +582,8 @@ bool NonblockingCalls::Impl::decided(Shape& shape) {
 void NonblockingCalls::Impl::start_by_mpi(Call& call, MPI_Comm comm) {
   call.by_mpi = true;
   call.algorithm = "mpi";
-  call.error = attempt([&] { check_mpi(call.mpi(comm, &call.request), "nonblocking collective"); });
+  call.error = attempt(
+      [&] { check_mpi(start_mpi(call.kept.call(), comm, &call.request, call.arrays), "nonblocking collective"); });
   if (call.error) {
     call.complete.store(true, std::memory_order_release);
   }
@@ -625,15 +712,16 @@ NonblockingCalls::Impl::Bound NonblockingCalls::Impl::bind(Binding& binding) con
     RequestPlan plan;
     plan.context = context_;
     plan.executor = shape.key.executor;
-    if (!shape.key.kind.empty()) {
+    if (!shape.sizes_known()) {
       bound.request = make_rebindable_exchange(engine_, std::move(plan));
       return;
     }
     plan.choice = shape.choice;
     plan.in_place = shape.key.in_place;
     plan.operation = std::move(binding.operation);
-    bound.request =
-        make_rebindable(engine_, shape.key.call.collective, std::move(plan), shape.terms, shape.key.call.sizes);
+    plan.root = shape.key.call.root;
+    plan.deterministic = shape.deterministic;
+    bound.request = make_rebindable(engine_, shape.key.call.collective, std::move(plan), shape.key.call.sizes);
   });
   return bound;
 }
@@ -657,8 +745,7 @@ void NonblockingCalls::Impl::settle(const Binding& binding, Bound bound) {
   lane.error = std::move(bound.error);
   if (left_to_mpi) {
     engine_->log().warn("rank {}: nonblocking {} is left to the MPI library: {}", context_->rank(),
-                        shape.key.kind.empty() ? algos::name_of(shape.key.call.collective) : shape.key.kind,
-                        lane.error->what());
+                        algos::name_of(shape.key.call.collective), lane.error->what());
   }
 }
 
@@ -716,7 +803,7 @@ void NonblockingCalls::Impl::bind_here() {
     bindings_.pop_front();
     lock.unlock();
     // Init waits inside MPI, where inline requests stand still: not before nobody waits for them on the way here.
-    call_mpi(*engine_, *context_, Collective::barrier, {});
+    wait_for_mpi(*engine_, *context_, {});
     Bound bound = bind(binding);
     lock.lock();
     settle(binding, std::move(bound));
@@ -732,15 +819,8 @@ bool NonblockingCalls::starts_locally() const { return impl_->starts_locally(); 
 
 void NonblockingCalls::close() { impl_->close(); }
 
-std::unique_ptr<NonblockingCall> NonblockingCalls::start(algos::Collective collective, const VectorArguments& arguments,
-                                                         Executor executor, MpiStart mpi) {
-  return impl_->start(collective, arguments, executor, std::move(mpi));
-}
-
-std::unique_ptr<NonblockingCall> NonblockingCalls::exchange(std::string_view kind, std::vector<PeerBlock> sends,
-                                                            std::vector<PeerBlock> recvs, Executor executor,
-                                                            MpiStart mpi) {
-  return impl_->exchange(kind, sends, recvs, executor, std::move(mpi));
+std::unique_ptr<NonblockingCall> NonblockingCalls::start(const CollectiveCall& call, MPI_Info info, Executor executor) {
+  return impl_->start(call, info, executor);
 }
 
 } // namespace stoker::engine

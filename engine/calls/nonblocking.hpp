@@ -11,25 +11,16 @@
 #pragma once
 
 #include "engine/core/engine.hpp"
-#include "engine/data/bound_data.hpp"
-#include "engine/data/vector_arguments.hpp"
+#include "engine/data/collective_call.hpp"
 #include "engine/requests/request.hpp"
 
 #include <mpi.h>
 
-#include <functional>
+#include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace stoker::engine {
-
-// Starts the MPI library's own nonblocking call with the same arguments on `comm`, which has the ranks, and the topology, of the
-// application's; returns MPI's code. May be called later than the call was started, and by another thread of this process: what
-// it captures has to last until the call is complete, datatypes and operators that the application frees included. Not called
-// more than once, and destroyed with the call.
-using MpiStart = std::function<int(MPI_Comm comm, MPI_Request* request)>;
 
 class NonblockingCalls;
 
@@ -51,8 +42,9 @@ public:
     bool on_trial = false; // to compare the two
     double exchange_seconds = 0;
     double exposed_seconds = 0; // spent inside start, done, wait and finish
-    std::string_view
-        algorithm; // storage of the communicator's calls; "mpi": the MPI library's; "none": there was nothing to do
+    std::uint64_t bytes = 0;    // of all blocks; of those that this rank sends where it knows no others
+    // Storage of the communicator's calls; "mpi": the MPI library's; "none": there was nothing to do.
+    std::string_view algorithm;
   };
   [[nodiscard]] virtual Report report() const = 0;
 };
@@ -73,31 +65,26 @@ public:
   NonblockingCalls& operator=(const NonblockingCalls&) = delete;
   ~NonblockingCalls();
 
-  // Whether start() and exchange() are local on all ranks. Else, without MPI_THREAD_MULTIPLE, a call gets on in wait() only, and has
-  // to be waited for before the next one is started.
+  // Whether start() is local on all ranks. Else, without MPI_THREAD_MULTIPLE, a call gets on in wait() only, and has to be waited for
+  // before the next one is started.
   [[nodiscard]] bool starts_locally() const;
 
   // Collective. No call may be outstanding; none may be started afterwards. Before the engine is destroyed and before MPI is
   // finalized.
   void close();
 
-  // Local. Of Pattern::distributed_vector but gatherv and scatterv, or alltoall (whose counts point to the one
-  // count; VectorArguments::op and root are not read). Of `arguments` only buffers need outlive the call of this function, and an
-  // operator of the application's, which MPI has no means to keep, until the call is complete; info is read when a shape is first
-  // seen. Executor::engine stands for Executor::inline_ where the engine has no helpers, or the operator is the application's.
+  // Local. Of `call` arrays and buffers need to outlive the call, and an operator of the application's, which MPI has no means to
+  // keep; its communicator is not looked at. `info` is read when a shape is first seen. Executor::engine stands for
+  // Executor::inline_ where the engine has no helpers, or the operator is the application's.
+  //
+  // Collectives whose sizes not all ranks know are exchanged block by block, straight between two ranks.
   //
   // Throws Error(argument) for what is wrong with this rank's arguments, and nothing is started then; Error(unsupported) where no
-  // request is to be had on any rank, which is decided alike on all ranks: the shapes are used up (most_shapes), or the operator
-  // is the application's and its elements have gaps (the ranks' datatypes must be alike in that).
-  [[nodiscard]] std::unique_ptr<NonblockingCall> start(algos::Collective collective, const VectorArguments& arguments,
-                                                       Executor executor, MpiStart mpi);
-  // Local. Every block straight to its rank. `kind` names the MPI function: calls of one kind are compared with MPI's together.
-  // Blocks to the same rank match in their order. `sends` and `recvs` must not overlap.
-  [[nodiscard]] std::unique_ptr<NonblockingCall> exchange(std::string_view kind, std::vector<PeerBlock> sends,
-                                                          std::vector<PeerBlock> recvs, Executor executor,
-                                                          MpiStart mpi);
+  // request is to be had on any rank, which is decided alike on all ranks: the shapes are used up (most_shapes), the operator is
+  // the application's and its elements have gaps (the ranks' datatypes must be alike in that), or alltoallv is in place.
+  [[nodiscard]] std::unique_ptr<NonblockingCall> start(const CollectiveCall& call, MPI_Info info, Executor executor);
 
-  static constexpr std::size_t most_shapes = 64; // of start()
+  static constexpr std::size_t most_shapes = 64; // whose sizes all ranks know
   static constexpr std::size_t lanes = 4; // calls of a shape that are under way at the same time; more wait for these
 
   class Impl;

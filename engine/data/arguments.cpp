@@ -10,30 +10,77 @@
 namespace stoker::engine {
 namespace {
 
+using algos::Collective;
+using algos::Number;
+using algos::Pattern;
+
 std::string at(const char* array, std::size_t index) { return std::string(array) + "[" + std::to_string(index) + "]"; }
 
-// Checks what of a block can be wrong without the others.
-UserBlock checked_block(MPI_Count count, MPI_Aint displacement, const Datatype& type, const std::string& count_name,
-                        const std::string& displacement_name) {
-  if (count < 0) {
-    throw Error(Code::argument, count_name + " is " + std::to_string(count) + "; expected 0 or more");
-  }
-  std::int64_t bytes = 0;
-  if (__builtin_mul_overflow(count, static_cast<std::int64_t>(type.size()), &bytes) ||
-      __builtin_mul_overflow(count, type.extent(), &bytes)) {
-    throw Error(Code::argument, count_name + " times the datatype's size or extent does not fit 64 bits");
-  }
-  if (__builtin_mul_overflow(displacement, type.extent(), &bytes)) {
-    throw Error(Code::argument, displacement_name + " times the datatype's extent does not fit 64 bits");
-  }
-  return {bytes, count};
-}
+// The arguments of one buffer, and what messages call them.
+struct BufferArguments {
+  const void* address = nullptr; // not written where it is sent
+  std::size_t blocks = 1;
+  bool counted = false;  // each block has a count and a displacement, in extents; else one count is all blocks'
+  bool repeated = false; // the same block for every peer; else equal blocks lie one behind the other
+  Numbers<MPI_Count> counts;
+  Numbers<MPI_Aint> displs{};
+  const MPI_Datatype* type = nullptr;
+  const char* address_name = "";
+  const char* counts_name = "";
+  const char* displs_name = "";
+  const char* type_name = "";
+  bool by_index = false;                   // messages name the block's count
+  const std::vector<int>* peers = nullptr; // blocks of MPI_PROC_NULL are empty, whatever their arguments
 
-void check_address(const UserBuffer& buffer, const char* name) {
-  if (buffer.address() == nullptr && buffer.bytes() > 0) {
-    throw Error(Code::argument,
-                std::string(name) + " is null; expected room for " + std::to_string(buffer.bytes()) + " bytes");
+  [[nodiscard]] std::string count_name(std::size_t block) const {
+    return counted || by_index ? at(counts_name, block) : std::string(counts_name);
   }
+  [[nodiscard]] std::string place_name(std::size_t block) const {
+    return counted ? at(displs_name, block) : count_name(block);
+  }
+  // Checks what can be wrong about a block without the others.
+  [[nodiscard]] UserBlock checked(std::size_t block, const Datatype& datatype) const {
+    const MPI_Count count = counts.at(counted ? block : 0);
+    MPI_Aint displacement = 0;
+    if (counted) {
+      displacement = displs.at(block);
+    } else if (!repeated && __builtin_mul_overflow(static_cast<MPI_Aint>(block), count, &displacement)) {
+      throw Error(Code::argument, std::string(counts_name) + " is " + std::to_string(count) +
+                                      "; all blocks together do not fit 64 bits");
+    }
+    if (count < 0) {
+      throw Error(Code::argument, count_name(block) + " is " + std::to_string(count) + "; expected 0 or more");
+    }
+    std::int64_t bytes = 0;
+    if (__builtin_mul_overflow(count, static_cast<std::int64_t>(datatype.size()), &bytes) ||
+        __builtin_mul_overflow(count, datatype.extent(), &bytes)) {
+      throw Error(Code::argument, count_name(block) + " times the datatype's size or extent does not fit 64 bits");
+    }
+    if (__builtin_mul_overflow(displacement, datatype.extent(), &bytes)) {
+      throw Error(Code::argument, place_name(block) + " times the datatype's extent does not fit 64 bits");
+    }
+    return {bytes, count};
+  }
+};
+
+UserBuffer checked(const BufferArguments& arguments) {
+  if (arguments.counted && arguments.blocks > 0 && !(arguments.counts.given() && arguments.displs.given())) {
+    throw Error(Code::argument, std::string(!arguments.counts.given() ? arguments.counts_name : arguments.displs_name) +
+                                    " is null; expected " + std::to_string(arguments.blocks) + " entries");
+  }
+  Datatype type(*arguments.type, arguments.type_name);
+  std::vector<UserBlock> blocks(arguments.blocks);
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    if (arguments.peers == nullptr || (*arguments.peers)[b] != MPI_PROC_NULL) {
+      blocks[b] = arguments.checked(b, type);
+    }
+  }
+  UserBuffer buffer(const_cast<void*>(arguments.address), std::move(type), std::move(blocks));
+  if (buffer.address() == nullptr && buffer.bytes() > 0) {
+    throw Error(Code::argument, std::string(arguments.address_name) + " is null; expected room for " +
+                                    std::to_string(buffer.bytes()) + " bytes");
+  }
+  return buffer;
 }
 
 struct Interval {
@@ -62,42 +109,6 @@ std::vector<Interval> intervals_of(const UserBuffer& buffer) {
   return merged;
 }
 
-} // namespace
-
-UserBuffer checked_blocks(const BufferArguments& arguments) {
-  if (arguments.blocks > 0 && (arguments.counts == nullptr || arguments.displs == nullptr)) {
-    throw Error(Code::argument,
-                std::string(arguments.counts == nullptr ? arguments.counts_name : arguments.displs_name) +
-                    " is null; expected " + std::to_string(arguments.blocks) + " entries");
-  }
-  Datatype type(arguments.type, arguments.type_name);
-  std::vector<UserBlock> blocks(arguments.blocks);
-  for (std::size_t r = 0; r < blocks.size(); ++r) {
-    blocks[r] = checked_block(arguments.counts[r], arguments.displs[r], type, at(arguments.counts_name, r),
-                              at(arguments.displs_name, r));
-  }
-  UserBuffer buffer(const_cast<void*>(arguments.address), std::move(type), std::move(blocks)); // of sendbuf: only read
-  check_address(buffer, arguments.address_name);
-  return buffer;
-}
-
-UserBuffer checked_equal_blocks(const BufferArguments& arguments) {
-  Datatype type(arguments.type, arguments.type_name);
-  const MPI_Count count = *arguments.counts;
-  std::vector<UserBlock> blocks(arguments.blocks);
-  for (std::size_t r = 0; r < blocks.size(); ++r) {
-    MPI_Aint displacement = 0;
-    if (__builtin_mul_overflow(static_cast<MPI_Aint>(r), count, &displacement)) {
-      throw Error(Code::argument, std::string(arguments.counts_name) + " is " + std::to_string(count) +
-                                      "; all blocks together do not fit 64 bits");
-    }
-    blocks[r] = checked_block(count, displacement, type, arguments.counts_name, arguments.counts_name);
-  }
-  UserBuffer buffer(const_cast<void*>(arguments.address), std::move(type), std::move(blocks)); // likewise
-  check_address(buffer, arguments.address_name);
-  return buffer;
-}
-
 // Blocks of a receive buffer that share bytes would be written in no particular order. Only told for contiguous types, where
 // it is cheap to know.
 void check_blocks_apart(const UserBuffer& buffer) {
@@ -121,21 +132,6 @@ void check_blocks_apart(const UserBuffer& buffer) {
   }
 }
 
-UserBuffer checked_send_buffer(const ExchangeArguments& arguments, std::size_t blocks) {
-  return checked_blocks({arguments.sendbuf, blocks, arguments.sendcounts, arguments.sdispls, arguments.sendtype,
-                         "sendbuf", "sendcounts", "sdispls", "sendtype"});
-}
-
-UserBuffer checked_recv_buffer(const ExchangeArguments& arguments, std::size_t blocks) {
-  if (arguments.recvbuf == MPI_IN_PLACE) {
-    throw Error(Code::argument, "recvbuf is MPI_IN_PLACE; expected that in sendbuf only");
-  }
-  UserBuffer buffer = checked_blocks({arguments.recvbuf, blocks, arguments.recvcounts, arguments.rdispls,
-                                      arguments.recvtype, "recvbuf", "recvcounts", "rdispls", "recvtype"});
-  check_blocks_apart(buffer);
-  return buffer;
-}
-
 void check_buffers_apart(const UserBuffer& send, const UserBuffer& recv) {
   if (send.bytes() == 0 || recv.bytes() == 0 || !send.type().contiguous() || !recv.type().contiguous() ||
       send.address() + send.lower() >= recv.address() + recv.upper() ||
@@ -155,6 +151,280 @@ void check_buffers_apart(const UserBuffer& send, const UserBuffer& recv) {
                                   "where the collective has such a form");
     }
   }
+}
+
+void refuse_in_place(const void* address, const char* name, const char* expected) {
+  if (address == MPI_IN_PLACE) {
+    throw Error(Code::argument, std::string(name) + " is MPI_IN_PLACE; expected " + expected);
+  }
+}
+
+class Checker {
+public:
+  Checker(const CollectiveCall& call, int rank, int ranks, const Neighbors* neighbors)
+      : call_(call), neighbors_(neighbors), ranks_(static_cast<std::size_t>(ranks)), rank_(rank) {
+    if (algos::has_root(call.collective) && (call.root < 0 || call.root >= ranks)) {
+      throw Error(Code::argument, "root is " + std::to_string(call.root) + "; expected 0 to " +
+                                      std::to_string(ranks - 1) + ", a rank of comm");
+    }
+  }
+
+  CallBuffers check() {
+    switch (call_.collective) {
+    case Collective::alltoall:
+    case Collective::alltoallv:
+    case Collective::neighbor_alltoall:
+    case Collective::neighbor_alltoallv:
+    case Collective::neighbor_allgather:
+    case Collective::neighbor_allgatherv:
+      exchange();
+      break;
+    case Collective::bcast:
+      broadcast();
+      break;
+    case Collective::allgather:
+    case Collective::allgatherv:
+    case Collective::gather:
+    case Collective::gatherv:
+      gather();
+      break;
+    case Collective::scatter:
+    case Collective::scatterv:
+      scatter();
+      break;
+    case Collective::barrier:
+      result_.sizes.emplace();
+      break;
+    case Collective::reduce_scatter:
+    case Collective::reduce_scatter_block:
+      reduce_scatter();
+      break;
+    default:
+      reduce();
+      break;
+    }
+    if (!result_.in_place && !result_.operation.slots()) { // slots lie elsewhere
+      check_buffers_apart(result_.send, result_.recv);
+    }
+    return std::move(result_);
+  }
+
+private:
+  [[nodiscard]] bool at_root() const { return rank_ == call_.root; }
+
+  // Elements one behind the other, as bytes: programs see them as the operation does.
+  [[nodiscard]] UserBuffer operand(const void* address, const char* name, MPI_Count count,
+                                   const char* count_name) const {
+    MPI_Count bytes = 0;
+    if (count < 0) {
+      throw Error(Code::argument, std::string(count_name) + " is " + std::to_string(count) + "; expected 0 or more");
+    }
+    if (__builtin_mul_overflow(count, static_cast<MPI_Count>(result_.operation.element_bytes()), &bytes)) {
+      throw Error(Code::argument, std::string(count_name) + " times the datatype's size does not fit 64 bits");
+    }
+    const MPI_Datatype byte = MPI_BYTE;
+    return checked({.address = address,
+                    .counts = &bytes,
+                    .type = &byte,
+                    .address_name = name,
+                    .counts_name = count_name,
+                    .type_name = "datatype"});
+  }
+
+  void exchange() {
+    const algos::CollectiveTraits& traits = traits_of(call_.collective);
+    const bool neighborhood = traits.pattern == Pattern::neighborhood;
+    result_.in_place = call_.sendbuf == MPI_IN_PLACE;
+    if (neighborhood && result_.in_place) {
+      throw Error(Code::argument,
+                  "sendbuf is MPI_IN_PLACE; expected a buffer: neighborhood collectives have no such form");
+    }
+    refuse_in_place(call_.recvbuf, "recvbuf", "that in sendbuf only");
+    const std::vector<int>* const sources = neighborhood ? &neighbors_->sources : nullptr;
+    result_.recv = checked({.address = call_.recvbuf,
+                            .blocks = neighborhood ? sources->size() : ranks_,
+                            .counted = traits.recv.counts == Number::each,
+                            .counts = call_.recvcounts,
+                            .displs = call_.rdispls,
+                            .type = call_.recvtypes,
+                            .address_name = "recvbuf",
+                            .counts_name = "recvcounts",
+                            .displs_name = "rdispls",
+                            .type_name = "recvtype",
+                            .by_index = true,
+                            .peers = sources});
+    check_blocks_apart(result_.recv);
+    if (!result_.in_place) {
+      const std::vector<int>* const targets = neighborhood ? &neighbors_->targets : nullptr;
+      result_.send = checked({.address = call_.sendbuf,
+                              .blocks = neighborhood ? targets->size() : ranks_,
+                              .counted = traits.send.counts == Number::each,
+                              .repeated = traits.send.blocks == Number::one,
+                              .counts = call_.sendcounts,
+                              .displs = call_.sdispls,
+                              .type = call_.sendtypes,
+                              .address_name = "sendbuf",
+                              .counts_name = "sendcounts",
+                              .displs_name = "sdispls",
+                              .type_name = "sendtype",
+                              .by_index = true,
+                              .peers = targets});
+    }
+    if (traits.sizes == algos::SizesKnownTo::all) {
+      result_.sizes = {result_.recv.block_bytes(0)};
+      result_.own = (result_.in_place ? result_.recv : result_.send).block_bytes(0);
+    }
+  }
+
+  void reduce() {
+    result_.operation = Operation(call_.op, *call_.recvtypes);
+    const bool receives = call_.collective != Collective::reduce || at_root();
+    const MPI_Count count = call_.recvcounts.at(0);
+    result_.in_place = receives && call_.sendbuf == MPI_IN_PLACE;
+    if (receives) {
+      refuse_in_place(call_.recvbuf, "recvbuf", "that in sendbuf only");
+      result_.recv = operand(call_.recvbuf, "recvbuf", count, "count");
+    }
+    if (!result_.in_place) {
+      refuse_in_place(call_.sendbuf, "sendbuf", "a buffer: only the root may have that");
+      result_.send = operand(call_.sendbuf, "sendbuf", count, "count");
+    }
+    result_.sizes = (result_.in_place ? result_.recv : result_.send).block_sizes();
+    if (call_.collective == Collective::exscan && rank_ == 0 && !result_.in_place) {
+      result_.recv = {}; // stays as it is
+    }
+  }
+
+  void reduce_scatter() {
+    result_.operation = Operation(call_.op, *call_.recvtypes);
+    const bool by_rank = call_.collective == Collective::reduce_scatter;
+    const char* name = by_rank ? "recvcounts" : "recvcount";
+    if (!call_.recvcounts.given()) {
+      throw Error(Code::argument, std::string(name) + " is null; expected " + std::to_string(ranks_) + " entries");
+    }
+    MPI_Count total = 0;
+    result_.sizes.emplace();
+    for (std::size_t r = 0; r < ranks_; ++r) {
+      const MPI_Count count = call_.recvcounts.at(by_rank ? r : 0);
+      if (count < 0) {
+        throw Error(Code::argument, name + (by_rank ? "[" + std::to_string(r) + "]" : std::string()) + " is " +
+                                        std::to_string(count) + "; expected 0 or more");
+      }
+      if (__builtin_add_overflow(total, count, &total)) {
+        throw Error(Code::argument, std::string(name) + ": all blocks together do not fit 64 bits");
+      }
+      if (by_rank || r == 0) {
+        result_.sizes->push_back(static_cast<std::uint64_t>(count) * result_.operation.element_bytes());
+      }
+    }
+    result_.in_place = call_.sendbuf == MPI_IN_PLACE;
+    if (!result_.in_place) {
+      result_.send = operand(call_.sendbuf, "sendbuf", total, name);
+    }
+    refuse_in_place(call_.recvbuf, "recvbuf", "that in sendbuf only");
+    const MPI_Count own = call_.recvcounts.at(by_rank ? static_cast<std::size_t>(rank_) : 0);
+    result_.recv = operand(call_.recvbuf, "recvbuf", result_.in_place ? total : own, name);
+  }
+
+  void broadcast() {
+    refuse_in_place(call_.recvbuf, "buffer", "a buffer: bcast has no such form");
+    UserBuffer buffer = checked({.address = call_.recvbuf,
+                                 .counts = call_.recvcounts,
+                                 .type = call_.recvtypes,
+                                 .address_name = "buffer",
+                                 .counts_name = "count",
+                                 .type_name = "datatype"});
+    result_.sizes = buffer.block_sizes();
+    (at_root() ? result_.send : result_.recv) = std::move(buffer);
+  }
+
+  // Of all ranks.
+  [[nodiscard]] UserBuffer all_blocks(const BufferArguments& arguments) {
+    UserBuffer buffer = checked(arguments);
+    result_.sizes = buffer.block_sizes();
+    if (!arguments.counted) {
+      result_.sizes->resize(1);
+    }
+    return buffer;
+  }
+
+  void gather() {
+    const bool by_rank = traits_of(call_.collective).recv.counts == Number::each;
+    const bool receives = !algos::has_root(call_.collective) || at_root();
+    result_.in_place = receives && call_.sendbuf == MPI_IN_PLACE;
+    if (receives) {
+      refuse_in_place(call_.recvbuf, "recvbuf", "that in sendbuf only");
+      result_.recv = all_blocks({.address = call_.recvbuf,
+                                 .blocks = ranks_,
+                                 .counted = by_rank,
+                                 .counts = call_.recvcounts,
+                                 .displs = call_.rdispls,
+                                 .type = call_.recvtypes,
+                                 .address_name = "recvbuf",
+                                 .counts_name = by_rank ? "recvcounts" : "recvcount",
+                                 .displs_name = "displs",
+                                 .type_name = "recvtype"});
+      check_blocks_apart(result_.recv);
+    }
+    if (!result_.in_place) {
+      refuse_in_place(call_.sendbuf, "sendbuf", "a buffer: only the root may have that");
+      result_.send = checked({.address = call_.sendbuf,
+                              .counts = call_.sendcounts,
+                              .type = call_.sendtypes,
+                              .address_name = "sendbuf",
+                              .counts_name = "sendcount",
+                              .type_name = "sendtype"});
+      result_.own = result_.send.bytes();
+    }
+  }
+
+  void scatter() {
+    const bool by_rank = call_.collective == Collective::scatterv;
+    result_.in_place = at_root() && call_.recvbuf == MPI_IN_PLACE;
+    if (at_root()) {
+      refuse_in_place(call_.sendbuf, "sendbuf", "that in recvbuf of the root only");
+      result_.send = all_blocks({.address = call_.sendbuf,
+                                 .blocks = ranks_,
+                                 .counted = by_rank,
+                                 .counts = call_.sendcounts,
+                                 .displs = call_.sdispls,
+                                 .type = call_.sendtypes,
+                                 .address_name = "sendbuf",
+                                 .counts_name = by_rank ? "sendcounts" : "sendcount",
+                                 .displs_name = "displs",
+                                 .type_name = "sendtype"});
+    }
+    if (!result_.in_place) {
+      refuse_in_place(call_.recvbuf, "recvbuf", "a buffer: only the root may have that");
+      result_.recv = checked({.address = call_.recvbuf,
+                              .counts = call_.recvcounts,
+                              .type = call_.recvtypes,
+                              .address_name = "recvbuf",
+                              .counts_name = "recvcount",
+                              .type_name = "recvtype"});
+      result_.own = result_.recv.bytes();
+    }
+  }
+
+  const CollectiveCall& call_;
+  const Neighbors* neighbors_;
+  std::size_t ranks_;
+  int rank_;
+  CallBuffers result_;
+};
+
+} // namespace
+
+CallBuffers checked_buffers(const CollectiveCall& call, int rank, int ranks, const Neighbors* neighbors) {
+  return Checker(call, rank, ranks, neighbors).check();
+}
+
+std::vector<std::uint64_t> sizes_of(const CallBuffers& buffers) {
+  if (buffers.sizes && buffers.own && buffers.sizes->size() == 1 && buffers.sizes->front() != *buffers.own) {
+    throw Error(Code::mismatch, "this rank's block has " + std::to_string(*buffers.own) + " bytes, and each of all " +
+                                    std::to_string(buffers.sizes->front()) + "; expected equal sizes at both ends");
+  }
+  return buffers.sizes ? *buffers.sizes : std::vector{*buffers.own};
 }
 
 } // namespace stoker::engine

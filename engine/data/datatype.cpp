@@ -201,6 +201,14 @@ void unpack(const Datatype& type, const std::byte* packed, std::int64_t count, s
   });
 }
 
+std::vector<std::uint64_t> UserBuffer::block_sizes() const {
+  std::vector<std::uint64_t> sizes(blocks_.size());
+  for (std::size_t b = 0; b < sizes.size(); ++b) {
+    sizes[b] = block_bytes(b);
+  }
+  return sizes;
+}
+
 void UserBuffer::pack(std::byte* staging, MPI_Comm comm) const {
   for (const UserBlock& run : runs_) {
     engine::pack(type_, address_ + run.displacement, run.count, staging, comm);

@@ -63,6 +63,7 @@ public:
   [[nodiscard]] std::uint64_t block_bytes(std::size_t block) const {
     return static_cast<std::uint64_t>(blocks_[block].count) * type_.size();
   }
+  [[nodiscard]] std::vector<std::uint64_t> block_sizes() const;
   // How many bytes of data all blocks have.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   // First byte touched, and one past the last, from address(); both 0 when there is no data.

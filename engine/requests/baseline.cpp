@@ -2,6 +2,7 @@
 #include "engine/requests/baseline.hpp"
 
 #include "engine/base/agreement.hpp"
+#include "engine/data/mpi_collectives.hpp"
 
 #include <algorithm>
 #include <climits>
@@ -34,21 +35,6 @@ struct Side {
   bool fits = true;
 };
 
-int call(algos::Collective collective, Side& send, Side& recv, MPI_Comm comm) {
-  const int out = send.counts.empty() ? 0 : send.counts.front();
-  const int in = recv.counts.empty() ? 0 : recv.counts.front();
-  if (collective == algos::Collective::alltoall) {
-    return MPI_Alltoall(send.bytes.data(), out, MPI_BYTE, recv.bytes.data(), in, MPI_BYTE, comm);
-  }
-  if (collective == algos::Collective::alltoallv) {
-    return MPI_Alltoallv(send.bytes.data(), send.counts.data(), send.displacements.data(), MPI_BYTE, recv.bytes.data(),
-                         recv.counts.data(), recv.displacements.data(), MPI_BYTE, comm);
-  }
-  // Ends without a neighbor are empty here, which only the call with counts allows.
-  return MPI_Neighbor_alltoallv(send.bytes.data(), send.counts.data(), send.displacements.data(), MPI_BYTE,
-                                recv.bytes.data(), recv.counts.data(), recv.displacements.data(), MPI_BYTE, comm);
-}
-
 } // namespace
 
 double mpi_seconds(const CommContext& context, algos::Collective collective, const UserBuffer& send,
@@ -61,11 +47,24 @@ double mpi_seconds(const CommContext& context, algos::Collective collective, con
   if (fits == 0) {
     return 0;
   }
+  // Ends without a neighbor are empty here, which only the call with counts allows.
+  const algos::Collective counted =
+      pattern_of(collective) == algos::Pattern::neighborhood ? algos::Collective::neighbor_alltoallv : collective;
+  const MPI_Datatype byte = MPI_BYTE;
+  const CollectiveCall call{.collective = counted,
+                            .sendbuf = to.bytes.data(),
+                            .sendcounts = to.counts.data(),
+                            .sdispls = to.displacements.data(),
+                            .sendtypes = &byte,
+                            .recvbuf = from.bytes.data(),
+                            .recvcounts = from.counts.data(),
+                            .rdispls = from.displacements.data(),
+                            .recvtypes = &byte};
   std::vector<double> seconds;
   for (int i = -1; i < calls; ++i) { // the first one warms up
     check_mpi(MPI_Barrier(comm), "MPI_Barrier");
     const double begin = MPI_Wtime();
-    check_mpi(call(collective, to, from, comm), "the MPI library's own collective");
+    check_mpi(call_mpi(call, comm), "the MPI library's own collective");
     if (i >= 0) {
       seconds.push_back(MPI_Wtime() - begin);
     }

@@ -3,8 +3,8 @@
 
 #include "engine/base/agreement.hpp"
 #include "engine/base/error.hpp"
-#include "engine/requests/alltoall.hpp"
-#include "engine/requests/vector_request.hpp"
+#include "engine/requests/distributed_vector.hpp"
+#include "engine/requests/exchange.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -248,22 +248,21 @@ namespace {
 
 // Collective.
 std::unique_ptr<RebindableRequest> ready(const CommContext& context, std::unique_ptr<RebindableRequest> request) {
-  agree(context.comm(), with_rank(context, attempt([&] { request->reserve(); })));
+  agree(context.comm(), with_rank(context.rank(), attempt([&] { request->reserve(); })));
   return request;
 }
 
 } // namespace
 
 std::unique_ptr<RebindableRequest> make_rebindable(const std::shared_ptr<Engine>& engine, Collective collective,
-                                                   RequestPlan plan, const Terms& terms,
-                                                   const std::vector<std::uint64_t>& sizes) {
+                                                   RequestPlan plan, const std::vector<std::uint64_t>& sizes) {
   const std::shared_ptr<CommContext> context = plan.context;
   const auto ranks = static_cast<std::uint64_t>(context->ranks());
   const bool in_place = plan.in_place;
   const Executor executor = plan.executor;
   if (collective == Collective::alltoall) {
     const std::uint64_t block = sizes.front();
-    std::unique_ptr<Request> request = make_rebindable_alltoall(engine, std::move(plan), block);
+    std::unique_ptr<Request> request = init_rebindable_alltoall(engine, std::move(plan), block);
     const bool bundles =
         context->layout().nodes() > 1 || algos::knowledge_of(request->plan().choice) != algos::Knowledge::own;
     const Readers readers = readers_of(*engine, *context, executor, block, bundles);
@@ -271,21 +270,21 @@ std::unique_ptr<RebindableRequest> make_rebindable(const std::shared_ptr<Engine>
                                                                BufferSizes{in_place ? 0 : ranks * block, ranks * block},
                                                                readers, Readers{.helper = readers.helper}));
   }
-  algos::DistributedVector call{
-      .layout = context->layout(), .rank = context->rank(), .root = terms.root, .sizes = sizes, .in_place = in_place};
-  if (sizes.size() == 1 && !one_vector(collective)) {
-    call.sizes.resize(ranks, sizes.front());
+  algos::DistributedVector vector{
+      .layout = context->layout(), .rank = context->rank(), .root = plan.root, .sizes = sizes, .in_place = in_place};
+  if (sizes.size() == 1 && algos::has_blocks(collective)) {
+    vector.sizes.resize(ranks, sizes.front());
   }
-  std::unique_ptr<Request> request = make_rebindable_vector_request(engine, collective, std::move(plan), terms, sizes);
-  const std::uint64_t longest = std::accumulate(call.sizes.begin(), call.sizes.end(), std::uint64_t{0});
+  std::unique_ptr<Request> request = init_rebindable_distributed_vector(engine, collective, std::move(plan), sizes);
+  const std::uint64_t longest = std::accumulate(vector.sizes.begin(), vector.sizes.end(), std::uint64_t{0});
   const Readers readers = readers_of(*engine, *context, executor, longest, false);
-  return ready(*context, std::make_unique<RebindableRequest>(engine, std::move(request), packed_sizes(collective, call),
-                                                             readers, readers));
+  return ready(*context, std::make_unique<RebindableRequest>(engine, std::move(request),
+                                                             packed_sizes(collective, vector), readers, readers));
 }
 
 std::unique_ptr<RebindableRequest> make_rebindable_exchange(const std::shared_ptr<Engine>& engine, RequestPlan plan) {
   const Readers readers = readers_of(*engine, *plan.context, plan.executor, 0, false);
-  return std::make_unique<RebindableRequest>(engine, make_any_exchange(engine, std::move(plan)), BufferSizes{}, readers,
+  return std::make_unique<RebindableRequest>(engine, init_any_exchange(engine, std::move(plan)), BufferSizes{}, readers,
                                              Readers{.helper = readers.helper});
 }
 

@@ -8,8 +8,9 @@
 
 #include "engine/core/engine.hpp"
 #include "engine/data/bound_data.hpp"
-#include "engine/requests/init.hpp"
+#include "engine/requests/reach.hpp"
 #include "engine/requests/request.hpp"
+#include "engine/wisdom/recall.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -101,11 +102,10 @@ private:
   std::byte* recv_staged_ = nullptr;
 };
 
-// Collective over the plan's context. Throw Error on all ranks. The plan is that of make_rebindable_vector_request(), and has the
+// Collective over the plan's context. Throw Error on all ranks. The plan is that of init_rebindable_distributed_vector(), and has the
 // request's algorithm afterwards.
 [[nodiscard]] std::unique_ptr<RebindableRequest> make_rebindable(const std::shared_ptr<Engine>& engine,
                                                                  algos::Collective collective, RequestPlan plan,
-                                                                 const Terms& terms,
                                                                  const std::vector<std::uint64_t>& sizes);
 // For exchanges in which every block goes straight to its rank: the parts of the data are the ranks'.
 [[nodiscard]] std::unique_ptr<RebindableRequest> make_rebindable_exchange(const std::shared_ptr<Engine>& engine,

@@ -6,6 +6,7 @@
 #include "engine/execute/executor.hpp"
 #include "engine/execute/lower.hpp"
 #include "engine/helper/waiting.hpp"
+#include "engine/requests/byte_blocks.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -76,6 +77,9 @@ void Request::start() {
   }
   started_ns_ = clock();
   exposed_ns_ = 0;
+  if (plan_.byte_blocks != nullptr) {
+    plan_.byte_blocks->pack();
+  }
   if (plan_.send_staging != 0) {
     stage(plan_.send, plan_.send_staging);
   }
@@ -394,6 +398,9 @@ void Request::finish() {
   const int code = block_->error.load(std::memory_order_relaxed); // ordered by `completed`
   if (plan_.recv_staging != 0 && code == 0) {
     unstage(plan_.recv, plan_.recv_staging);
+  }
+  if (plan_.byte_blocks != nullptr && code == 0) {
+    plan_.byte_blocks->unpack();
   }
   exposed_ns_ += clock() - begin;
   statistics_.exposed_seconds += 1e-9 * static_cast<double>(exposed_ns_);

@@ -18,6 +18,8 @@
 
 namespace stoker::engine {
 
+class ByteBlocks;
+
 enum class Executor : std::uint8_t { engine, inline_ };
 
 // What init has worked out.
@@ -26,8 +28,10 @@ struct RequestPlan {
   algos::Choice choice;
   std::string choice_text;
   Executor executor = Executor::inline_;
-  std::uint64_t block = 0; // offset in this rank's arena
-  UserBuffer send;         // empty when in place
+  int root = 0;
+  bool deterministic = false; // combines in an order that depends on the number of ranks alone
+  std::uint64_t block = 0;    // offset in this rank's arena
+  UserBuffer send;            // empty when in place
   UserBuffer recv;
   std::uint64_t send_staging = 0; // offsets in this rank's arena; 0: the buffer is not staged
   std::uint64_t recv_staging = 0;
@@ -43,6 +47,7 @@ struct RequestPlan {
   bool rebindable = false;     // send and recv stay empty: every epoch brings its own
   bool any_sizes = false;      // likewise: one message to and from every rank, whose sizes every epoch brings
   std::shared_ptr<const PutWindow> window;
+  std::shared_ptr<const ByteBlocks> byte_blocks; // of collectives whose blocks have types of their own
 };
 
 struct RequestStatistics {

@@ -20,13 +20,13 @@ namespace api_tests {
 namespace {
 
 using stoker::algos::Collective;
+using stoker::engine::CollectiveCall;
 using stoker::engine::Error;
 using stoker::engine::Executor;
-using stoker::engine::MpiStart;
 using stoker::engine::NonblockingCall;
 using stoker::engine::NonblockingCalls;
-using stoker::engine::PeerBlock;
-using stoker::engine::VectorArguments;
+
+using MpiStart = std::function<int(MPI_Comm, MPI_Request*)>;
 
 enum class InPlace { nowhere, everywhere, send_at_root, recv_at_root };
 
@@ -44,7 +44,7 @@ struct Arguments {
   std::vector<MPI_Count> counts; // one, or one for each rank
   std::vector<MPI_Aint> displs;
   MPI_Count own = 0;
-  VectorArguments vector;
+  CollectiveCall call;
   MpiStart mpi;
 };
 
@@ -170,16 +170,16 @@ Arguments arguments_of(const Case& c, const Terms& terms, const void* send, void
     a.displs.assign(places.begin(), places.end());
     a.own = sizes[static_cast<std::size_t>(world_rank())];
   }
-  a.vector = {.sendbuf = send,
-              .sendcounts = &a.own,
-              .sendtype = terms.type,
-              .recvbuf = recv,
-              .recvcounts = a.counts.data(),
-              .rdispls = a.displs.data(),
-              .recvtype = terms.type,
-              .op = terms.op,
-              .root = terms.root,
-              .info = MPI_INFO_NULL};
+  a.call = {.collective = c.collective,
+            .sendbuf = send,
+            .sendcounts = &a.own,
+            .sendtypes = &terms.type,
+            .recvbuf = recv,
+            .recvcounts = a.counts.data(),
+            .rdispls = a.displs.data(),
+            .recvtypes = &terms.type,
+            .op = terms.op,
+            .root = terms.root};
   a.mpi = c.mpi(terms, send, recv);
   return a;
 }
@@ -214,8 +214,9 @@ public:
     }
   }
   void start(NonblockingCalls& calls, Executor executor) {
-    const Arguments a = arguments(send_, recv_);
-    call_ = calls.start(case_.collective, a.vector, executor, a.mpi);
+    sent_ = arguments(send_, recv_); // whose arrays stay until the call is complete
+    sent_.call.sendcounts = &sent_.own;
+    call_ = calls.start(sent_.call, MPI_INFO_NULL, executor);
   }
   [[nodiscard]] NonblockingCall& call() { return *call_; }
   void check() {
@@ -246,6 +247,7 @@ private:
   bool send_in_place_ = false;
   bool recv_in_place_ = false;
   std::vector<int> send_, recv_, expected_send_, expected_;
+  Arguments sent_;
   std::unique_ptr<NonblockingCall> call_;
 };
 
@@ -541,10 +543,28 @@ TEST_P(Nonblocking, Routes) {
 }
 
 // Blocks of every size, none among them, each in two parts.
+// Two for each block.
+struct Pieces {
+  void add(int place, int count) {
+    counts.insert(counts.end(), {count / 3, count - (count / 3)});
+    places.insert(places.end(), {place, place + (count / 3)});
+  }
+  std::vector<int> counts, places;
+};
+
+// alltoallv; and a neighborhood in which all ranks are each other's neighbors twice, in falling order.
 TEST_P(Nonblocking, Exchanges) {
   const auto calls_here = calls();
   const int ranks = world_size();
   const int rank = world_rank();
+  std::vector<int> twice;
+  for (int r = ranks - 1; r >= 0; --r) {
+    twice.insert(twice.end(), {r, r});
+  }
+  MPI_Comm graph = MPI_COMM_NULL;
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2 * ranks, twice.data(), MPI_UNWEIGHTED, 2 * ranks, twice.data(),
+                                 MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+  auto calls_to_neighbors = std::make_unique<NonblockingCalls>(engine(), graph);
   const Gapped gapped;
   const auto length = [&](int from, int to, int i) { // in elements
     const auto seed =
@@ -574,33 +594,49 @@ TEST_P(Nonblocking, Exchanges) {
       std::ranges::generate(send, [&] { return static_cast<int>(random.below(1000)); });
       std::vector<int> recv(static_cast<std::size_t>((received + 1) * extent) + 1, -7);
       std::vector<int> expected = recv;
-      const auto start_on = [=, &send](std::vector<int>& into) -> MpiStart {
-        return [=, &send, &into](MPI_Comm comm, MPI_Request* request) {
-          return MPI_Ialltoallv(send.data(), sendcounts.data(), sdispls.data(), type, into.data(), recvcounts.data(),
-                                rdispls.data(), type, comm, request);
-        };
+      MPI_Alltoallv(send.data(), sendcounts.data(), sdispls.data(), type, expected.data(), recvcounts.data(),
+                    rdispls.data(), type, reference());
+      const auto check = [&](NonblockingCalls& by, const CollectiveCall& given, const std::vector<int>& received_data) {
+        const auto call = by.start(given, MPI_INFO_NULL, executor());
+        complete(*call, i % 2 == 0);
+        call->finish();
+        EXPECT_TRUE(received_data == expected)
+            << name_of(given.collective) << " " << i << (call->report().by_mpi ? " by MPI" : "");
       };
-      MPI_Request request = MPI_REQUEST_NULL;
-      ASSERT_EQ(start_on(expected)(reference(), &request), MPI_SUCCESS);
-      MPI_Wait(&request, MPI_STATUS_IGNORE);
-      std::vector<PeerBlock> sends, recvs;
-      for (int r = ranks - 1; r >= 0; --r) { // in any order
-        const auto add = [&](std::vector<PeerBlock>& blocks, std::vector<int>& buffer, int displacement, int count) {
-          const int first = count / 3;
-          int* const begin = buffer.data() + (static_cast<std::ptrdiff_t>(displacement) * extent);
-          blocks.push_back({r, begin, first, type});
-          blocks.push_back({r, begin + (static_cast<std::ptrdiff_t>(first) * extent), count - first, type});
-        };
-        const auto peer = static_cast<std::size_t>(r);
-        add(sends, send, sdispls[peer], sendcounts[peer]);
-        add(recvs, recv, rdispls[peer], recvcounts[peer]);
+      std::vector<int> recv_pieces = recv;
+      check(*calls_here,
+            {.collective = Collective::alltoallv,
+             .sendbuf = send.data(),
+             .sendcounts = sendcounts.data(),
+             .sdispls = sdispls.data(),
+             .sendtypes = &type,
+             .recvbuf = recv.data(),
+             .recvcounts = recvcounts.data(),
+             .rdispls = rdispls.data(),
+             .recvtypes = &type},
+            recv);
+      Pieces sends;
+      Pieces recvs;
+      for (std::size_t k = 0; k < twice.size(); k += 2) {
+        const auto peer = static_cast<std::size_t>(twice[k]);
+        sends.add(sdispls[peer], sendcounts[peer]);
+        recvs.add(rdispls[peer], recvcounts[peer]);
       }
-      const auto call = calls_here->exchange("alltoallv", sends, recvs, executor(), start_on(recv));
-      complete(*call, i % 2 == 0);
-      call->finish();
-      EXPECT_TRUE(recv == expected) << "exchange " << i << (call->report().by_mpi ? " by MPI" : "");
+      check(*calls_to_neighbors,
+            {.collective = Collective::neighbor_alltoallv,
+             .sendbuf = send.data(),
+             .sendcounts = sends.counts.data(),
+             .sdispls = sends.places.data(),
+             .sendtypes = &type,
+             .recvbuf = recv_pieces.data(),
+             .recvcounts = recvs.counts.data(),
+             .rdispls = recvs.places.data(),
+             .recvtypes = &type},
+            recv_pieces);
     }
   }
+  calls_to_neighbors.reset();
+  MPI_Comm_free(&graph);
 }
 
 TEST_P(Nonblocking, SeveralThreads) {
@@ -649,23 +685,36 @@ TEST_P(Nonblocking, Errors) {
   std::vector<int> a(4), b(4);
   const MPI_Count count = 4;
   const MPI_Count negative = -1;
-  const MpiStart none = [](MPI_Comm, MPI_Request*) { return MPI_ERR_OTHER; };
   const auto allreduce = [&](const void* send, const MPI_Count* counts, MPI_Datatype type) {
-    return calls_here->start(
-        Collective::allreduce,
-        {.sendbuf = send, .recvbuf = b.data(), .recvcounts = counts, .recvtype = type, .op = MPI_SUM}, executor(),
-        none);
+    return calls_here->start({.collective = Collective::allreduce,
+                              .sendbuf = send,
+                              .recvbuf = b.data(),
+                              .recvcounts = counts,
+                              .recvtypes = &type,
+                              .op = MPI_SUM},
+                             MPI_INFO_NULL, executor());
+  };
+  const std::vector<int> places(static_cast<std::size_t>(world_size()));
+  const auto alltoallv = [&](const void* send, int counts) {
+    const std::vector<int> all(places.size(), counts);
+    const MPI_Datatype type = MPI_INT;
+    (void)calls_here->start({.collective = Collective::alltoallv,
+                             .sendbuf = send,
+                             .sendcounts = all.data(),
+                             .sdispls = places.data(),
+                             .sendtypes = &type,
+                             .recvbuf = b.data(),
+                             .recvcounts = all.data(),
+                             .rdispls = places.data(),
+                             .recvtypes = &type},
+                            MPI_INFO_NULL, executor());
   };
   using stoker::engine::Code;
   EXPECT_TRUE(refuses([&] { (void)allreduce(a.data(), &negative, MPI_INT); }, Code::argument));
   EXPECT_TRUE(refuses([&] { (void)allreduce(nullptr, &count, MPI_INT); }, Code::argument));
   EXPECT_TRUE(refuses([&] { (void)allreduce(b.data(), &count, MPI_INT); }, Code::argument));
-  EXPECT_TRUE(refuses([&] { (void)calls_here->start(Collective::gatherv, {}, executor(), none); }, Code::unsupported));
-  EXPECT_TRUE(refuses(
-      [&] {
-        (void)calls_here->exchange("x", {{world_size(), a.data(), 1, MPI_INT}}, {}, executor(), none);
-      },
-      Code::argument));
+  EXPECT_TRUE(refuses([&] { alltoallv(MPI_IN_PLACE, 1); }, Code::unsupported));
+  EXPECT_TRUE(refuses([&] { alltoallv(a.data(), -1); }, Code::argument));
   const auto call = allreduce(a.data(), &count, MPI_INT);
   call->wait();
   call->finish();

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/requests/alltoall.hpp"
+#include "engine/requests/exchange.hpp"
 
 #include "algos/collectives/exchange.hpp"
 #include "algos/select/selection.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/base/clock.hpp"
-#include "engine/requests/init.hpp"
+#include "engine/requests/choices.hpp"
+#include "engine/requests/placing.hpp"
+#include "engine/requests/reach.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -15,6 +17,7 @@
 namespace stoker::engine {
 namespace {
 
+using algos::Collective;
 using Sizes = std::vector<std::uint64_t>;
 
 // Sizes that this rank receives according to its peers; compared with what it expects.
@@ -79,106 +82,129 @@ algos::BlockSizes known_sizes(const CommContext& context, const algos::Choice& c
 
 std::uint64_t total(const Sizes& sizes) { return std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}); }
 
+// One number for every rank, and from every rank. Collective.
+Sizes exchanged(const Sizes& mine, MPI_Comm comm) {
+  Sizes theirs(mine.size());
+  check_mpi(MPI_Alltoall(mine.data(), 1, MPI_UINT64_T, theirs.data(), 1, MPI_UINT64_T, comm), "MPI_Alltoall");
+  return theirs;
+}
+
+// How the buffers are reached.
+struct Paths {
+  Path send = Path::own;
+  Path recv = Path::own;
+};
+Paths chosen_paths(const Engine& engine, const RequestPlan& plan, const Sizes& row) {
+  const CommContext& context = *plan.context;
+  const topology::Layout& layout = context.layout();
+  std::uint64_t longest_in_node = 0;
+  for (int r = 0; r < context.ranks(); ++r) {
+    if (r != context.rank() && layout.same_node(r, context.rank())) {
+      longest_in_node = std::max(longest_in_node, row[static_cast<std::size_t>(r)]);
+    }
+  }
+  // Where blocks are bundled, messages are longer than blocks, and have to be fetched whatever the size of those.
+  const bool bundles = layout.nodes() > 1 ||
+                       (plan.choice.algorithm != nullptr && algos::knowledge_of(plan.choice) != algos::Knowledge::own);
+  const Readers readers = readers_of(engine, context, plan.executor, longest_in_node, bundles && total(row) > 0);
+  // Peers fetch from send buffers and scratch only.
+  return {.send = plan.in_place ? Path::own : chosen_path(engine, plan.send, readers, "sendbuf"),
+          .recv = chosen_path(engine, plan.recv, {.helper = readers.helper}, "recvbuf")};
+}
+
+// Blocks of equal size, one behind the other.
+struct EqualBlocks {
+  EqualBlocks(int ranks, std::uint64_t bytes)
+      : sizes(algos::BlockSizes::uniform(ranks, bytes)), offsets(algos::equal_offsets(ranks, bytes)) {}
+  // `put_offset`: of this rank's block in the others' receive buffers.
+  [[nodiscard]] algos::Exchange exchange(const CommContext& context, bool in_place, std::uint64_t put_offset) const {
+    return {.layout = context.layout(),
+            .rank = context.rank(),
+            .sizes = sizes,
+            .send_offsets = in_place ? Sizes{} : offsets,
+            .recv_offsets = offsets,
+            .in_place = in_place,
+            .put_offsets = Sizes(offsets.size(), put_offset)};
+  }
+  algos::BlockSizes sizes;
+  Sizes offsets;
+};
+
+// Collective.
+algos::Choice select_exchange(const Engine& engine, const RequestPlan& plan, Collective collective,
+                              const algos::Exchange& exchange) {
+  return select(engine, *plan.context, algos::candidates(collective, plan.context->layout()), plan.executor,
+                [&](const algos::Choice& choice) { return algos::compile(choice, exchange); });
+}
+
+// Collective. As if all blocks had the mean size, which is all that every rank knows of alltoallv.
+algos::Choice select_by_mean(const Engine& engine, const RequestPlan& plan, Collective collective, std::uint64_t sent) {
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &sent, 1, MPI_UINT64_T, MPI_SUM, plan.context->comm()), "MPI_Allreduce");
+  const auto ranks = static_cast<std::uint64_t>(plan.context->ranks());
+  const EqualBlocks blocks(plan.context->ranks(), (sent + (ranks * ranks) - 1) / (ranks * ranks));
+  return select_exchange(engine, plan, collective, blocks.exchange(*plan.context, plan.in_place, 0));
+}
+
 } // namespace
 
-std::unique_ptr<Request> make_alltoall(const std::shared_ptr<Engine>& engine, algos::Collective collective,
-                                       const ExchangeArguments& arguments) {
+std::unique_ptr<Request> init_exchange(const std::shared_ptr<Engine>& engine, const CollectiveCall& call,
+                                       MPI_Info info) {
   const std::uint64_t begin = now_ns();
   engine->sweep();
   RequestPlan plan;
-  plan.context = engine->context(arguments.comm);
+  plan.context = engine->context(call.comm);
   const CommContext& context = *plan.context;
-  const topology::Layout& layout = context.layout();
   const MPI_Comm comm = context.comm();
-  const auto ranks = static_cast<std::size_t>(context.ranks());
+  const Collective collective = traits_of(call.collective).carried_out_as;
 
   // 1. What each rank can check by itself.
   Sizes row;
-  Path send_path = Path::own;
-  Path recv_path = Path::own;
+  Paths paths;
   const auto failure = attempt([&] {
-    plan.in_place = arguments.sendbuf == MPI_IN_PLACE;
-    plan.recv = checked_recv_buffer(arguments, ranks);
-    if (!plan.in_place) {
-      plan.send = checked_send_buffer(arguments, ranks);
-      check_buffers_apart(plan.send, plan.recv);
-    }
-    plan.choice = requested_choice(*engine, collective, context, arguments.info);
-    plan.executor = chosen_executor(*engine, arguments.info);
-
-    row.resize(ranks);
-    std::uint64_t longest_in_node = 0;
-    for (std::size_t r = 0; r < ranks; ++r) {
-      row[r] = plan.in_place ? plan.recv.block_bytes(r) : plan.send.block_bytes(r);
-      if (static_cast<int>(r) != context.rank() && layout.same_node(static_cast<int>(r), context.rank())) {
-        longest_in_node = std::max(longest_in_node, row[r]);
-      }
-    }
-    // Where blocks are bundled, messages are longer than blocks, and have to be fetched whatever the size of those.
-    const bool bundles = layout.nodes() > 1 || (plan.choice.algorithm != nullptr &&
-                                                algos::knowledge_of(plan.choice) != algos::Knowledge::own);
-    const Readers readers = readers_of(*engine, context, plan.executor, longest_in_node, bundles && total(row) > 0);
-    // Peers fetch from send buffers and scratch only.
-    recv_path = chosen_path(*engine, plan.recv, {.helper = readers.helper}, "recvbuf");
-    send_path = plan.in_place ? Path::own : chosen_path(*engine, plan.send, readers, "sendbuf");
+    take_buffers(*engine, call, nullptr, plan);
+    choose(*engine, collective, info, plan);
+    plan.executor = chosen_executor(*engine, info);
+    row = (plan.in_place ? plan.recv : plan.send).block_sizes();
+    paths = chosen_paths(*engine, plan, row);
   });
-  agree(comm, with_rank(context, failure));
+  agree(comm, with_rank(context.rank(), failure));
 
   // 2. What the ranks must agree on, and who sends how much to whom.
   agree_on_choice(context, collective, plan);
-  Sizes announced(ranks);
-  check_mpi(MPI_Alltoall(row.data(), 1, MPI_UINT64_T, announced.data(), 1, MPI_UINT64_T, comm), "MPI_Alltoall");
+  const Sizes announced = exchanged(row, comm);
   agree(comm, attempt([&] { check_sizes(context, announced, plan.recv); }));
   if (plan.choice.algorithm == nullptr) {
-    std::uint64_t sent = total(row);
-    check_mpi(MPI_Allreduce(MPI_IN_PLACE, &sent, 1, MPI_UINT64_T, MPI_SUM, comm), "MPI_Allreduce");
-    // As if all blocks had the mean size, which is all that every rank knows of alltoallv.
-    const std::uint64_t mean = (sent + (ranks * ranks) - 1) / (ranks * ranks);
-    const auto sizes = algos::BlockSizes::uniform(context.ranks(), mean);
-    const Sizes offsets = algos::equal_offsets(context.ranks(), mean);
-    const algos::Exchange exchange{.layout = layout,
-                                   .rank = context.rank(),
-                                   .sizes = sizes,
-                                   .send_offsets = plan.in_place ? Sizes{} : offsets,
-                                   .recv_offsets = offsets,
-                                   .in_place = plan.in_place};
-    plan.choice = select(*engine, context, algos::candidates(collective, layout), plan.executor,
-                         [&](const algos::Choice& choice) { return algos::compile(choice, exchange); });
+    plan.choice = select_by_mean(*engine, plan, collective, total(row));
   }
 
   // 3. The program.
   const algos::BlockSizes sizes = known_sizes(context, plan.choice, row, announced);
   plan.through_window = puts_through_window(*engine, plan);
-  if (plan.through_window && plan.executor == Executor::engine && recv_path == Path::cma) {
-    recv_path = Path::staged; // a carrier can expose what it maps
+  if (plan.through_window && plan.executor == Executor::engine && paths.recv == Path::cma) {
+    paths.recv = Path::staged; // a carrier can expose what it maps
   }
-  const Sizes recv_offsets = program_offsets(plan.recv, recv_path);
-  Sizes put_offsets;
-  if (plan.choice.algorithm->puts) {
-    put_offsets.resize(ranks);
-    check_mpi(MPI_Alltoall(recv_offsets.data(), 1, MPI_UINT64_T, put_offsets.data(), 1, MPI_UINT64_T, comm),
-              "MPI_Alltoall");
-  }
+  const Sizes recv_offsets = program_offsets(plan.recv, paths.recv);
+  const Sizes put_offsets = plan.choice.algorithm->puts ? exchanged(recv_offsets, comm) : Sizes{};
   const algos::Choice choice = plan.choice;
-  const algos::Exchange exchange{.layout = layout,
+  const algos::Exchange exchange{.layout = context.layout(),
                                  .rank = context.rank(),
                                  .sizes = sizes,
-                                 .send_offsets = plan.in_place ? Sizes{} : program_offsets(plan.send, send_path),
+                                 .send_offsets = plan.in_place ? Sizes{} : program_offsets(plan.send, paths.send),
                                  .recv_offsets = recv_offsets,
                                  .in_place = plan.in_place,
                                  .put_offsets = put_offsets};
   return make_request(
-      engine, std::move(plan), send_path, recv_path, [&] { return CompiledProgram{algos::compile(choice, exchange)}; },
-      begin);
+      engine, std::move(plan), paths.send, paths.recv,
+      [&] { return CompiledProgram{algos::compile(choice, exchange)}; }, begin);
 }
 
-std::unique_ptr<Request> make_rebindable_alltoall(const std::shared_ptr<Engine>& engine, RequestPlan plan,
+std::unique_ptr<Request> init_rebindable_alltoall(const std::shared_ptr<Engine>& engine, RequestPlan plan,
                                                   std::uint64_t bytes) {
   const std::uint64_t begin = now_ns();
   engine->sweep();
   plan.rebindable = true;
   const CommContext& context = *plan.context;
-  agree_on_choice(context, algos::Collective::alltoall, plan);
+  agree_on_choice(context, Collective::alltoall, plan);
   std::uint64_t first = bytes;
   check_mpi(MPI_Bcast(&first, 1, MPI_UINT64_T, 0, context.comm()), "MPI_Bcast");
   agree(context.comm(), attempt([&] {
@@ -188,19 +214,11 @@ std::unique_ptr<Request> make_rebindable_alltoall(const std::shared_ptr<Engine>&
                                             " on rank 0; expected equal sizes on all ranks");
           }
         }));
-  const auto sizes = algos::BlockSizes::uniform(context.ranks(), bytes);
-  const Sizes offsets = algos::equal_offsets(context.ranks(), bytes);
-  const algos::Exchange exchange{.layout = context.layout(),
-                                 .rank = context.rank(),
-                                 .sizes = sizes,
-                                 .send_offsets = plan.in_place ? Sizes{} : offsets,
-                                 .recv_offsets = offsets,
-                                 .in_place = plan.in_place,
-                                 .put_offsets =
-                                     Sizes(offsets.size(), offsets[static_cast<std::size_t>(context.rank())])};
+  const EqualBlocks blocks(context.ranks(), bytes);
+  const algos::Exchange exchange =
+      blocks.exchange(context, plan.in_place, bytes * static_cast<std::uint64_t>(context.rank()));
   if (plan.choice.algorithm == nullptr) {
-    plan.choice = select(*engine, context, algos::candidates(algos::Collective::alltoall, context.layout()),
-                         plan.executor, [&](const algos::Choice& choice) { return algos::compile(choice, exchange); });
+    plan.choice = select_exchange(*engine, plan, Collective::alltoall, exchange);
   }
   const algos::Choice choice = plan.choice;
   return make_request(
@@ -208,22 +226,16 @@ std::unique_ptr<Request> make_rebindable_alltoall(const std::shared_ptr<Engine>&
       begin);
 }
 
-std::unique_ptr<Request> make_any_exchange(const std::shared_ptr<Engine>& engine, RequestPlan plan) {
+std::unique_ptr<Request> init_any_exchange(const std::shared_ptr<Engine>& engine, RequestPlan plan) {
   const std::uint64_t begin = now_ns();
   engine->sweep();
   plan.rebindable = true;
   plan.any_sizes = true;
   const CommContext& context = *plan.context;
-  plan.choice = {algos::find(algos::Collective::alltoallv, "nonblocking"), {}};
-  agree_on_choice(context, algos::Collective::alltoallv, plan);
-  // One byte from and to everybody stands for what they will be.
-  const auto sizes = algos::BlockSizes::uniform(context.ranks(), 1);
-  const Sizes offsets = algos::equal_offsets(context.ranks(), 1);
-  const algos::Exchange exchange{.layout = context.layout(),
-                                 .rank = context.rank(),
-                                 .sizes = sizes,
-                                 .send_offsets = offsets,
-                                 .recv_offsets = offsets};
+  plan.choice = {algos::find(Collective::alltoallv, "nonblocking"), {}};
+  agree_on_choice(context, Collective::alltoallv, plan);
+  const EqualBlocks blocks(context.ranks(), 1); // one byte stands for what will be
+  const algos::Exchange exchange = blocks.exchange(context, false, 0);
   const algos::Choice choice = plan.choice;
   return make_request(
       engine, std::move(plan), Path::own, Path::own, [&] { return CompiledProgram{algos::compile(choice, exchange)}; },

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/requests/neighbor_alltoall.hpp"
+#include "engine/requests/neighborhood.hpp"
 
 #include "algos/collectives/neighbor_exchange.hpp"
 #include "algos/select/selection.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/base/clock.hpp"
-#include "engine/requests/init.hpp"
+#include "engine/requests/choices.hpp"
+#include "engine/requests/placing.hpp"
+#include "engine/requests/reach.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -16,6 +18,7 @@
 namespace stoker::engine {
 namespace {
 
+using algos::Collective;
 using algos::NeighborBlock;
 using algos::Neighborhood;
 
@@ -61,22 +64,17 @@ std::vector<std::size_t> in_order(std::size_t n) {
   return order;
 }
 
-// What goes to or comes from nobody is never looked at.
-ExchangeArguments without_absent(ExchangeArguments arguments, const Neighbors& neighbors,
-                                 std::vector<MPI_Count>& sendcounts, std::vector<MPI_Count>& recvcounts) {
-  const auto clear = [](const std::vector<int>& ranks, const MPI_Count*& counts, std::vector<MPI_Count>& copy) {
-    if (counts == nullptr) {
-      return;
+// Of this rank's blocks for other ranks of its node.
+std::uint64_t longest_in_node(const RequestPlan& plan, const Neighbors& neighbors) {
+  const CommContext& context = *plan.context;
+  std::uint64_t longest = 0;
+  for (std::size_t i = 0; i < neighbors.targets.size(); ++i) {
+    const int peer = neighbors.targets[i];
+    if (peer != MPI_PROC_NULL && peer != context.rank() && context.layout().same_node(peer, context.rank())) {
+      longest = std::max(longest, plan.send.block_bytes(i));
     }
-    copy.assign(counts, counts + ranks.size());
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-      copy[i] = ranks[i] == MPI_PROC_NULL ? 0 : copy[i];
-    }
-    counts = copy.data();
-  };
-  clear(neighbors.targets, arguments.sendcounts, sendcounts);
-  clear(neighbors.sources, arguments.recvcounts, recvcounts);
-  return arguments;
+  }
+  return longest;
 }
 
 std::vector<int> displacements(const std::vector<int>& counts) {
@@ -132,7 +130,7 @@ void learn_incoming(const CommContext& context, Neighborhood& own) {
       ++taken[r];
     }
   });
-  agree(context.comm(), with_rank(context, failure));
+  agree(context.comm(), with_rank(context.rank(), failure));
 }
 
 // The neighborhoods of all ranks of this node, in rank order.
@@ -171,89 +169,27 @@ std::vector<Neighborhood> gather_node(const CommContext& context, const Neighbor
 
 } // namespace
 
-Neighbors neighbors_of(MPI_Comm comm) {
-  Neighbors neighbors;
-  int topology = MPI_UNDEFINED;
-  check_mpi(MPI_Topo_test(comm, &topology), "MPI_Topo_test");
-  if (topology == MPI_CART) {
-    int dimensions = 0;
-    check_mpi(MPI_Cartdim_get(comm, &dimensions), "MPI_Cartdim_get");
-    for (int d = 0; d < dimensions; ++d) {
-      int before = MPI_PROC_NULL;
-      int after = MPI_PROC_NULL;
-      check_mpi(MPI_Cart_shift(comm, d, 1, &before, &after), "MPI_Cart_shift");
-      const std::size_t i = neighbors.sources.size();
-      neighbors.sources.insert(neighbors.sources.end(), {before, after});
-      neighbors.arrival_order.insert(neighbors.arrival_order.end(), {i + 1, i});
-    }
-    neighbors.targets = neighbors.sources;
-    return neighbors;
-  }
-  if (topology == MPI_GRAPH) {
-    int rank = 0;
-    int count = 0;
-    MPI_Comm_rank(comm, &rank);
-    check_mpi(MPI_Graph_neighbors_count(comm, rank, &count), "MPI_Graph_neighbors_count");
-    neighbors.targets.resize(static_cast<std::size_t>(count));
-    check_mpi(MPI_Graph_neighbors(comm, rank, count, neighbors.targets.data()), "MPI_Graph_neighbors");
-    neighbors.sources = neighbors.targets;
-  } else if (topology == MPI_DIST_GRAPH) {
-    int sources = 0;
-    int targets = 0;
-    int weighted = 0;
-    check_mpi(MPI_Dist_graph_neighbors_count(comm, &sources, &targets, &weighted), "MPI_Dist_graph_neighbors_count");
-    neighbors.sources.resize(static_cast<std::size_t>(sources));
-    neighbors.targets.resize(static_cast<std::size_t>(targets));
-    std::vector<int> source_weights(neighbors.sources.size() +
-                                    1); // MPICH asks for an address even where there are none
-    std::vector<int> target_weights(neighbors.targets.size() + 1);
-    check_mpi(MPI_Dist_graph_neighbors(comm, sources, neighbors.sources.data(), source_weights.data(), targets,
-                                       neighbors.targets.data(), target_weights.data()),
-              "MPI_Dist_graph_neighbors");
-  } else {
-    throw Error(Code::argument, "comm has no topology; expected a communicator from MPI_Cart_create, MPI_Graph_create, "
-                                "MPI_Dist_graph_create or MPI_Dist_graph_create_adjacent");
-  }
-  neighbors.arrival_order = in_order(neighbors.sources.size());
-  return neighbors;
-}
-
-std::unique_ptr<Request> make_neighbor_alltoall(const std::shared_ptr<Engine>& engine, algos::Collective collective,
-                                                const Neighbors& neighbors, const ExchangeArguments& given) {
+std::unique_ptr<Request> init_neighborhood(const std::shared_ptr<Engine>& engine, const CollectiveCall& call,
+                                           MPI_Info info) {
   const std::uint64_t begin = now_ns();
+  const Neighbors neighbors = neighbors_of(call.comm);
   engine->sweep();
   RequestPlan plan;
-  plan.context = engine->context(given.comm);
+  plan.context = engine->context(call.comm);
   const CommContext& context = *plan.context;
   const topology::Layout& layout = context.layout();
+  const Collective collective = traits_of(call.collective).carried_out_as;
 
   // 1. What each rank can check by itself.
   Neighborhood own;
   Path send_path = Path::own;
   Path recv_path = Path::own;
   const auto failure = attempt([&] {
-    if (given.sendbuf == MPI_IN_PLACE) {
-      throw Error(Code::argument,
-                  "sendbuf is MPI_IN_PLACE; expected a buffer: neighborhood collectives have no such form");
-    }
-    std::vector<MPI_Count> sendcounts;
-    std::vector<MPI_Count> recvcounts;
-    const ExchangeArguments arguments = without_absent(given, neighbors, sendcounts, recvcounts);
-    plan.recv = checked_recv_buffer(arguments, neighbors.sources.size());
-    plan.send = checked_send_buffer(arguments, neighbors.targets.size());
-    check_buffers_apart(plan.send, plan.recv);
-    plan.choice = requested_choice(*engine, collective, context, arguments.info);
-    plan.executor = chosen_executor(*engine, arguments.info);
-
-    std::uint64_t longest_in_node = 0;
-    for (std::size_t i = 0; i < neighbors.targets.size(); ++i) {
-      const int peer = neighbors.targets[i];
-      if (peer != MPI_PROC_NULL && peer != context.rank() && layout.same_node(peer, context.rank())) {
-        longest_in_node = std::max(longest_in_node, plan.send.block_bytes(i));
-      }
-    }
+    take_buffers(*engine, call, &neighbors, plan);
+    choose(*engine, collective, info, plan);
+    plan.executor = chosen_executor(*engine, info);
     const Readers readers =
-        readers_of(*engine, context, plan.executor, longest_in_node, may_bundle(plan.choice, layout));
+        readers_of(*engine, context, plan.executor, longest_in_node(plan, neighbors), may_bundle(plan.choice, layout));
     // Peers fetch from send buffers and scratch only.
     recv_path = chosen_path(*engine, plan.recv, {.helper = readers.helper}, "recvbuf");
     send_path = chosen_path(*engine, plan.send, readers, "sendbuf");
@@ -261,7 +197,7 @@ std::unique_ptr<Request> make_neighbor_alltoall(const std::shared_ptr<Engine>& e
     own.incoming = blocks_to(neighbors.sources, neighbors.arrival_order, plan.recv, recv_path);
     share_by_node(layout, own.outgoing);
   });
-  agree(context.comm(), with_rank(context, failure));
+  agree(context.comm(), with_rank(context.rank(), failure));
 
   // 2. What the ranks must agree on, and what they know of each other's blocks.
   agree_on_choice(context, collective, plan);

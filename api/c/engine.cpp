@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C door to engines, and where exceptions become codes and a message per thread.
+#include <stoker/stoker.h>
+
+#include "api/c/engine_of.hpp"
+#include "api/c/guarded.hpp"
+#include "api/c/handles.hpp"
+#include "engine/base/error.hpp"
+#include "engine/core/engine.hpp"
+#include "engine/shared/allocations.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+using stoker::api::check_comm;
+using stoker::api::check_pointer;
+using stoker::api::guarded;
+using stoker::api::live;
+using stoker::engine::Code;
+using stoker::engine::Engine;
+using stoker::engine::Error;
+
+static_assert(
+    STOKER_SUCCESS == static_cast<int>(Code::success) && STOKER_ERR_ARGUMENT == static_cast<int>(Code::argument) &&
+    STOKER_ERR_REQUEST == static_cast<int>(Code::request) && STOKER_ERR_STATE == static_cast<int>(Code::state) &&
+    STOKER_ERR_UNSUPPORTED == static_cast<int>(Code::unsupported) &&
+    STOKER_ERR_MISMATCH == static_cast<int>(Code::mismatch) &&
+    STOKER_ERR_RESOURCE == static_cast<int>(Code::resource) && STOKER_ERR_SETTING == static_cast<int>(Code::setting) &&
+    STOKER_ERR_THREAD_LEVEL == static_cast<int>(Code::thread_level) && STOKER_ERR_MPI == static_cast<int>(Code::mpi) &&
+    STOKER_ERR_ACCESS == static_cast<int>(Code::access) && STOKER_ERR_PEER_LOST == static_cast<int>(Code::peer_lost));
+
+namespace {
+
+// Never destroyed: an application may give back handles in destructors of its own global objects.
+auto& engine_table = *new stoker::api::HandleTable<std::shared_ptr<Engine>, stoker_engine>;
+
+// Needs no destructor, for the same reason.
+thread_local std::array<char, 1024> last_message{};
+
+// For messages of calls that fail before a communicator is known.
+std::string this_rank() {
+  int initialized = 0;
+  int finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  if (initialized == 0 || finalized != 0) {
+    return "";
+  }
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return "rank " + std::to_string(rank) + ": ";
+}
+
+void check_mpi_usable() {
+  int initialized = 0;
+  int finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  if (initialized == 0 || finalized != 0) {
+    throw Error(Code::state, initialized == 0
+                                 ? "MPI is not initialised; expected MPI_Init_thread before any stoker call"
+                                 : "MPI is finalized; no stoker call is possible any more");
+  }
+}
+
+} // namespace
+
+namespace stoker::api {
+
+int fail(Code code, const std::string& message) {
+  const std::string text = message.starts_with("rank ") ? message : this_rank() + message;
+  const std::size_t length = std::min(text.size(), last_message.size() - 1);
+  std::copy_n(text.begin(), length, last_message.begin());
+  last_message[length] = '\0';
+  return static_cast<int>(code);
+}
+
+const std::shared_ptr<Engine>& live(stoker_engine handle) {
+  const auto* found = engine_table.find(handle);
+  if (found == nullptr || (*found)->destroyed()) {
+    throw Error(Code::request, "engine is not a live engine: null, destroyed or never created");
+  }
+  return *found;
+}
+
+void check_comm(MPI_Comm comm) {
+  check_mpi_usable();
+  if (comm == MPI_COMM_NULL) {
+    throw Error(Code::argument, "comm is MPI_COMM_NULL; expected an intracommunicator");
+  }
+  int inter = 0;
+  MPI_Comm_test_inter(comm, &inter);
+  if (inter != 0) {
+    throw Error(Code::unsupported, "comm is an intercommunicator; expected an intracommunicator");
+  }
+}
+
+std::shared_ptr<Engine> engine_of(stoker_engine handle) { return live(handle); }
+
+} // namespace stoker::api
+
+extern "C" {
+
+const char* stoker_error_string(int code) {
+  switch (code) {
+  case STOKER_SUCCESS:
+    return "success";
+  case STOKER_ERR_ARGUMENT:
+    return "invalid argument";
+  case STOKER_ERR_REQUEST:
+    return "not a live handle";
+  case STOKER_ERR_STATE:
+    return "not allowed in this state";
+  case STOKER_ERR_UNSUPPORTED:
+    return "not supported";
+  case STOKER_ERR_MISMATCH:
+    return "ranks disagree";
+  case STOKER_ERR_RESOURCE:
+    return "resource exhausted";
+  case STOKER_ERR_SETTING:
+    return "bad setting";
+  case STOKER_ERR_THREAD_LEVEL:
+    return "MPI_THREAD_MULTIPLE is missing";
+  case STOKER_ERR_MPI:
+    return "an MPI call failed";
+  case STOKER_ERR_ACCESS:
+    return "memory of a rank cannot be reached";
+  case STOKER_ERR_PEER_LOST:
+    return "a process is gone";
+  default:
+    return "unknown error code";
+  }
+}
+
+const char* stoker_error_message(void) { return last_message.data(); }
+
+int stoker_engine_create(MPI_Comm comm, const stoker_setting* settings, size_t count, stoker_engine* engine) {
+  return guarded([&] {
+    check_pointer(engine, "engine");
+    *engine = STOKER_ENGINE_NULL;
+    if (count > 0) {
+      check_pointer(settings, "settings");
+    }
+    check_comm(comm);
+    std::vector<stoker::engine::SettingText> list;
+    for (std::size_t i = 0; i < count; ++i) {
+      check_pointer(settings[i].key, "settings[].key");
+      check_pointer(settings[i].value, "settings[].value");
+      list.emplace_back(settings[i].key, settings[i].value);
+    }
+    *engine = engine_table.insert(std::make_shared<Engine>(comm, list));
+  });
+}
+
+int stoker_engine_destroy(stoker_engine* engine) {
+  return guarded([&] {
+    check_pointer(engine, "engine");
+    const std::shared_ptr<Engine> object = live(*engine);
+    (void)engine_table.remove(*engine);
+    *engine = STOKER_ENGINE_NULL;
+    object->destroy();
+  });
+}
+
+int stoker_pause(stoker_engine engine) {
+  return guarded([&] { live(engine)->pause(); });
+}
+
+int stoker_resume(stoker_engine engine) {
+  return guarded([&] { live(engine)->resume(); });
+}
+
+int stoker_alloc(stoker_engine engine, size_t bytes, void** memory) {
+  return guarded([&] {
+    check_pointer(memory, "memory");
+    *memory = nullptr;
+    *memory = stoker::engine::allocate(live(engine)->memory(), bytes);
+  });
+}
+
+int stoker_dealloc(void* memory) {
+  return guarded([&] {
+    if (memory != nullptr) {
+      stoker::engine::deallocate(memory);
+    }
+  });
+}
+
+int stoker_engine_get_facts(stoker_engine engine, stoker_engine_facts* facts) {
+  return guarded([&] {
+    check_pointer(facts, "facts");
+    if (facts->size < sizeof *facts) {
+      throw Error(Code::argument, "facts->size is " + std::to_string(facts->size) + "; expected at least " +
+                                      std::to_string(sizeof *facts));
+    }
+    const Engine& object = *live(engine);
+    const auto& layout = object.layout();
+    const auto& helper = object.helper_facts()[static_cast<std::size_t>(object.carrier())];
+    *facts = {.size = facts->size,
+              .ranks = layout.ranks(),
+              .nodes = layout.nodes(),
+              .domains = layout.domains(),
+              .node = layout.node_of(object.rank()),
+              .domain = layout.domain_of(object.rank()),
+              .carrier = object.carrier(),
+              .helpers = helper.running,
+              .helper_core = helper.core,
+              .helper_reserved = helper.reserved,
+              .helper_cpu_seconds = object.helper() != nullptr ? object.helper()->cpu_seconds() : 0};
+  });
+}
+
+int stoker_helper_get_statistics(stoker_engine engine, stoker_helper_statistics* statistics) {
+  return guarded([&] {
+    check_pointer(statistics, "statistics");
+    if (statistics->size < sizeof *statistics) {
+      throw Error(Code::argument, "statistics->size is " + std::to_string(statistics->size) + "; expected at least " +
+                                      std::to_string(sizeof *statistics));
+    }
+    using stoker::engine::Submitted;
+    const stoker::engine::HelperStatistics sums = live(engine)->helper_statistics();
+    const auto rounds = [&](Submitted kind) { return sums.rounds[static_cast<std::size_t>(kind)]; };
+    *statistics = {.size = statistics->size,
+                   .busy_seconds = sums.busy_seconds,
+                   .idle_seconds = sums.idle_seconds,
+                   .sleeping_seconds = sums.sleeping_seconds,
+                   .busy_rounds = rounds(Submitted::epoch).busy,
+                   .idle_rounds = rounds(Submitted::epoch).idle,
+                   .global_busy_rounds = rounds(Submitted::operation).busy,
+                   .global_idle_rounds = rounds(Submitted::operation).idle};
+  });
+}
+
+int stoker_trace_begin(stoker_engine engine, const char* name) {
+  return guarded([&] {
+    check_pointer(name, "name");
+    if (auto* trace = live(engine)->trace()) {
+      trace->begin(name);
+    }
+  });
+}
+
+int stoker_trace_end(stoker_engine engine) {
+  return guarded([&] {
+    if (auto* trace = live(engine)->trace()) {
+      trace->end();
+    }
+  });
+}
+
+} // extern "C"

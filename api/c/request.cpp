@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C door to requests.
+#include "engine/requests/request.hpp"
+
+#include "api/c/guarded.hpp"
+#include "api/c/handles.hpp"
+#include "engine/base/error.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+using stoker::api::check_pointer;
+using stoker::api::guarded;
+using stoker::engine::Code;
+using stoker::engine::Error;
+using stoker::engine::Request;
+
+namespace {
+
+// Never destroyed: an application may give back handles in destructors of its own global objects.
+auto& request_table = *new stoker::api::HandleTable<std::unique_ptr<Request>, stoker_request>;
+
+Request& live(stoker_request handle) {
+  const auto* found = request_table.find(handle);
+  if (found == nullptr) {
+    throw Error(Code::request, "request is not a live request: freed, foreign or never initialised");
+  }
+  return **found;
+}
+
+// Requests of a list; null ones are left out, as they count as inactive.
+std::vector<Request*> listed(int count, const stoker_request* handles) {
+  if (count < 0) {
+    throw Error(Code::argument, "count is " + std::to_string(count) + "; expected 0 or more");
+  }
+  if (count > 0) {
+    check_pointer(handles, "requests");
+  }
+  std::vector<Request*> list(static_cast<std::size_t>(count), nullptr);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (handles[i] != STOKER_REQUEST_NULL) {
+      try {
+        list[i] = &live(handles[i]);
+      } catch (const Error& error) {
+        throw Error(error.code(), "requests[" + std::to_string(i) + "]: " + error.what());
+      }
+    }
+  }
+  return list;
+}
+
+// Completes every request even if one fails; the first error is reported.
+void complete_all(const std::vector<Request*>& list) {
+  std::optional<Error> failure;
+  for (Request* request : list) {
+    if (request != nullptr) {
+      try {
+        request->wait();
+      } catch (const Error& error) {
+        if (!failure) {
+          failure = error;
+        }
+      }
+    }
+  }
+  if (failure) {
+    throw *failure;
+  }
+}
+
+// Index of an active request that is complete; -1 when none is; -2 when none is active.
+int find_complete(const std::vector<Request*>& list) {
+  bool any_active = false;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i] != nullptr && list[i]->active()) {
+      any_active = true;
+      if (list[i]->peek()) {
+        return static_cast<int>(i);
+      }
+    }
+  }
+  return any_active ? -1 : -2;
+}
+
+} // namespace
+
+stoker_request stoker::api::keep(std::unique_ptr<Request> request) {
+  const stoker_request handle = request_table.insert(std::move(request));
+  if (handle == nullptr) {
+    throw Error(Code::resource, "more than 16 million requests");
+  }
+  return handle;
+}
+
+extern "C" {
+
+int stoker_start(stoker_request request) {
+  return guarded([&] { live(request).start(); });
+}
+
+int stoker_startall(int count, const stoker_request requests[]) {
+  return guarded([&] {
+    const std::vector<Request*> list = listed(count, requests);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (list[i] == nullptr) {
+        throw Error(Code::request, "requests[" + std::to_string(i) + "] is null; expected an inactive request");
+      }
+      list[i]->start();
+    }
+  });
+}
+
+int stoker_test(stoker_request request, int* flag) {
+  return guarded([&] {
+    check_pointer(flag, "flag");
+    *flag = request == STOKER_REQUEST_NULL || live(request).test() ? 1 : 0;
+  });
+}
+
+int stoker_testall(int count, const stoker_request requests[], int* flag) {
+  return guarded([&] {
+    check_pointer(flag, "flag");
+    *flag = 0;
+    const std::vector<Request*> list = listed(count, requests);
+    // Every one is looked at, also behind one that is not complete: inline requests make progress in it.
+    std::size_t complete = 0;
+    for (Request* request : list) {
+      complete += request == nullptr || request->peek() ? 1 : 0;
+    }
+    if (complete == list.size()) {
+      *flag = 1;
+      complete_all(list);
+    }
+  });
+}
+
+int stoker_testany(int count, const stoker_request requests[], int* index, int* flag) {
+  return guarded([&] {
+    check_pointer(index, "index");
+    check_pointer(flag, "flag");
+    *index = MPI_UNDEFINED;
+    const std::vector<Request*> list = listed(count, requests);
+    const int found = find_complete(list);
+    *flag = found == -1 ? 0 : 1;
+    if (found >= 0) {
+      *index = found;
+      list[static_cast<std::size_t>(found)]->wait();
+    }
+  });
+}
+
+int stoker_wait(stoker_request request) {
+  return guarded([&] {
+    if (request != STOKER_REQUEST_NULL) {
+      live(request).wait();
+    }
+  });
+}
+
+int stoker_waitall(int count, const stoker_request requests[]) {
+  return guarded([&] { complete_all(listed(count, requests)); });
+}
+
+int stoker_waitany(int count, const stoker_request requests[], int* index) {
+  return guarded([&] {
+    check_pointer(index, "index");
+    *index = MPI_UNDEFINED;
+    const std::vector<Request*> list = listed(count, requests);
+    const int found = Request::wait_any(list);
+    if (found >= 0) {
+      *index = found;
+      list[static_cast<std::size_t>(found)]->wait();
+    }
+  });
+}
+
+int stoker_request_free(stoker_request* request) {
+  return guarded([&] {
+    check_pointer(request, "request");
+    Request& object = live(*request);
+    if (object.active() && !object.engine_destroyed()) {
+      throw Error(Code::state, "request is active; expected an inactive one: complete it with test or wait first");
+    }
+    const std::unique_ptr<Request> owned = request_table.remove(*request);
+    *request = STOKER_REQUEST_NULL;
+  });
+}
+
+int stoker_request_statistics(stoker_request request, stoker_statistics* statistics) {
+  return guarded([&] {
+    check_pointer(statistics, "statistics");
+    const std::size_t size = statistics->size;
+    constexpr std::size_t least = offsetof(stoker_statistics, before_wire_seconds); // of the first release
+    if (size < least) {
+      throw Error(Code::argument,
+                  "statistics->size is " + std::to_string(size) + "; expected at least " + std::to_string(least));
+    }
+    const Request& object = live(request);
+    const auto& plan = object.plan();
+    const auto& sums = object.statistics();
+    const stoker_statistics all{.size = size,
+                                .starts = sums.starts,
+                                .init_seconds = plan.init_seconds,
+                                .exchange_seconds = sums.exchange_seconds,
+                                .exposed_seconds = sums.exposed_seconds,
+                                .hidden_seconds = sums.hidden_seconds,
+                                .bytes_wire = plan.bytes_wire,
+                                .bytes_node = plan.bytes_node,
+                                .algorithm = plan.choice_text.c_str(),
+                                .executor = plan.executor == stoker::engine::Executor::engine ? "engine" : "inline",
+                                .send_access = object.access_name(stoker::algos::Buffer::send),
+                                .recv_access = object.access_name(stoker::algos::Buffer::recv),
+                                .before_wire_seconds = sums.before_wire_seconds,
+                                .wire_seconds = sums.wire_seconds,
+                                .puts = object.puts_name(),
+                                .mpi_seconds = plan.mpi_seconds,
+                                .break_even = object.break_even(),
+                                .program = plan.from_wisdom ? "wisdom" : "compiled"};
+    std::memcpy(statistics, &all, std::min(size, sizeof all)); // callers may have been compiled with a shorter struct
+  });
+}
+
+} // extern "C"

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/data/kept_call.hpp"
+
+#include "engine/base/agreement.hpp"
+#include "engine/base/named_type.hpp"
+
+#include <algorithm>
+
+namespace stoker::engine {
+namespace {
+
+// None, or MPI's own.
+bool needs_no_keeping(MPI_Datatype type) {
+  return type == MPI_DATATYPE_NULL /* of a block without elements */ || is_named(type);
+}
+
+} // namespace
+
+KeptTypes::KeptTypes(const MPI_Datatype*& types, std::size_t count, bool single, bool arrays, bool significant) {
+  if (types == nullptr) {
+    return;
+  }
+  const auto keep = [&](MPI_Datatype& kept, MPI_Datatype given) {
+    kept = given;
+    if (significant && !needs_no_keeping(given)) {
+      check_mpi(MPI_Type_dup(given, &kept), "MPI_Type_dup");
+      duplicates_.push_back(kept);
+    }
+  };
+  if (single) {
+    keep(type_, *types);
+    types = &type_;
+  } else if (arrays || (significant && !std::all_of(types, types + count, needs_no_keeping))) {
+    types_.reserve(1); // where there is no neighbor Open MPI still refuses null
+    types_.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      keep(types_[i], types[i]);
+    }
+    types = types_.data();
+  }
+}
+
+KeptTypes::~KeptTypes() {
+  if (duplicates_.empty()) {
+    return;
+  }
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  for (MPI_Datatype& type : duplicates_) {
+    if (finalized == 0) {
+      MPI_Type_free(&type);
+    }
+  }
+}
+
+KeptCall::KeptCall(const CollectiveCall& given, const Peers& peers, Arrays arrays)
+    : KeptCall(given, significant(given, peers), arrays) {}
+
+KeptCall::KeptCall(const CollectiveCall& given, const Significant& read, Arrays arrays)
+    : call_(given),
+      sendcounts_(call_.sendcounts, read.sendcounts, traits_of(given.collective).send.counts != algos::Number::each,
+                  arrays == Arrays::copied),
+      sdispls_(call_.sdispls, read.sendcounts, false, arrays == Arrays::copied),
+      recvcounts_(call_.recvcounts, read.recvcounts, traits_of(given.collective).recv.counts != algos::Number::each,
+                  arrays == Arrays::copied),
+      rdispls_(call_.rdispls, read.recvcounts, false, arrays == Arrays::copied),
+      sendtypes_(call_.sendtypes, read.sendtypes, !traits_of(given.collective).own_types, arrays == Arrays::copied,
+                 read.send),
+      recvtypes_(call_.recvtypes, read.recvtypes, !traits_of(given.collective).own_types, arrays == Arrays::copied,
+                 read.recv) {}
+
+} // namespace stoker::engine

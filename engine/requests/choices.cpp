@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/requests/choices.hpp"
+
+#include "algos/select/cost_model.hpp"
+#include "algos/select/selection.hpp"
+#include "engine/base/agreement.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <stdexcept>
+
+namespace stoker::engine {
+namespace {
+
+using algos::Collective;
+
+bool fits(const algos::Algorithm& algorithm, const Operation& operation, bool deterministic) {
+  return (operation.commutative() || !algorithm.commutative) && (!deterministic || algorithm.fixed_order);
+}
+
+std::string fitting(Collective collective, const Operation& operation, bool deterministic) {
+  std::string names = "auto";
+  for (const algos::Algorithm& algorithm : algos::algorithms_of(collective)) {
+    if (fits(algorithm, operation, deterministic)) {
+      names += ", " + std::string(algorithm.name);
+    }
+  }
+  return names;
+}
+
+void check_fit(const algos::Algorithm& algorithm, const Operation& operation, bool deterministic) {
+  if (!fits(algorithm, operation, deterministic)) {
+    const std::string why = algorithm.commutative && !operation.commutative()
+                                ? " combines operands in any order, but op is not commutative"
+                                : " has no fixed order of combining operands, but the request is to be deterministic";
+    throw Error(Code::setting, "algorithm " + std::string(algorithm.name) + " of " +
+                                   std::string(algos::name_of(algorithm.collective)) + why + "; expected " +
+                                   fitting(algorithm.collective, operation, deterministic));
+  }
+}
+
+// What all ranks have to have in common, as rank 0 tells the others.
+struct Common {
+  Collective collective;
+  bool in_place;
+  bool commutative;
+  bool deterministic;
+  OperationCode operation;
+  std::uint64_t element_bytes;
+  int root;
+  Executor executor;
+  int algorithm; // row of the registry; -1: to be selected
+  algos::Tuning tuning;
+
+  Common(Collective of, const RequestPlan& plan)
+      : collective(of), in_place(plan.in_place && !algos::has_root(of)), commutative(plan.operation.commutative()),
+        deterministic(plan.deterministic), operation(plan.operation.code()),
+        element_bytes(plan.operation.element_bytes()), root(plan.root), executor(plan.executor),
+        algorithm(
+            plan.choice.algorithm == nullptr ? -1 : static_cast<int>(plan.choice.algorithm - algos::registry().data())),
+        tuning(plan.choice.tuning) {}
+
+  [[nodiscard]] std::string algorithm_name() const {
+    return algorithm < 0
+               ? "auto"
+               : algos::to_text(algos::Choice{&algos::registry()[static_cast<std::size_t>(algorithm)], tuning});
+  }
+  [[nodiscard]] const char* executor_name() const { return executor == Executor::engine ? "engine" : "inline"; }
+};
+
+// Throws Error(mismatch).
+void compare(const Common& mine, const Common& first) {
+  const auto refuse = [](const std::string& what) {
+    throw Error(Code::mismatch, what + " on rank 0; expected the same on all ranks");
+  };
+  if (mine.collective != first.collective) {
+    throw Error(Code::mismatch, std::string(name_of(mine.collective)) + " is initialised here, but on rank 0 " +
+                                    std::string(name_of(first.collective)) + "; expected the same on all ranks");
+  }
+  if (mine.root != first.root) {
+    refuse("root is " + std::to_string(mine.root) + " here and " + std::to_string(first.root));
+  }
+  if (mine.in_place != first.in_place) {
+    refuse(std::string("sendbuf is ") +
+           (mine.in_place ? "MPI_IN_PLACE here, but not" : "a buffer here, but MPI_IN_PLACE"));
+  }
+  if (mine.operation.op != first.operation.op || mine.commutative != first.commutative) {
+    throw Error(Code::mismatch, "op is not the one of rank 0; expected the same operation on all ranks");
+  }
+  if (mine.operation.type != first.operation.type || mine.element_bytes != first.element_bytes) {
+    throw Error(Code::mismatch,
+                "datatype does not stand for the same elements as on rank 0: " + std::to_string(mine.element_bytes) +
+                    " bytes here and " + std::to_string(first.element_bytes) +
+                    " there; expected the same kind on all ranks");
+  }
+  if (mine.deterministic != first.deterministic) {
+    refuse(std::string("info key stoker_deterministic is ") + (mine.deterministic ? "1 here and 0" : "0 here and 1"));
+  }
+  if (mine.executor != first.executor) {
+    refuse(std::string("info key stoker_executor asks for ") + mine.executor_name() + " here and " +
+           first.executor_name());
+  }
+  if (mine.algorithm != first.algorithm || mine.tuning != first.tuning) {
+    refuse("info key stoker_algorithm is " + mine.algorithm_name() + " here and " + first.algorithm_name());
+  }
+}
+
+} // namespace
+
+std::optional<std::string> info_value(MPI_Info info, const char* key) {
+  if (info == MPI_INFO_NULL) {
+    return std::nullopt;
+  }
+  std::array<char, MPI_MAX_INFO_VAL + 1> value{};
+  int found = 0;
+  check_mpi(MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value.data(), &found), "MPI_Info_get");
+  return found != 0 ? std::optional<std::string>(value.data()) : std::nullopt;
+}
+
+algos::Choice requested_choice(Engine& engine, algos::Collective collective, const CommContext& context,
+                               MPI_Info info) {
+  const topology::Layout& layout = context.layout();
+  if (const std::optional<std::string> wish = info_value(info, "stoker_algorithm")) {
+    try {
+      return *wish == "auto" ? algos::Choice{} : algos::resolve(algos::parse_choice(collective, *wish), layout);
+    } catch (const std::invalid_argument& error) {
+      throw Error(Code::setting, "info key stoker_algorithm=" + *wish + ": " + error.what());
+    }
+  }
+  const algos::Choice& setting = engine.settings().algorithms[static_cast<std::size_t>(collective)];
+  if (setting.algorithm == nullptr) {
+    return {};
+  }
+  try {
+    return algos::resolve(setting, layout);
+  } catch (const std::invalid_argument& error) { // a setting is for communicators of all sizes
+    algos::Choice adapted = algos::resolve(setting, layout, algos::Misfit::adapt);
+    if (context.rank() == 0 && engine.first_misfit(collective)) {
+      engine.log().warn("setting algorithms, {}={}: {}; where it does not fit, what does is taken, here {}",
+                        algos::name_of(collective), algos::to_text(setting), error.what(), algos::to_text(adapted));
+    }
+    return adapted;
+  }
+}
+
+Executor chosen_executor(const Engine& engine, MPI_Info info) {
+  const std::string wish = info_value(info, "stoker_executor").value_or("auto");
+  if (wish == "inline") {
+    return Executor::inline_;
+  }
+  if (wish == "engine" && !engine.has_helpers()) {
+    throw Error(Code::unsupported, "info key stoker_executor=engine, but the engine has no helpers; see stoker info");
+  }
+  if (wish != "auto" && wish != "engine") {
+    throw Error(Code::setting, "info key stoker_executor=" + wish + "; expected auto, engine or inline");
+  }
+  return engine.has_helpers() ? Executor::engine : Executor::inline_;
+}
+
+// The function of a user-defined operation is known in its own process only.
+Executor chosen_executor(const Engine& engine, const Operation& operation, MPI_Info info) {
+  const Executor executor = chosen_executor(engine, info);
+  if (!operation.user_defined()) {
+    return executor;
+  }
+  if (info_value(info, "stoker_executor") == "engine") {
+    throw Error(Code::unsupported,
+                "info key stoker_executor=engine, but op is a user-defined operation, whose function "
+                "helpers in other processes cannot call; expected auto or inline");
+  }
+  return Executor::inline_;
+}
+
+bool is_deterministic(const Engine& engine, Collective collective, MPI_Info info) {
+  const std::optional<std::string> wish = info_value(info, "stoker_deterministic");
+  if (wish && *wish != "0" && *wish != "1" && *wish != "false" && *wish != "true") {
+    throw Error(Code::setting, "info key stoker_deterministic=" + *wish + "; expected 0 or 1");
+  }
+  return algos::combines(collective) && (wish ? *wish == "1" || *wish == "true" : engine.settings().deterministic);
+}
+
+void choose(Engine& engine, Collective collective, MPI_Info info, RequestPlan& plan) {
+  plan.deterministic = is_deterministic(engine, collective, info);
+  plan.choice = requested_choice(engine, collective, *plan.context, info);
+  if (plan.choice.algorithm != nullptr) {
+    check_fit(*plan.choice.algorithm, plan.operation, plan.deterministic);
+  }
+}
+
+algos::Choice select(const Engine& engine, const CommContext& context, const std::vector<algos::Choice>& candidates,
+                     Executor executor, const std::function<algos::Program(const algos::Choice&)>& compile) {
+  const topology::Layout& layout = context.layout();
+  if (candidates.size() == 1) {
+    return candidates.front();
+  }
+  const auto driver = executor == Executor::engine ? algos::Driver::helper : algos::Driver::rank;
+  std::vector<algos::NodeLoad> loads(candidates.size(), {driver, layout, layout.node_of(context.rank())});
+  const auto failure = attempt([&] {
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      loads[i].add(context.rank(), load_of(compile(candidates[i]), layout, engine.cost_model()));
+    }
+  });
+  agree(context.comm(), with_rank(context.rank(), failure));
+  std::vector<double> sums;
+  for (algos::NodeLoad& load : loads) {
+    sums.insert(sums.end(), load.sums().begin(), load.sums().end());
+  }
+  check_mpi(
+      MPI_Allreduce(MPI_IN_PLACE, sums.data(), static_cast<int>(sums.size()), MPI_DOUBLE, MPI_SUM, context.node()),
+      "MPI_Allreduce");
+  auto next = sums.begin();
+  for (algos::NodeLoad& load : loads) {
+    std::copy_n(next, load.sums().size(), load.sums().begin());
+    next += static_cast<std::ptrdiff_t>(load.sums().size());
+  }
+  std::vector<double> seconds;
+  std::ranges::transform(loads, std::back_inserter(seconds), &algos::NodeLoad::seconds);
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, seconds.data(), static_cast<int>(seconds.size()), MPI_DOUBLE, MPI_MAX,
+                          context.comm()),
+            "MPI_Allreduce");
+  return candidates[algos::preferred(seconds)];
+}
+
+void agree_on_choice(const CommContext& context, Collective collective, const RequestPlan& plan) {
+  const Common mine(collective, plan);
+  static_assert(std::is_trivially_copyable_v<Common>);
+  Common first = mine;
+  check_mpi(MPI_Bcast(&first, sizeof first, MPI_BYTE, 0, context.comm()), "MPI_Bcast");
+  agree(context.comm(), with_rank(context.rank(), attempt([&] { compare(mine, first); })));
+}
+
+} // namespace stoker::engine

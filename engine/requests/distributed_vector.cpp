@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/requests/distributed_vector.hpp"
+
+#include "algos/select/selection.hpp"
+#include "engine/base/agreement.hpp"
+#include "engine/base/clock.hpp"
+#include "engine/data/arguments.hpp"
+#include "engine/requests/choices.hpp"
+#include "engine/requests/placing.hpp"
+#include "engine/requests/reach.hpp"
+#include "engine/wisdom/recall.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+namespace stoker::engine {
+namespace {
+
+using algos::Collective;
+using Sizes = std::vector<std::uint64_t>;
+
+std::string block_name(Collective collective, std::size_t block) {
+  const algos::CollectiveTraits& traits = traits_of(collective);
+  const bool by_rank = traits.send.counts == algos::Number::each || traits.recv.counts == algos::Number::each;
+  return by_rank ? "the block of rank " + std::to_string(block)
+                 : std::string(algos::combines(collective) || collective == Collective::bcast ? "the vector"
+                                                                                              : "each rank's block");
+}
+
+// Collective: the sizes, equal on all ranks, one for each rank where there are blocks. Those of rank `source` hold: the root alone
+// knows those of gatherv and scatterv. Throws Error(mismatch).
+Sizes agreed_sizes(const CommContext& context, Collective collective, int source, const CallBuffers& buffers) {
+  const auto ranks = static_cast<std::size_t>(context.ranks());
+  std::uint64_t length = buffers.sizes ? buffers.sizes->size() : 0;
+  check_mpi(MPI_Bcast(&length, 1, MPI_UINT64_T, source, context.comm()), "MPI_Bcast");
+  Sizes sizes = context.rank() == source ? *buffers.sizes : Sizes(length);
+  check_mpi(MPI_Bcast(sizes.data(), static_cast<int>(length), MPI_UINT64_T, source, context.comm()), "MPI_Bcast");
+  const auto failure = attempt([&] {
+    for (std::size_t b = 0; buffers.sizes && b < sizes.size(); ++b) {
+      if ((*buffers.sizes)[b] != sizes[b]) {
+        throw Error(Code::mismatch, block_name(collective, b) + " has " + std::to_string((*buffers.sizes)[b]) +
+                                        " bytes here and " + std::to_string(sizes[b]) + " on rank " +
+                                        std::to_string(source) + "; expected equal counts on all ranks");
+      }
+    }
+    if (buffers.own && !sizes.empty()) {
+      const std::uint64_t expected = sizes.size() == 1 ? sizes[0] : sizes[static_cast<std::size_t>(context.rank())];
+      if (*buffers.own != expected) {
+        throw Error(Code::mismatch, "this rank's block has " + std::to_string(*buffers.own) + " bytes here, but " +
+                                        std::to_string(expected) + " for rank " + std::to_string(source) +
+                                        "; expected equal sizes at both ends");
+      }
+    }
+  });
+  agree(context.comm(), with_rank(context.rank(), failure));
+  if (sizes.size() == 1 && algos::has_blocks(collective)) {
+    sizes.resize(ranks, sizes.front());
+  }
+  return sizes;
+}
+
+// Where the blocks of all ranks begin, on ranks that have such a buffer.
+Sizes block_offsets(Collective collective, const RequestPlan& plan, Path send_path, Path recv_path) {
+  const algos::CollectiveTraits& traits = traits_of(collective);
+  return traits.combines                             ? Sizes{}
+         : traits.recv.blocks == algos::Number::each ? program_offsets(plan.recv, recv_path)
+         : traits.send.blocks == algos::Number::each ? program_offsets(plan.send, send_path)
+                                                     : Sizes{};
+}
+
+// Nothing is cut within one.
+std::uint64_t unit_of(Collective collective, const Operation& operation, const Sizes& sizes) {
+  return algos::combines(collective)
+             ? operation.element_bytes()
+             : std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{8}, std::gcd<std::uint64_t, std::uint64_t>);
+}
+
+// Whether a rank has the blocks of all ranks in one buffer, where the collective does not combine them.
+bool holds_all_blocks(Collective collective, bool at_root) {
+  return algos::has_blocks(collective) && !algos::combines(collective) && (at_root || !algos::has_root(collective));
+}
+
+algos::DistributedVector vector_of(const RequestPlan& plan, Collective collective, Sizes sizes) {
+  const std::uint64_t unit = unit_of(collective, plan.operation, sizes);
+  return {.layout = plan.context->layout(),
+          .rank = plan.context->rank(),
+          .root = plan.root,
+          .element_bytes = unit,
+          .sizes = std::move(sizes),
+          .in_place = plan.in_place,
+          .commutative = plan.operation.commutative()};
+}
+
+// Collective: the plan's algorithm, if it has none yet.
+void choose_algorithm(Engine& engine, RequestPlan& plan, const algos::DistributedVector& vector,
+                      Collective collective) {
+  const CommContext& context = *plan.context;
+  if (plan.choice.algorithm == nullptr) {
+    auto candidates =
+        algos::vector_candidates(collective, vector.layout, plan.operation.commutative(),
+                                 std::accumulate(vector.sizes.begin(), vector.sizes.end(), std::uint64_t{0}));
+    if (plan.deterministic) { // which is fastest may depend on more than the operands
+      std::erase_if(candidates, [](const algos::Choice& choice) { return !choice.algorithm->fixed_order; });
+      candidates.resize(std::min<std::size_t>(candidates.size(), 1));
+    }
+    if (candidates.empty()) { // on all ranks
+      throw Error(Code::unsupported, std::string(algos::name_of(collective)) +
+                                         " has no algorithm with a fixed order of combining operands; expected "
+                                         "deterministic=0");
+    }
+    const auto driver = plan.executor == Executor::engine ? algos::Driver::helper : algos::Driver::rank;
+    plan.choice = choose_or_recall(
+        engine.wisdom(), context.comm(),
+        [&] { return choice_key(collective, vector, driver, engine.cost_model(), candidates); }, candidates,
+        [&] {
+          return select(engine, context, candidates, plan.executor,
+                        [&](const algos::Choice& choice) { return algos::compile(choice, vector); });
+        });
+  }
+}
+
+// Collective. `bytes`: of the buffers as the program sees them.
+std::unique_ptr<Request> make_request_for(const std::shared_ptr<Engine>& engine, RequestPlan plan, Path send_path,
+                                          Path recv_path, const algos::DistributedVector& vector,
+                                          const BufferSizes& bytes, std::uint64_t begin) {
+  const algos::Choice choice = plan.choice;
+  const auto program = [&] {
+    return compile_or_recall(
+        engine->wisdom(), [&] { return program_key(choice, vector); }, bytes,
+        [&] { return algos::compile(choice, vector); });
+  };
+  return make_request(engine, std::move(plan), send_path, recv_path, program, begin);
+}
+
+} // namespace
+
+std::unique_ptr<Request> init_distributed_vector(const std::shared_ptr<Engine>& engine, const CollectiveCall& call,
+                                                 MPI_Info info) {
+  const std::uint64_t begin = now_ns();
+  engine->sweep();
+  RequestPlan plan;
+  plan.context = engine->context(call.comm);
+  const CommContext& context = *plan.context;
+  const Collective collective = call.collective;
+
+  // 1. What each rank can check by itself.
+  CallBuffers buffers;
+  const auto wrong = attempt([&] {
+    buffers = checked_buffers(call, context.rank(), context.ranks());
+    plan.in_place = buffers.in_place;
+    plan.operation = std::move(buffers.operation);
+    plan.root = algos::has_root(collective) ? call.root : 0;
+    choose(*engine, collective, info, plan);
+    plan.executor = chosen_executor(*engine, plan.operation, info);
+  });
+  agree(context.comm(), with_rank(context.rank(), wrong));
+
+  // 2. What the ranks must agree on.
+  agree_on_choice(context, collective, plan);
+  const Sizes sizes = agreed_sizes(context, collective, plan.root, buffers);
+  Path send_path = Path::own;
+  Path recv_path = Path::own;
+  const auto unreachable = attempt([&] {
+    plan.send = std::move(buffers.send);
+    plan.recv = std::move(buffers.recv);
+    if (plan.operation.slots()) {
+      send_path = Path::staged;
+      recv_path = Path::staged;
+      return;
+    }
+    // No message is longer than everything together. Results that a rank passes on lie in its receive buffer.
+    const std::uint64_t longest = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
+    const Readers readers = readers_of(*engine, context, plan.executor, longest, false);
+    send_path = chosen_path(*engine, plan.send, readers, collective == Collective::bcast ? "buffer" : "sendbuf");
+    recv_path = chosen_path(*engine, plan.recv, readers, collective == Collective::bcast ? "buffer" : "recvbuf");
+  });
+  agree(context.comm(), with_rank(context.rank(), unreachable));
+
+  // 3. The program.
+  algos::DistributedVector vector = vector_of(plan, collective, sizes);
+  vector.offsets = block_offsets(collective, plan, send_path, recv_path);
+  choose_algorithm(*engine, plan, vector, collective);
+  const BufferSizes bytes{program_bytes(plan.send, send_path), program_bytes(plan.recv, recv_path)};
+  return make_request_for(engine, std::move(plan), send_path, recv_path, vector, bytes, begin);
+}
+
+std::unique_ptr<Request> init_rebindable_distributed_vector(const std::shared_ptr<Engine>& engine,
+                                                            Collective collective, RequestPlan plan,
+                                                            const Sizes& sizes) {
+  const std::uint64_t begin = now_ns();
+  engine->sweep();
+  plan.rebindable = true;
+  const CommContext& context = *plan.context;
+  agree_on_choice(context, collective, plan);
+  CallBuffers known;
+  known.sizes = sizes;
+  algos::DistributedVector vector = vector_of(plan, collective, agreed_sizes(context, collective, plan.root, known));
+  if (holds_all_blocks(collective, context.rank() == plan.root)) { // one behind the other
+    vector.offsets.resize(vector.sizes.size());
+    std::exclusive_scan(vector.sizes.begin(), vector.sizes.end(), vector.offsets.begin(), std::uint64_t{0});
+  }
+  choose_algorithm(*engine, plan, vector, collective);
+  const BufferSizes bytes = packed_sizes(collective, vector);
+  return make_request_for(engine, std::move(plan), Path::own, Path::own, vector, bytes, begin);
+}
+
+BufferSizes packed_sizes(Collective collective, const algos::DistributedVector& vector) {
+  const bool at_root = vector.rank == vector.root;
+  const std::uint64_t total = std::accumulate(vector.sizes.begin(), vector.sizes.end(), std::uint64_t{0});
+  const std::uint64_t own = vector.sizes.size() > 1 ? vector.sizes[static_cast<std::size_t>(vector.rank)] : total;
+  switch (collective) {
+  case Collective::bcast:
+    return at_root ? BufferSizes{total, 0} : BufferSizes{0, total};
+  case Collective::reduce:
+    return {total, at_root ? total : 0};
+  case Collective::gather:
+    return {own, at_root ? total : 0};
+  case Collective::scatter:
+    return {at_root ? total : 0, own};
+  case Collective::allgather:
+  case Collective::allgatherv:
+    return {vector.in_place ? 0 : own, total};
+  case Collective::reduce_scatter:
+  case Collective::reduce_scatter_block:
+    return vector.in_place ? BufferSizes{0, total} : BufferSizes{total, own};
+  case Collective::exscan:
+    if (vector.rank == 0 && !vector.in_place) {
+      return {total, 0};
+    }
+    [[fallthrough]];
+  default: // a barrier's are empty
+    return {vector.in_place ? 0 : total, total};
+  }
+}
+
+} // namespace stoker::engine

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Initialises requests of neighborhood collectives: what each rank knows of the others' blocks, and the program of this rank.
+#pragma once
+
+#include "engine/core/engine.hpp"
+#include "engine/data/collective_call.hpp"
+#include "engine/requests/request.hpp"
+
+#include <memory>
+
+namespace stoker::engine {
+
+// Of Pattern::neighborhood: see init().
+[[nodiscard]] std::unique_ptr<Request> init_neighborhood(const std::shared_ptr<Engine>& engine,
+                                                         const CollectiveCall& call, MPI_Info info);
+
+} // namespace stoker::engine

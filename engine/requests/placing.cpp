@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/requests/placing.hpp"
+
+#include "engine/base/agreement.hpp"
+#include "engine/base/clock.hpp"
+#include "engine/execute/lower.hpp"
+#include "engine/requests/baseline.hpp"
+
+#include <string>
+#include <utility>
+
+#include <unistd.h>
+
+namespace stoker::engine {
+namespace {
+
+BufferDescriptor describe(NodeMemory& memory, const UserBuffer& buffer, Path path, std::uint64_t& staging) {
+  BufferDescriptor descriptor{.path = path, .pid = static_cast<std::int32_t>(getpid()), .bytes = buffer.bytes()};
+  if (buffer.bytes() == 0) {
+    descriptor.path = Path::own;
+    return descriptor;
+  }
+  if (path == Path::staged) {
+    staging = memory.arena().allocate(buffer.packed_bytes(), cache_line);
+    descriptor.offset = staging;
+    return descriptor;
+  }
+  std::byte* const lowest = buffer.address() + buffer.lower();
+  descriptor.address = reinterpret_cast<std::uint64_t>(lowest);
+  if (path == Path::mapped) {
+    descriptor.offset = memory.arena().offset_of(lowest);
+  }
+  return descriptor;
+}
+
+CarrierView carrier_view(const Engine& engine, const CommContext& context) {
+  return {context.rank_of(engine.carrier()), engine.helper(), engine.memory().get()};
+}
+
+// Collective. Over the receive buffer, or where it is staged.
+std::shared_ptr<const PutWindow> window_for_puts(Engine& engine, const RequestPlan& plan) {
+  void* base = nullptr;
+  std::uint64_t bytes = 0;
+  if (plan.recv_staging != 0) {
+    base = engine.memory()->arena().base() + plan.recv_staging;
+    bytes = plan.recv.packed_bytes();
+  } else if (plan.recv.bytes() > 0) {
+    base = plan.recv.address() + plan.recv.lower();
+    bytes = static_cast<std::uint64_t>(plan.recv.upper() - plan.recv.lower());
+  }
+  PutWindows& windows = engine.put_windows();
+  return plan.executor == Executor::engine
+             ? windows.carried(plan.context, carrier_view(engine, *plan.context), base, bytes)
+             : windows.own(plan.context, base, bytes);
+}
+
+RankMap rank_map(const Engine& engine, const CommContext& context, Executor executor) {
+  RankMap map;
+  for (const int rank : context.engine_ranks()) {
+    map.arena_of.push_back(engine.layout().same_node(rank, engine.rank()) ? static_cast<int>(engine.arena_of(rank))
+                                                                          : -1);
+  }
+  map.endpoint = executor == Executor::engine ? engine.carrier() : engine.rank();
+  map.endpoint_arena = engine.arena_of(map.endpoint);
+  map.highest_tag = engine.highest_tag();
+  map.carrier = context.rank_of(engine.carrier());
+  return map;
+}
+
+} // namespace
+
+bool puts_through_window(Engine& engine, const RequestPlan& plan) {
+  const RmaChoice choice = engine.settings().rma;
+  const CommContext& context = *plan.context;
+  const bool helped = plan.executor == Executor::engine;
+  if (!plan.choice.algorithm->puts || choice == RmaChoice::messages) {
+    return false;
+  }
+  // Within a node helpers write straight into the receive buffers. Between nodes windows are for networks with RDMA: elsewhere a
+  // helper that shares its core waits milliseconds in a flush, and messages were never slower.
+  if (helped && (choice == RmaChoice::automatic || context.layout().nodes() == 1)) {
+    return false;
+  }
+  const bool possible = engine.put_windows().possible(plan.context, helped, carrier_view(engine, context));
+  if (!possible && choice == RmaChoice::window) {
+    throw Error(Code::unsupported,
+                "rma=window, but the MPI library has no one-sided communication between the ranks of comm that works "
+                "here, or one of their carriers is not among them; expected rma=auto, or another transport "
+                "(see stoker doctor)");
+  }
+  return possible;
+}
+
+namespace {
+
+// What the program moves, by where the other end is.
+void count_bytes(const algos::Program& program, const RankMap& map, RequestPlan& plan) {
+  for (const algos::Step& step : program.steps) {
+    if (step.peer < 0) {
+      continue;
+    }
+    const bool in_node = map.arena_of[static_cast<std::size_t>(step.peer)] >= 0;
+    if (algos::delivers(step.kind)) {
+      (in_node ? plan.bytes_node : plan.bytes_wire) += step.bytes;
+    } else if (!in_node) {
+      plan.bytes_from_wire += step.bytes;
+    }
+  }
+}
+
+void complete(PlacementOptions& options, const Engine& engine, const RequestPlan& plan) {
+  options.eager_bytes = engine.settings().eager_bytes;
+  options.timed = plan.executor == Executor::engine || engine.settings().inline_times ||
+                  engine.settings().baseline_calls > 0 || engine.trace() != nullptr || plan.rebindable;
+  options.exclusive = plan.executor == Executor::inline_;
+  options.rebindable = plan.rebindable;
+  options.resizable = plan.any_sizes;
+  options.operation = plan.operation.code();
+  if (plan.window != nullptr && plan.window->by_carriers) {
+    options.exposed = plan.window->exposed;
+    options.window_number = plan.window->number;
+  }
+  options.window = plan.window != nullptr && !plan.window->by_carriers;
+}
+
+// Collective: compiles and places the program, and makes it known to the peers.
+void place_program(Engine& engine, RequestPlan& plan, Path send_path, Path recv_path,
+                   const std::function<CompiledProgram()>& compile) {
+  const CommContext& context = *plan.context;
+  const MPI_Comm comm = context.comm();
+  NodeMemory& memory = *engine.memory();
+  const RankMap map = rank_map(engine, context, plan.executor);
+  std::vector<PairInfo> pairs(static_cast<std::size_t>(context.ranks()));
+  std::vector<PairInfo> peers(pairs.size());
+  PlacementOptions options;
+  const auto unplaced = attempt([&] {
+    options.send = describe(memory, plan.send, send_path, plan.send_staging);
+    options.recv = describe(memory, plan.recv, recv_path, plan.recv_staging);
+  });
+  agree(comm, with_rank(context.rank(), unplaced));
+  if (plan.through_window) {
+    plan.window = window_for_puts(engine, plan);
+    if (plan.window == nullptr && engine.settings().rma == RmaChoice::window) {
+      throw Error(Code::resource,
+                  "rma=window, but the MPI library refuses a window over this receive buffer on some rank");
+    }
+  }
+  const auto failure = attempt([&] {
+    const auto [program, from_wisdom] = compile();
+    plan.from_wisdom = from_wisdom;
+    count_bytes(program, map, plan);
+    complete(options, engine, plan);
+    plan.block = place(program, memory, map, options, pairs);
+  });
+  agree(comm, with_rank(context.rank(), failure));
+  // Tell the peers where things are. What place() wrote happens before MPI delivers this.
+  check_mpi(MPI_Alltoall(pairs.data(), sizeof(PairInfo), MPI_BYTE, peers.data(), sizeof(PairInfo), MPI_BYTE, comm),
+            "MPI_Alltoall");
+  Block& block = *reinterpret_cast<Block*>(memory.base(memory.self()) + plan.block);
+  agree(comm, attempt([&] { link(block, memory, map, pairs, peers); }));
+}
+
+} // namespace
+
+std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, RequestPlan plan, Path send_path,
+                                      Path recv_path, const std::function<CompiledProgram()>& compile,
+                                      std::uint64_t begin_ns) {
+  try {
+    place_program(*engine, plan, send_path, recv_path, compile);
+  } catch (...) { // nobody has started it, so nobody touches it
+    for (const std::uint64_t place : {plan.block, plan.send_staging, plan.recv_staging}) {
+      if (place != 0) {
+        engine->memory()->arena().deallocate(place);
+      }
+    }
+    throw;
+  }
+  plan.choice_text = algos::to_text(plan.choice);
+  plan.init_seconds = 1e-9 * static_cast<double>(now_ns() - begin_ns);
+  if (engine->settings().baseline_calls > 0 && !plan.rebindable &&
+      algos::pattern_of(plan.choice.algorithm->collective) != algos::Pattern::distributed_vector) {
+    plan.mpi_seconds = mpi_seconds(*plan.context, plan.choice.algorithm->collective, plan.send, plan.recv,
+                                   plan.in_place, engine->settings().baseline_calls);
+  }
+  engine->log().info("rank {}: {} init: algorithm {}, executor {}, {} bytes to send, program {}, {} ms",
+                     plan.context->rank(), algos::name_of(plan.choice.algorithm->collective), plan.choice_text,
+                     plan.executor == Executor::engine ? "engine" : "inline",
+                     plan.in_place ? plan.recv.bytes() : plan.send.bytes(),
+                     plan.from_wisdom ? "from wisdom" : "compiled", 1e3 * plan.init_seconds);
+  return std::make_unique<Request>(engine, std::move(plan));
+}
+
+} // namespace stoker::engine

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The last step of every init: the program goes into a block in this rank's arena, and the peers get to know it.
+#pragma once
+
+#include "engine/core/engine.hpp"
+#include "engine/requests/request.hpp"
+#include "engine/wisdom/recall.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace stoker::engine {
+
+// Collective: whether the puts of the plan's algorithm, if it has any, go through a window; else they are messages. Throws
+// Error(unsupported) on all ranks where the settings demand what cannot be had.
+[[nodiscard]] bool puts_through_window(Engine& engine, const RequestPlan& plan);
+
+// Collective: compiles and places the program and makes the request known to the peers. The plan lacks only what comes of
+// that. `begin_ns`: when init began.
+[[nodiscard]] std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, RequestPlan plan,
+                                                    Path send_path, Path recv_path,
+                                                    const std::function<CompiledProgram()>& compile,
+                                                    std::uint64_t begin_ns);
+
+} // namespace stoker::engine

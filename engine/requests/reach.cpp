@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/requests/reach.hpp"
+
+#include "engine/base/error.hpp"
+#include "engine/data/arguments.hpp"
+#include "engine/requests/byte_blocks.hpp"
+
+#include <string>
+#include <utility>
+
+namespace stoker::engine {
+
+void take_buffers(Engine& engine, const CollectiveCall& call, const Neighbors* neighbors, RequestPlan& plan) {
+  const CommContext& context = *plan.context;
+  const CollectiveCall* checked = &call;
+  if (traits_of(call.collective).own_types) {
+    plan.byte_blocks = std::make_shared<const ByteBlocks>(engine, call, context.ranks(), neighbors);
+    checked = &plan.byte_blocks->call();
+  }
+  CallBuffers buffers = checked_buffers(*checked, context.rank(), context.ranks(), neighbors);
+  plan.in_place = buffers.in_place;
+  plan.send = std::move(buffers.send);
+  plan.recv = std::move(buffers.recv);
+}
+
+Readers readers_of(const Engine& engine, const CommContext& context, Executor executor, std::uint64_t longest_in_node,
+                   bool bundles) {
+  const bool shares_node = context.layout().node_ranks(context.layout().node_of(context.rank())).size() > 1;
+  return {.helper = executor == Executor::engine && engine.helper() == nullptr,
+          .peers = shares_node && (longest_in_node > engine.settings().eager_bytes || bundles)};
+}
+
+Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& readers, const char* name) {
+  const NodeMemory& memory = *engine.memory();
+  const bool in_arena = buffer.bytes() > 0 &&
+                        engine.memory()->arena().contains(buffer.address() + buffer.lower(),
+                                                          static_cast<std::uint64_t>(buffer.upper() - buffer.lower()));
+  if (buffer.bytes() > 0 && !buffer.type().contiguous()) {
+    return Path::staged; // it has to be packed anyway
+  }
+  switch (engine.settings().access) {
+  case AccessChoice::own:
+    if (readers.helper || readers.peers) {
+      throw Error(Code::access, std::string(name) + ": access=own, but " +
+                                    (readers.helper ? "the helper in another process" : "other ranks of the node") +
+                                    " must reach it; expected access=auto, mapped, cma or staged");
+    }
+    return Path::own;
+  case AccessChoice::mapped:
+    if (!in_arena && buffer.bytes() > 0) {
+      throw Error(Code::access, std::string(name) + ": access=mapped, but it does not lie in memory from stoker_alloc");
+    }
+    return in_arena ? Path::mapped : Path::own;
+  case AccessChoice::cma:
+    return Path::cma; // that it works was checked when the engine was created
+  case AccessChoice::staged:
+    return Path::staged;
+  case AccessChoice::automatic:
+    break;
+  }
+  if (in_arena) {
+    return Path::mapped;
+  }
+  if (!readers.helper && !readers.peers) {
+    return Path::own;
+  }
+  const bool small = readers.helper && buffer.bytes() <= engine.settings().staged_bytes;
+  return small || !memory.attach_works() ? Path::staged : Path::cma;
+}
+
+Path chosen_path(const Engine& engine, const std::byte* lowest, std::uint64_t span, std::uint64_t bytes,
+                 const Readers& readers) {
+  const NodeMemory& memory = *engine.memory();
+  const AccessChoice choice = engine.settings().access;
+  const bool shared = readers.helper || readers.peers;
+  if (choice == AccessChoice::staged) {
+    return Path::staged;
+  }
+  if (choice != AccessChoice::cma && engine.memory()->arena().contains(lowest, span)) {
+    return Path::mapped;
+  }
+  if (!shared) {
+    return Path::own;
+  }
+  const bool small = readers.helper && bytes <= engine.settings().staged_bytes && choice != AccessChoice::cma;
+  return small || choice == AccessChoice::mapped || !memory.attach_works() ? Path::staged : Path::cma;
+}
+
+std::vector<std::uint64_t> program_offsets(const UserBuffer& buffer, Path path) {
+  if (path == Path::staged) {
+    return buffer.packed_offsets();
+  }
+  std::vector<std::uint64_t> offsets(buffer.blocks().size());
+  for (std::size_t r = 0; r < offsets.size(); ++r) {
+    // Relative to the lowest byte in use: displacements may be negative, offsets may not.
+    offsets[r] =
+        buffer.block_bytes(r) == 0 ? 0 : static_cast<std::uint64_t>(buffer.blocks()[r].displacement - buffer.lower());
+  }
+  return offsets;
+}
+
+std::uint64_t program_bytes(const UserBuffer& buffer, Path path) {
+  return path == Path::staged ? buffer.packed_bytes() : static_cast<std::uint64_t>(buffer.upper() - buffer.lower());
+}
+
+} // namespace stoker::engine

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How others than this process get at a request's buffers, and where blocks lie in them as programs see it.
+#pragma once
+
+#include "engine/core/engine.hpp"
+#include "engine/data/collective_call.hpp"
+#include "engine/data/datatype.hpp"
+#include "engine/requests/request.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace stoker::engine {
+
+// Local: checks the arguments of an exchange or a neighborhood collective, whose neighbors these are, and puts its buffers into the
+// plan, which has the context. Throws Error.
+void take_buffers(Engine& engine, const CollectiveCall& call, const Neighbors* neighbors, RequestPlan& plan);
+
+// Who but this process has to reach a buffer.
+struct Readers {
+  bool helper = false; // the domain's helper is in another process
+  bool peers = false;  // ranks of the node fetch messages that are too long for a channel's slot
+};
+// Of this rank's buffers. `longest_in_node`: of its blocks for other ranks of its node; `bundles`: messages may be longer.
+[[nodiscard]] Readers readers_of(const Engine& engine, const CommContext& context, Executor executor,
+                                 std::uint64_t longest_in_node, bool bundles);
+// How the readers get there. `name` is the argument's. Throws Error(access) where what the settings demand cannot be had.
+[[nodiscard]] Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& readers,
+                               const char* name);
+
+// The same for the buffer of one epoch of a rebindable request: `bytes` of data within [lowest, lowest + span), which lie there
+// as the program has them or have to be staged. An `access` setting that this buffer cannot serve is ignored.
+[[nodiscard]] Path chosen_path(const Engine& engine, const std::byte* lowest, std::uint64_t span, std::uint64_t bytes,
+                               const Readers& readers);
+
+// Where the blocks begin in the buffer as the program sees it: by displacement in place, or where they are staged.
+[[nodiscard]] std::vector<std::uint64_t> program_offsets(const UserBuffer& buffer, Path path);
+
+// How long the buffer is as the program sees it.
+[[nodiscard]] std::uint64_t program_bytes(const UserBuffer& buffer, Path path);
+
+} // namespace stoker::engine
