@@ -10,19 +10,25 @@
 // ranks agree on what they saw, without waiting for one another.
 #pragma once
 
+#include "engine/calls/shape.hpp"
 #include "engine/core/engine.hpp"
 #include "engine/data/collective_call.hpp"
 #include "engine/requests/request.hpp"
 
 #include <mpi.h>
 
+#include <condition_variable>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string_view>
+#include <thread>
+#include <vector>
 
 namespace stoker::engine {
-
-class NonblockingCalls;
 
 // One call. Used by one thread at a time. May only be destroyed once it is complete.
 class NonblockingCall {
@@ -63,11 +69,11 @@ public:
   NonblockingCalls(std::shared_ptr<Engine> engine, MPI_Comm comm, bool trials = true);
   NonblockingCalls(const NonblockingCalls&) = delete;
   NonblockingCalls& operator=(const NonblockingCalls&) = delete;
-  ~NonblockingCalls();
+  ~NonblockingCalls() { close(); }
 
   // Whether start() is local on all ranks. Else, without MPI_THREAD_MULTIPLE, a call gets on in wait() only, and has to be waited for
   // before the next one is started.
-  [[nodiscard]] bool starts_locally() const;
+  [[nodiscard]] bool starts_locally() const { return threaded_; }
 
   // Collective. No call may be outstanding; none may be started afterwards. Before the engine is destroyed and before MPI is
   // finalized.
@@ -85,12 +91,58 @@ public:
   [[nodiscard]] std::unique_ptr<NonblockingCall> start(const CollectiveCall& call, MPI_Info info, Executor executor);
 
   static constexpr std::size_t most_shapes = 64; // whose sizes all ranks know
-  static constexpr std::size_t lanes = 4; // calls of a shape that are under way at the same time; more wait for these
 
-  class Impl;
+  // What calls do, each for itself.
+  enum class Standing : std::uint8_t { waiting, on_lane, done };
+  // One attempt. `insist`: also with what a request does only for somebody who wants it to go on without waiting for it.
+  [[nodiscard]] Standing look(QueuedCall& call, bool insist);
+  void await(QueuedCall& call);            // on its lane: returns when it is done
+  void wait_until_moved(QueuedCall& call); // it is done, or on its lane
+  void note_time(const QueuedCall& call, double seconds);
 
 private:
-  std::shared_ptr<Impl> impl_;
+  // A request to be made.
+  struct Binding {
+    Shape* shape = nullptr;
+    std::size_t lane = 0;
+    Operation operation;
+  };
+  void start_with_sizes(QueuedCall& call, MPI_Info info, Executor executor);
+  void start_block_by_block(QueuedCall& call, Executor executor);
+  Shape& shape_of(const ShapeKey& key, const std::function<void(Shape&)>& complete);
+  void enqueue(Shape& shape, QueuedCall& call, Operation operation); // which is for its lane's request
+  [[nodiscard]] Executor possible(Executor executor) const {
+    return engine_->has_helpers() ? executor : Executor::inline_;
+  }
+
+  // Both with the mutex.
+  void wake_thread();
+  [[nodiscard]] bool help_waiting();
+
+  struct Bound {
+    std::unique_ptr<RebindableRequest> request;
+    MPI_Comm comm = MPI_COMM_NULL; // where the shape had none
+    std::optional<Error> error;
+  };
+  [[nodiscard]] Bound bind(Binding& binding) const; // collective; without the mutex
+  void settle(const Binding& binding, Bound bound);
+  void run();
+  void bind_here(); // collective, where there is no thread
+
+  std::shared_ptr<Engine> engine_;
+  std::shared_ptr<CommContext> context_; // for whoever makes requests
+  std::optional<Neighbors> neighbors_;   // found by the first call of a neighborhood
+  bool trials_;
+  bool threaded_ = false;
+
+  std::mutex mutex_; // guards what follows, and calls until they are done
+  std::vector<std::unique_ptr<Shape>> shapes_;
+  std::size_t keyed_ = 0;        // shapes that are no exchanges
+  std::deque<Binding> bindings_; // in the same order on all ranks
+  std::condition_variable changed_;
+  bool running_ = false;
+  bool closed_ = false;
+  std::thread thread_;
 };
 
 } // namespace stoker::engine

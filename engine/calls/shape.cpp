@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/calls/shape.hpp"
+
+#include "engine/base/agreement.hpp"
+
+#include <bitset>
+
+namespace stoker::engine {
+
+void Shape::retire_complete() {
+  for (Lane& lane : lanes) {
+    if (lane.occupant != nullptr && !lane.awaited && lane.request->request().complete()) {
+      lane.request->request().await(); // only says how it was waited for: not at all
+      retire(lane);
+    }
+  }
+}
+
+// Its request is complete, and told how it was waited for.
+void Shape::retire(Lane& lane) {
+  QueuedCall& call = *std::exchange(lane.occupant, nullptr);
+  Request& request = lane.request->request();
+  const double before = request.statistics().exchange_seconds;
+  call.error = attempt([&] { lane.request->finish(); });
+  call.exchange_seconds = request.statistics().exchange_seconds - before;
+  call.complete.store(true, std::memory_order_release);
+}
+
+// The MPI library's own calls, the decisions among them, are started in their order, as MPI demands; the engine's as soon as
+// their lanes are free.
+void Shape::start_waiting() {
+  bool mpi_in_turn = comm != MPI_COMM_NULL;
+  std::bitset<lanes_of_a_shape> taken;
+  for (auto next = waiting.begin(); next != waiting.end();) {
+    QueuedCall& call = **next;
+    if (!call.route) {
+      if (trials.asks(call.number) && !agreement.asked()) {
+        if (!mpi_in_turn) {
+          return;
+        }
+        agreement.ask(comm, trials.findings());
+      }
+      if (trials.decides(call.number) && !decided()) {
+        return;
+      }
+      call.route = trials.route();
+      call.on_trial = trials.on_trial();
+    }
+    Lane& lane = lane_of(call.number);
+    const std::size_t index = call.number % lanes_of_a_shape;
+    const Route route = *call.route;
+    if (route == Route::engine && (lane.state == Lane::State::fresh || lane.state == Lane::State::asked_for)) {
+      mpi_in_turn = false; // it may become one of MPI's
+      taken.set(index);
+      ++next;
+      continue;
+    }
+    if (route == Route::mpi || lane.state == Lane::State::by_mpi) {
+      if (!mpi_in_turn) {
+        ++next;
+        continue;
+      }
+      start_by_mpi(call);
+    } else if (lane.occupant != nullptr || taken.test(index)) {
+      taken.set(index);
+      ++next;
+      continue;
+    } else {
+      start_on(lane, call);
+    }
+    next = waiting.erase(next);
+  }
+}
+
+bool Shape::decided() {
+  const auto found = agreement.answer();
+  if (found) {
+    trials.decide(*found);
+  }
+  return found.has_value();
+}
+
+void Shape::start_by_mpi(QueuedCall& call) const {
+  call.by_mpi = true;
+  call.algorithm = "mpi";
+  call.error = attempt(
+      [&] { check_mpi(start_mpi(call.kept.call(), comm, &call.request, call.arrays), "nonblocking collective"); });
+  if (call.error) {
+    call.complete.store(true, std::memory_order_release);
+  }
+}
+
+void Shape::start_on(Lane& lane, QueuedCall& call) {
+  if (lane.state != Lane::State::failed) {
+    Request& request = lane.request->request();
+    call.algorithm = request.plan().choice_text;
+    lane.error = attempt([&] {
+      if (call.operation.user_defined()) {
+        request.use(std::move(call.operation));
+      }
+      lane.request->start(std::move(call.buffers));
+    });
+    // The other ranks go on without this one: no later call on this lane can be right.
+    lane.state = lane.error ? Lane::State::failed : lane.state;
+  }
+  if (lane.state == Lane::State::failed) {
+    call.error = lane.error;
+    call.complete.store(true, std::memory_order_release);
+    return;
+  }
+  lane.occupant = &call;
+  call.lane = &lane;
+}
+
+} // namespace stoker::engine
