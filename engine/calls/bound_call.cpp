@@ -89,9 +89,9 @@ void add_blocks(const CollectiveCall& call, const CommContext& context, Side& se
 } // namespace
 
 // What the programs of rooted collectives take for send and recv at a root that is in place; others' buffers are theirs.
-RebindableRequest::Buffers bound_buffers(const CollectiveCall& call, CallBuffers buffers, int rank) {
+EpochBuffers bound_buffers(const CollectiveCall& call, CallBuffers buffers, int rank) {
   const Collective collective = call.collective;
-  RebindableRequest::Buffers bound;
+  EpochBuffers bound;
   const bool in_place_at_root = buffers.in_place && algos::has_root(collective);
   if (in_place_at_root && collective == Collective::reduce) {
     bound.send = BoundData(UserBuffer(buffers.recv.address(), Datatype(MPI_BYTE, "datatype"), buffers.recv.blocks()));
@@ -108,14 +108,13 @@ RebindableRequest::Buffers bound_buffers(const CollectiveCall& call, CallBuffers
   return bound;
 }
 
-RebindableRequest::Buffers bound_blocks(const CollectiveCall& call, const CommContext& context,
-                                        const Neighbors* neighbors) {
+EpochBuffers bound_blocks(const CollectiveCall& call, const CommContext& context, const Neighbors* neighbors) {
   const algos::CollectiveTraits& traits = traits_of(call.collective);
   Side send(call.sendbuf, call.sendcounts, call.sdispls, call.sendtypes, traits.send, traits.own_types);
   Side recv(call.recvbuf, call.recvcounts, call.rdispls, call.recvtypes, traits.recv, traits.own_types);
   neighbors != nullptr ? add_blocks(*neighbors, send, recv) : add_blocks(call, context, send, recv);
   const auto ranks = static_cast<std::size_t>(context.ranks());
-  RebindableRequest::Buffers bound;
+  EpochBuffers bound;
   bound.send = BoundData(send.blocks(), ranks);
   bound.recv = BoundData(recv.blocks(), ranks);
   const auto own = static_cast<std::size_t>(context.rank());

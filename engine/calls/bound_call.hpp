@@ -5,16 +5,16 @@
 #include "engine/core/comm_context.hpp"
 #include "engine/data/arguments.hpp"
 #include "engine/data/collective_call.hpp"
-#include "engine/requests/rebindable.hpp"
+#include "engine/requests/epoch_binding.hpp"
 
 namespace stoker::engine {
 
 // Of a call whose sizes all ranks know, and whose arguments are checked.
-[[nodiscard]] RebindableRequest::Buffers bound_buffers(const CollectiveCall& call, CallBuffers buffers, int rank);
+[[nodiscard]] EpochBuffers bound_buffers(const CollectiveCall& call, CallBuffers buffers, int rank);
 
 // Of a call whose blocks go straight from rank to rank. `neighbors`: of a neighborhood collective. Throws Error(argument) for what is
 // wrong with this rank's arguments.
-[[nodiscard]] RebindableRequest::Buffers bound_blocks(const CollectiveCall& call, const CommContext& context,
-                                                      const Neighbors* neighbors);
+[[nodiscard]] EpochBuffers bound_blocks(const CollectiveCall& call, const CommContext& context,
+                                        const Neighbors* neighbors);
 
 } // namespace stoker::engine

@@ -45,7 +45,7 @@ NonblockingCalls::Bound NonblockingCalls::bind(Binding& binding) const {
     plan.context = context_;
     plan.executor = shape.key.executor;
     if (!shape.sizes_known()) {
-      bound.request = make_rebindable_exchange(engine_, std::move(plan));
+      bound.request = init_rebindable_exchange(engine_, std::move(plan));
       return;
     }
     plan.choice = shape.choice;
@@ -53,7 +53,7 @@ NonblockingCalls::Bound NonblockingCalls::bind(Binding& binding) const {
     plan.operation = std::move(binding.operation);
     plan.root = shape.key.call.root;
     plan.deterministic = shape.deterministic;
-    bound.request = make_rebindable(engine_, shape.key.call.collective, std::move(plan), shape.key.call.sizes);
+    bound.request = init_rebindable(engine_, shape.key.call.collective, std::move(plan), shape.key.call.sizes);
   });
   return bound;
 }
@@ -67,7 +67,7 @@ void NonblockingCalls::settle(const Binding& binding, Bound bound) {
   if (!bound.error) {
     lane.state = Lane::State::bound;
     lane.request = std::move(bound.request);
-    shape.choice = lane.request->request().plan().choice; // what is chosen need not be chosen again
+    shape.choice = lane.request->plan().choice; // what is chosen need not be chosen again
     return;
   }
   // What all ranks are told alike. A shape that the engine has no means for is left to the MPI library.
@@ -118,7 +118,7 @@ bool NonblockingCalls::help_waiting() {
     }
     for (Lane& lane : shape->lanes) {
       if (lane.occupant != nullptr && !lane.awaited) {
-        (void)lane.request->request().peek();
+        (void)lane.request->peek();
       }
     }
     shape->retire_complete();

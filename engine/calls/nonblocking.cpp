@@ -8,7 +8,7 @@
 #include "engine/data/arguments.hpp"
 #include "engine/helper/waiting.hpp"
 #include "engine/requests/choices.hpp"
-#include "engine/requests/rebindable.hpp"
+#include "engine/requests/epoch_binding.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -261,7 +261,7 @@ NonblockingCalls::Standing NonblockingCalls::look(QueuedCall& call, bool insist)
   if (insist) {
     // Whatever is in the way of this call has to go on as well.
     Lane& lane = shape.lane_of(call.number);
-    if (lane.occupant != nullptr && !lane.awaited && !call.by_mpi && lane.request->request().peek()) {
+    if (lane.occupant != nullptr && !lane.awaited && !call.by_mpi && lane.request->peek()) {
       shape.retire_complete();
       shape.start_waiting();
     }
@@ -291,7 +291,7 @@ void NonblockingCalls::await(QueuedCall& call) {
     }
     lane.awaited = true;
   }
-  const auto lost = attempt([&] { lane.request->request().await(); });
+  const auto lost = attempt([&] { lane.request->await(); });
   const std::lock_guard lock(mutex_);
   lane.awaited = false;
   if (lost) {

@@ -120,7 +120,7 @@ private:
   [[nodiscard]] bool help_waiting();
 
   struct Bound {
-    std::unique_ptr<RebindableRequest> request;
+    std::unique_ptr<Request> request;
     MPI_Comm comm = MPI_COMM_NULL; // where the shape had none
     std::optional<Error> error;
   };

@@ -9,8 +9,8 @@ namespace stoker::engine {
 
 void Shape::retire_complete() {
   for (Lane& lane : lanes) {
-    if (lane.occupant != nullptr && !lane.awaited && lane.request->request().complete()) {
-      lane.request->request().await(); // only says how it was waited for: not at all
+    if (lane.occupant != nullptr && !lane.awaited && lane.request->complete()) {
+      lane.request->await(); // only says how it was waited for: not at all
       retire(lane);
     }
   }
@@ -19,7 +19,7 @@ void Shape::retire_complete() {
 // Its request is complete, and told how it was waited for.
 void Shape::retire(Lane& lane) {
   QueuedCall& call = *std::exchange(lane.occupant, nullptr);
-  Request& request = lane.request->request();
+  Request& request = *lane.request;
   const double before = request.statistics().exchange_seconds;
   call.error = attempt([&] { lane.request->finish(); });
   call.exchange_seconds = request.statistics().exchange_seconds - before;
@@ -92,7 +92,7 @@ void Shape::start_by_mpi(QueuedCall& call) const {
 
 void Shape::start_on(Lane& lane, QueuedCall& call) {
   if (lane.state != Lane::State::failed) {
-    Request& request = lane.request->request();
+    Request& request = *lane.request;
     call.algorithm = request.plan().choice_text;
     lane.error = attempt([&] {
       if (call.operation.user_defined()) {

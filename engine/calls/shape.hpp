@@ -7,7 +7,7 @@
 #include "engine/calls/route_trials.hpp"
 #include "engine/data/kept_call.hpp"
 #include "engine/data/mpi_collectives.hpp"
-#include "engine/requests/rebindable.hpp"
+#include "engine/requests/epoch_binding.hpp"
 
 #include <array>
 #include <atomic>
@@ -34,9 +34,9 @@ struct QueuedCall {
   // Guarded by the mutex of what it is a call of, until it is complete.
   Shape* shape = nullptr; // null: there is nothing to do
   std::uint64_t number = 0;
-  std::optional<Route> route;         // once all that is decided before it is
-  RebindableRequest::Buffers buffers; // until it is on a lane
-  Operation operation;                // likewise
+  std::optional<Route> route; // once all that is decided before it is
+  EpochBuffers buffers;       // until it is on a lane
+  Operation operation;        // likewise
   KeptCall kept;
   NarrowArrays arrays;                    // of MPI's own
   Lane* lane = nullptr;                   // that it is on
@@ -68,7 +68,7 @@ struct ShapeKey {
 struct Lane {
   enum class State : std::uint8_t { fresh, asked_for, bound, by_mpi, failed };
   State state = State::fresh;
-  std::unique_ptr<RebindableRequest> request;
+  std::unique_ptr<Request> request;
   std::optional<Error> error;     // of failed
   QueuedCall* occupant = nullptr; // the call that uses it
   bool awaited = false;           // by the occupant's thread, without the mutex: nobody else touches the request

@@ -7,6 +7,7 @@
 #include "engine/execute/lower.hpp"
 #include "engine/helper/waiting.hpp"
 #include "engine/requests/byte_blocks.hpp"
+#include "engine/requests/epoch_binding.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -95,6 +96,20 @@ void Request::start() {
     submit(wake_policy_.start());
   }
   exposed_ns_ += clock() - started_ns_;
+}
+
+void Request::take_binding(const Engine& engine, const BufferSizes& sizes, const Readers& send_readers,
+                           const Readers& recv_readers) {
+  binding_ = std::make_unique<EpochBinding>(engine, *block_, plan_, sizes, send_readers, recv_readers);
+  if (!plan_.any_sizes) {
+    binding_->reserve(*block_);
+  }
+}
+
+void Request::start(EpochBuffers buffers) {
+  binding_->bind(*block_, std::move(buffers));
+  task_.program.look_up_buffers();
+  start();
 }
 
 void Request::stage(const UserBuffer& buffer, std::uint64_t place) {
@@ -401,6 +416,9 @@ void Request::finish() {
   }
   if (plan_.byte_blocks != nullptr && code == 0) {
     plan_.byte_blocks->unpack();
+  }
+  if (binding_ != nullptr) {
+    binding_->unbind(code != 0);
   }
   exposed_ns_ += clock() - begin;
   statistics_.exposed_seconds += 1e-9 * static_cast<double>(exposed_ns_);

@@ -4,12 +4,14 @@
 
 #include "algos/select/choice.hpp"
 #include "engine/core/engine.hpp"
+#include "engine/data/bound_data.hpp"
 #include "engine/data/datatype.hpp"
 #include "engine/data/operation.hpp"
 #include "engine/execute/progress.hpp"
 #include "engine/helper/waiting.hpp"
 #include "engine/helper/wake_policy.hpp"
 #include "engine/shared/block.hpp"
+#include "engine/wisdom/recall.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -19,6 +21,8 @@
 namespace stoker::engine {
 
 class ByteBlocks;
+class EpochBinding;
+struct Readers;
 
 enum class Executor : std::uint8_t { engine, inline_ };
 
@@ -48,6 +52,14 @@ struct RequestPlan {
   bool any_sizes = false;      // likewise: one message to and from every rank, whose sizes every epoch brings
   std::shared_ptr<const PutWindow> window;
   std::shared_ptr<const ByteBlocks> byte_blocks; // of collectives whose blocks have types of their own
+};
+
+// The buffers of one epoch of a rebindable request.
+struct EpochBuffers {
+  BoundData send;
+  BoundData recv;         // empty: results are not wanted, or there are none
+  bool set_aside = false; // what is sent lies where results will
+  bool in_place = false;  // the program's operand is in recv
 };
 
 struct RequestStatistics {
@@ -83,12 +95,11 @@ public:
   [[nodiscard]] static int wait_any(std::span<Request* const> requests);
   // Of an inactive request whose operation is the application's: another one from now on, on elements of the same size.
   void use(Operation operation) { plan_.operation = std::move(operation); }
-  // Of an inactive request that is rebindable: changes its block.
-  template <class Change>
-  void bind(Change&& change) {
-    change(*block_);
-    task_.program.look_up_buffers();
-  }
+  // Of a rebindable request, once, before it is started: see EpochBinding. Throws Error(resource).
+  void take_binding(const Engine& engine, const BufferSizes& sizes, const Readers& send_readers,
+                    const Readers& recv_readers);
+  // Of a rebindable request. Throws what EpochBinding::bind() does, too: this rank's part is missing then.
+  void start(EpochBuffers buffers);
   [[nodiscard]] bool active() const { return state_ == State::active; }
   [[nodiscard]] bool engine_destroyed() const { return engine_->destroyed(); }
   [[nodiscard]] const char* access_name(algos::Buffer buffer) const; // static storage
@@ -122,9 +133,10 @@ private:
   RequestPlan plan_;
   std::shared_ptr<NodeMemory> memory_;
   Block* block_;
-  Task task_;         // this process's view
-  Helper* helper_;    // in this process: this rank is the carrier
-  RankRoot* carrier_; // root of the domain's carrier; null for the inline executor
+  Task task_;                             // this process's view
+  std::unique_ptr<EpochBinding> binding_; // of a rebindable request
+  Helper* helper_;                        // in this process: this rank is the carrier
+  RankRoot* carrier_;                     // root of the domain's carrier; null for the inline executor
   State state_ = State::inactive;
   bool timed_;
   Plea plea_;

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/requests/epoch_binding.hpp"
+
+#include "engine/base/agreement.hpp"
+#include "engine/base/error.hpp"
+#include "engine/requests/distributed_vector.hpp"
+#include "engine/requests/exchange.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include <unistd.h>
+
+namespace stoker::engine {
+namespace {
+
+using algos::Buffer;
+using algos::Collective;
+
+Error exhausted(std::uint64_t bytes) {
+  return {Code::resource, "no " + std::to_string(bytes) +
+                              " bytes of shared memory are left for the data of a call; expected a larger arena_bytes"};
+}
+
+} // namespace
+
+std::byte* EpochMemory::at_least(std::uint64_t bytes) {
+  if (bytes > bytes_) {
+    release();
+    try {
+      offset_ = memory_->arena().allocate(bytes, cache_line);
+    } catch (const Error&) { // exhausted
+      own_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    }
+    bytes_ = bytes;
+  }
+  return offset_ != 0 ? memory_->arena().base() + offset_ : own_.get();
+}
+
+void EpochMemory::release() {
+  if (offset_ != 0) {
+    memory_->arena().deallocate(offset_);
+  }
+  offset_ = 0;
+  own_.reset();
+  bytes_ = 0;
+}
+
+EpochBinding::EpochBinding(const Engine& engine, Block& block, const RequestPlan& plan, const BufferSizes& sizes,
+                           const Readers& send_readers, const Readers& recv_readers)
+    : engine_(engine),
+      rebinding_(block, plan.any_sizes, plan.executor == Executor::inline_ || engine.helper() != nullptr),
+      sizes_(sizes), send_readers_(send_readers), recv_readers_(recv_readers),
+      pid_(static_cast<std::int32_t>(getpid())), ranks_(static_cast<std::size_t>(plan.context->ranks())),
+      send_memory_(engine.memory()), recv_memory_(engine.memory()), bounce_memory_(engine.memory()) {}
+
+BufferDescriptor EpochBinding::reach(const BoundData& data, std::uint64_t bytes, const Readers& readers,
+                                     EpochMemory& memory, bool as_it_lies, std::byte*& staged) const {
+  staged = nullptr;
+  BufferDescriptor descriptor{.path = Path::own, .pid = pid_, .bytes = bytes};
+  if (bytes == 0) {
+    return descriptor;
+  }
+  const bool shared = readers.helper || readers.peers;
+  if (as_it_lies && data.bytes() > 0 && data.runs()) {
+    descriptor.path = chosen_path(engine_, data.lowest(), data.span(), data.bytes(), readers);
+    if (descriptor.path != Path::staged) {
+      descriptor.address = reinterpret_cast<std::uint64_t>(data.lowest());
+      descriptor.bytes = data.span();
+      if (descriptor.path == Path::mapped) {
+        descriptor.offset = engine_.memory()->arena().offset_of(data.lowest());
+      }
+      return descriptor;
+    }
+  }
+  staged = memory.at_least(bytes);
+  descriptor.path = Path::staged;
+  descriptor.offset = memory.offset();
+  if (memory.offset() == 0) {
+    if (shared && !engine_.memory()->attach_works()) {
+      throw exhausted(bytes);
+    }
+    descriptor.path = shared ? Path::cma : Path::own;
+    descriptor.address = reinterpret_cast<std::uint64_t>(staged);
+  }
+  return descriptor;
+}
+
+void EpochBinding::reserve(const Block& block) {
+  if (engine_.memory()->attach_works()) { // then anything can be reached, but not sent from there
+    (void)bounce_memory(rebinding_.most_bounce_bytes(block));
+    return;
+  }
+  const auto take = [](EpochMemory& memory, std::uint64_t bytes, const Readers& readers) {
+    if (bytes > 0 && (readers.helper || readers.peers) && (memory.at_least(bytes), memory.offset() == 0)) {
+      throw exhausted(bytes);
+    }
+  };
+  take(send_memory_, sizes_.send, send_readers_);
+  take(recv_memory_, sizes_.recv, recv_readers_);
+}
+
+std::uint64_t EpochBinding::bounce_memory(std::uint64_t bytes) {
+  if (bytes > 0 && (bounce_memory_.at_least(bytes), bounce_memory_.offset() == 0)) {
+    throw exhausted(bytes);
+  }
+  return bounce_memory_.offset();
+}
+
+void EpochBinding::list_parts(const BoundData& data, Buffer buffer, bool staged, std::vector<algos::Slice>& parts) {
+  for (std::size_t r = 0; r < parts.size(); ++r) {
+    parts[r] = {buffer, staged ? data.packed_place(r) : data.place(r), data.part_bytes(r)};
+  }
+}
+
+void EpochBinding::bind(Block& block, EpochBuffers buffers) {
+  buffers_ = std::move(buffers);
+  Readers send_readers = send_readers_;
+  const std::uint64_t eager_bytes = engine_.settings().eager_bytes;
+  const bool any_sizes = rebinding_.any_sizes();
+  if (any_sizes) {
+    sizes_ = {buffers_.send.bytes(), buffers_.recv.bytes()};
+    outgoing_.resize(ranks_);
+    incoming_.resize(ranks_);
+    list_parts(buffers_.send, Buffer::send, true, outgoing_);
+    send_readers.peers = rebinding_.sends_long_in_node(outgoing_, eager_bytes);
+  }
+  block.buffers[static_cast<std::size_t>(Buffer::send)] =
+      reach(buffers_.send, sizes_.send, send_readers, send_memory_, !buffers_.set_aside, send_staged_);
+  block.buffers[static_cast<std::size_t>(Buffer::recv)] =
+      reach(buffers_.recv, sizes_.recv, recv_readers_, recv_memory_, true, recv_staged_);
+  if (any_sizes) {
+    list_parts(buffers_.send, Buffer::send, send_staged_ != nullptr, outgoing_);
+    list_parts(buffers_.recv, Buffer::recv, recv_staged_ != nullptr, incoming_);
+    rebinding_.resize(block, outgoing_, incoming_, eager_bytes);
+  }
+  rebinding_.bounce(block, bounce_memory(rebinding_.bounce_bytes(block)));
+  const MPI_Comm comm = engine_.network();
+  if (send_staged_ != nullptr) {
+    buffers_.send.pack(send_staged_, comm);
+  }
+  if (recv_staged_ != nullptr && buffers_.in_place) {
+    buffers_.recv.pack(recv_staged_, comm);
+  }
+}
+
+void EpochBinding::unbind(bool failed) {
+  const EpochBuffers buffers = std::exchange(buffers_, {});
+  if (recv_staged_ != nullptr && !failed) {
+    buffers.recv.unpack(recv_staged_, engine_.network());
+  }
+}
+
+namespace {
+
+// Collective: the request takes the buffers of every epoch.
+std::unique_ptr<Request> with_binding(const Engine& engine, std::unique_ptr<Request> request, const BufferSizes& sizes,
+                                      const Readers& send_readers, const Readers& recv_readers) {
+  const CommContext& context = *request->plan().context;
+  agree(context.comm(),
+        with_rank(context.rank(), attempt([&] { request->take_binding(engine, sizes, send_readers, recv_readers); })));
+  return request;
+}
+
+} // namespace
+
+std::unique_ptr<Request> init_rebindable(const std::shared_ptr<Engine>& engine, Collective collective, RequestPlan plan,
+                                         const std::vector<std::uint64_t>& sizes) {
+  const std::shared_ptr<CommContext> context = plan.context;
+  const auto ranks = static_cast<std::uint64_t>(context->ranks());
+  const bool in_place = plan.in_place;
+  const Executor executor = plan.executor;
+  if (collective == Collective::alltoall) {
+    const std::uint64_t block = sizes.front();
+    std::unique_ptr<Request> request = init_rebindable_alltoall(engine, std::move(plan), block);
+    const bool bundles =
+        context->layout().nodes() > 1 || algos::knowledge_of(request->plan().choice) != algos::Knowledge::own;
+    const Readers readers = readers_of(*engine, *context, executor, block, bundles);
+    return with_binding(*engine, std::move(request), {in_place ? 0 : ranks * block, ranks * block}, readers,
+                        {.helper = readers.helper});
+  }
+  algos::DistributedVector vector{
+      .layout = context->layout(), .rank = context->rank(), .root = plan.root, .sizes = sizes, .in_place = in_place};
+  if (sizes.size() == 1 && algos::has_blocks(collective)) {
+    vector.sizes.resize(ranks, sizes.front());
+  }
+  std::unique_ptr<Request> request = init_rebindable_distributed_vector(engine, collective, std::move(plan), sizes);
+  const std::uint64_t longest = std::accumulate(vector.sizes.begin(), vector.sizes.end(), std::uint64_t{0});
+  const Readers readers = readers_of(*engine, *context, executor, longest, false);
+  return with_binding(*engine, std::move(request), packed_sizes(collective, vector), readers, readers);
+}
+
+std::unique_ptr<Request> init_rebindable_exchange(const std::shared_ptr<Engine>& engine, RequestPlan plan) {
+  const Readers readers = readers_of(*engine, *plan.context, plan.executor, 0, false);
+  auto request = init_any_exchange(engine, std::move(plan));
+  request->take_binding(*engine, {}, readers, {.helper = readers.helper});
+  return request;
+}
+
+} // namespace stoker::engine

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The buffers of a rebindable request, which is made for sizes and not for buffers: every epoch brings its own. The program sees all
+// blocks one behind the other. Where the application's lie like that, and can be reached, they are used where they are; else they
+// are copied to memory of this rank's, which is had when it is first needed, and kept.
+//
+// Which of the two a rank does is its own business: others read in the epoch's descriptor how they get there.
+#pragma once
+
+#include "engine/core/engine.hpp"
+#include "engine/data/bound_data.hpp"
+#include "engine/execute/rebind.hpp"
+#include "engine/requests/reach.hpp"
+#include "engine/requests/request.hpp"
+#include "engine/wisdom/recall.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace stoker::engine {
+
+// Memory that is kept from one epoch to the next: in this rank's arena, or else, where that is exhausted, its process's own.
+class EpochMemory {
+public:
+  explicit EpochMemory(std::shared_ptr<NodeMemory> memory) : memory_(std::move(memory)) {}
+  EpochMemory(const EpochMemory&) = delete;
+  EpochMemory& operator=(const EpochMemory&) = delete;
+  ~EpochMemory() { release(); }
+
+  // What was there may be gone.
+  std::byte* at_least(std::uint64_t bytes);
+  [[nodiscard]] std::uint64_t offset() const { return offset_; } // in the arena; 0: it is not there
+
+private:
+  void release();
+
+  std::shared_ptr<NodeMemory> memory_;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t offset_ = 0;
+  std::unique_ptr<std::byte[]> own_;
+};
+
+class EpochBinding {
+public:
+  // `sizes`: of the buffers, unless the request is one of any sizes. `send_readers` and `recv_readers`: who but this process
+  // reaches them; of any sizes: longest messages in the node.
+  EpochBinding(const Engine& engine, Block& block, const RequestPlan& plan, const BufferSizes& sizes,
+               const Readers& send_readers, const Readers& recv_readers);
+
+  // Takes the memory without which an epoch could fail, depending on its buffers. Throws Error(resource).
+  void reserve(const Block& block);
+  // Before an epoch: what is sent is where the program finds it. Throws Error(resource) where memory that others can reach is
+  // exhausted, and was not reserved.
+  void bind(Block& block, EpochBuffers buffers);
+  // After a complete epoch: results are where the caller wants them, unless it has failed.
+  void unbind(bool failed);
+
+private:
+  [[nodiscard]] BufferDescriptor reach(const BoundData& data, std::uint64_t bytes, const Readers& readers,
+                                       EpochMemory& memory, bool as_it_lies, std::byte*& staged) const;
+  static void list_parts(const BoundData& data, algos::Buffer buffer, bool staged, std::vector<algos::Slice>& parts);
+  std::uint64_t bounce_memory(std::uint64_t bytes);
+
+  const Engine& engine_;
+  Rebinding rebinding_;
+  BufferSizes sizes_;
+  Readers send_readers_;
+  Readers recv_readers_;
+  std::int32_t pid_;
+  std::size_t ranks_;
+  EpochMemory send_memory_;
+  EpochMemory recv_memory_;
+  EpochMemory bounce_memory_;
+  std::vector<algos::Slice> outgoing_; // by rank, of any sizes
+  std::vector<algos::Slice> incoming_;
+  // Of the epoch.
+  EpochBuffers buffers_;
+  std::byte* send_staged_ = nullptr;
+  std::byte* recv_staged_ = nullptr;
+};
+
+// Collective over the plan's context. Throw Error on all ranks. The plan is that of init_rebindable_distributed_vector(), and has the
+// request's algorithm afterwards.
+[[nodiscard]] std::unique_ptr<Request> init_rebindable(const std::shared_ptr<Engine>& engine,
+                                                       algos::Collective collective, RequestPlan plan,
+                                                       const std::vector<std::uint64_t>& sizes);
+// For exchanges in which every block goes straight to its rank: the parts of the data are the ranks'.
+[[nodiscard]] std::unique_ptr<Request> init_rebindable_exchange(const std::shared_ptr<Engine>& engine,
+                                                                RequestPlan plan);
+
+} // namespace stoker::engine
