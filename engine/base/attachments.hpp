@@ -3,22 +3,21 @@
 // type.
 #pragma once
 
-#include "engine/base/one_thread.hpp"
-
 #include <memory>
+#include <mutex>
 #include <typeindex>
 #include <utility>
 #include <vector>
 
 namespace stoker::engine {
 
-// Used by one thread at a time.
+// Any thread may use it. What is attached may not attach anything while it is made.
 class Attachments {
 public:
   // The attached T. The first call makes it, of `arguments`.
   template <class T, class... Arguments>
   [[nodiscard]] std::shared_ptr<T> get(Arguments&&... arguments) {
-    const OneThread::Use use(one_thread_);
+    const std::lock_guard lock(mutex_);
     const std::type_index type(typeid(T));
     for (const auto& [other, object] : objects_) {
       if (other == type) {
@@ -32,15 +31,19 @@ public:
 
   // The newest goes first. Each is out of the list before its destructor runs, which may lead here again.
   void clear() {
-    const OneThread::Use use(one_thread_);
-    while (!objects_.empty()) {
-      const auto last = std::move(objects_.back());
-      objects_.pop_back();
-    }
+    std::shared_ptr<void> last;
+    do {
+      last.reset();
+      const std::lock_guard lock(mutex_);
+      if (!objects_.empty()) {
+        last = std::move(objects_.back().second);
+        objects_.pop_back();
+      }
+    } while (last != nullptr);
   }
 
 private:
-  OneThread one_thread_{"Attachments"};
+  std::mutex mutex_; // guards objects_
   std::vector<std::pair<std::type_index, std::shared_ptr<void>>> objects_;
 };
 

@@ -60,11 +60,13 @@ std::vector<std::uint64_t> expose(const CommContext& context, const CarrierView&
 } // namespace
 
 bool PutWindows::possible(const std::shared_ptr<CommContext>& context, bool by_carriers, const CarrierView& carrier) {
-  const OneThread::Use use(one_thread_);
-  const auto known = std::ranges::find_if(
-      tried_, [&](const Tried& t) { return t.context.lock() == context && t.by_carriers == by_carriers; });
-  if (known != tried_.end()) {
-    return known->works;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = std::ranges::find_if(
+        tried_, [&](const Tried& t) { return t.context.lock() == context && t.by_carriers == by_carriers; });
+    if (known != tried_.end()) {
+      return known->works;
+    }
   }
   // Open MPI's windows copy by cross-memory attach within a node, and try for ever where that is refused.
   bool works = on_all(context->comm(), by_carriers ? carrier.rank >= 0 : carrier.memory->attach_works());
@@ -77,30 +79,34 @@ bool PutWindows::possible(const std::shared_ptr<CommContext>& context, bool by_c
       window->free();
     }
   }
+  const std::lock_guard lock(mutex_);
   tried_.push_back({context, by_carriers, works});
   return works;
 }
 
 std::shared_ptr<const PutWindow> PutWindows::find(const std::shared_ptr<CommContext>& context, bool by_carriers,
                                                   const void* base, std::uint64_t bytes) {
-  std::vector<std::size_t> candidates; // of this communicator: the same on all ranks
-  std::vector<int> flags;              // of each: whether it is in use, whether it cannot be shared
-  for (std::size_t i = 0; i < known_.size(); ++i) {
-    const PutWindow& window = *known_[i].window;
-    if (known_[i].context.lock() == context && window.by_carriers == by_carriers) {
-      const bool alive = known_[i].window.use_count() > 1;
-      candidates.push_back(i);
-      flags.push_back(alive ? 1 : 0);
-      flags.push_back(!alive || window.base != base || window.bytes != bytes ? 1 : 0);
+  std::vector<std::shared_ptr<const PutWindow>> candidates; // of this communicator: the same on all ranks
+  std::vector<int> flags; // of each: whether it is in use, whether it cannot be shared
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Known& known : known_) {
+      const PutWindow& window = *known.window;
+      if (known.context.lock() == context && window.by_carriers == by_carriers) {
+        const bool alive = known.window.use_count() > 1;
+        flags.push_back(alive ? 1 : 0);
+        flags.push_back(!alive || window.base != base || window.bytes != bytes ? 1 : 0);
+        candidates.push_back(known.window);
+      }
     }
   }
   check_mpi(
       MPI_Allreduce(MPI_IN_PLACE, flags.data(), static_cast<int>(flags.size()), MPI_INT, MPI_MAX, context->comm()),
       "MPI_Allreduce");
   std::shared_ptr<const PutWindow> found;
-  for (std::size_t i = candidates.size(); i-- > 0;) { // from the back, so that the places of the others stay right
+  for (std::size_t i = candidates.size(); i-- > 0;) { // the newest first
     if (flags[2 * i + 1] == 0) {
-      found = known_[candidates[i]].window;
+      found = candidates[i];
     } else if (flags[2 * i] == 0) {
       release(candidates[i]);
     }
@@ -110,23 +116,28 @@ std::shared_ptr<const PutWindow> PutWindows::find(const std::shared_ptr<CommCont
 
 std::shared_ptr<const PutWindow> PutWindows::keep(const std::shared_ptr<CommContext>& context, PutWindow window) {
   check_mpi(MPI_Comm_dup(context->comm(), &window.comm), "MPI_Comm_dup");
-  known_.push_back({context, std::make_shared<PutWindow>(std::move(window))});
-  return known_.back().window;
+  auto kept = std::make_shared<const PutWindow>(std::move(window));
+  const std::lock_guard lock(mutex_);
+  known_.push_back({context, kept});
+  return kept;
 }
 
-void PutWindows::release(std::size_t index) {
-  const std::shared_ptr<const PutWindow> gone = known_[index].window;
-  known_.erase(known_.begin() + static_cast<std::ptrdiff_t>(index));
-  MPI_Comm comm = gone->comm;
+void PutWindows::release(const std::shared_ptr<const PutWindow>& window) {
+  bool last = false;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(known_, [&](const Known& known) { return known.window == window; });
+    last = std::ranges::none_of(known_, [&](const Known& other) { return other.window->window == window->window; });
+  }
+  MPI_Comm comm = window->comm;
   MPI_Comm_free(&comm);
-  if (std::ranges::none_of(known_, [&](const Known& other) { return other.window->window == gone->window; })) {
-    gone->window->free();
+  if (last) {
+    window->window->free();
   }
 }
 
 std::shared_ptr<const PutWindow> PutWindows::own(const std::shared_ptr<CommContext>& context, void* base,
                                                  std::uint64_t bytes) {
-  const OneThread::Use use(one_thread_);
   if (const auto found = find(context, false, base, bytes)) {
     return keep(context, *found);
   }
@@ -142,7 +153,6 @@ std::shared_ptr<const PutWindow> PutWindows::own(const std::shared_ptr<CommConte
 
 std::shared_ptr<const PutWindow> PutWindows::carried(const std::shared_ptr<CommContext>& context,
                                                      const CarrierView& carrier, void* base, std::uint64_t bytes) {
-  const OneThread::Use use(one_thread_);
   if (const auto found = find(context, true, base, bytes)) {
     return keep(context, *found);
   }
@@ -176,9 +186,8 @@ std::shared_ptr<const PutWindow> PutWindows::carried(const std::shared_ptr<CommC
 }
 
 void PutWindows::free() {
-  const OneThread::Use use(one_thread_);
   while (!known_.empty()) {
-    release(known_.size() - 1);
+    release(std::shared_ptr(known_.back().window));
   }
 }
 

@@ -3,12 +3,12 @@
 // them lives. After that the memory may be gone, or other memory may lie at its address.
 #pragma once
 
-#include "engine/base/one_thread.hpp"
 #include "engine/core/comm_context.hpp"
 #include "engine/transport/window.hpp"
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 namespace stoker::engine {
@@ -70,9 +70,11 @@ private:
   };
 
   [[nodiscard]] std::shared_ptr<const PutWindow> keep(const std::shared_ptr<CommContext>& context, PutWindow window);
-  void release(std::size_t index); // collective
+  void release(const std::shared_ptr<const PutWindow>& window); // collective
 
-  OneThread one_thread_{"PutWindows"};
+  // Guards the lists. Threads may initialise requests on different communicators at the same time, and a thread that waits
+  // for other ranks holds no mutex; entries of one communicator are one thread's at a time.
+  std::mutex mutex_;
   std::vector<Tried> tried_;
   std::vector<Known> known_; // in the order of creation
 };
