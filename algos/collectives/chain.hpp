@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All ranks one behind the other, and a vector that goes along them in segments: every link carries it once, at the same time as
-// the others.
+// All ranks form a chain, along which a vector travels in segments. Every link carries the vector once, and all links
+// are busy at the same time.
 #pragma once
 
 #include "algos/collectives/registry.hpp"
@@ -16,11 +16,12 @@ struct Chain {
 };
 [[nodiscard]] Chain chain_of(const DistributedVector& vector);
 
-// How many segments. As many as it takes for the first one to be at the other end after a quarter of the time that a link needs
-// for all, unless their size is fixed; some hundreds at most, as each is a step of the program.
+// The number of segments, unless their size is fixed: so many that the first one reaches the other end after a quarter
+// of the time that a link needs for all. Some hundreds at most, because each is a step of the program.
 [[nodiscard]] std::size_t segments_of(const DistributedVector& vector, const Tuning& tuning);
 
-// Below so many bytes of the vector for each rank, a segment takes longer for the latency of its messages than for its bytes.
+// Bytes of the vector for each rank below which the latency of a segment's messages is longer than the time for its
+// bytes.
 inline constexpr std::uint64_t least_chain_bytes_per_rank = std::uint64_t{32} * 1024;
 
 } // namespace stoker::algos

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI's collectives, and one row of facts about each. Checks of arguments, calls of the MPI library, choices and settings derive
-// from it; the parameters of the C functions are in engine/data/collectives.def.
+// MPI's collectives, and one row of facts about each. Checks of arguments, calls of the MPI library, choices and
+// settings derive from it; the parameters of the C functions are in engine/data/collectives.def.
 #pragma once
 
 #include <algorithm>

@@ -46,7 +46,7 @@ public:
 
 // ---- allgather, gather, scatter ----
 
-// How far the blocks reach into the buffer that holds them all.
+// The end of the blocks in the buffer that holds them all.
 std::uint64_t reach(const DistributedVector& vector) {
   std::uint64_t end = 0;
   for (std::size_t block = 0; block < vector.sizes.size(); ++block) {
@@ -163,7 +163,8 @@ Program bcast_scatter(const DistributedVector& vector, const Tuning& tuning) {
   } else {
     steps.receive(vector.root, Blocks{group.me}, broadcast.home);
   }
-  // The root has all parts already and would have to receive into what it sends: it only gives its own.
+  // The root has all parts already, and would have to receive into the buffer that it sends from. It only gives its own
+  // part.
   Group others;
   for (std::size_t member = 0; member < group.size(); ++member) {
     if (member != root_of(vector)) {
@@ -204,7 +205,7 @@ Program bcast_node_aware(const DistributedVector& vector, const Tuning& tuning) 
   const int root_node = vector.layout.node_of(vector.root);
   const bool at_root = vector.layout.node_of(vector.rank) == root_node;
   if (at_root) {
-    // Within the root's node all is there for everybody at once.
+    // Within the root's node all ranks can read the whole vector at once.
     if (vector.rank != vector.root) {
       steps.receive(vector.root, steps.all(), broadcast.home);
     } else {
@@ -273,7 +274,7 @@ Program allgather_node_aware(const DistributedVector& vector, const Tuning& tuni
         steps, lanes.between(lanes.mine()), tuning.factors_between,
         [&](std::size_t member) { return of_lane(lanes.mine(), static_cast<int>(member)); }, home);
   }
-  // Everybody has its own block already.
+  // Every rank has its own block already.
   const auto from_lane = [&](std::size_t lane, int to) {
     return blocks_where(vector, [&](int rank) { return lanes.lane_of(rank) == lane && rank != to; });
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How node-aware algorithms see the ranks: those of this rank's node, and its lanes, which stand for the node in one part of what
-// there is to do each.
+// How node-aware algorithms see the ranks: the ranks of this rank's node, and its lanes. Each lane acts for the node in
+// one part of the work.
 #pragma once
 
 #include "algos/collectives/vector_steps.hpp"
@@ -12,17 +12,17 @@ namespace stoker::algos {
 
 class Lanes {
 public:
-  // `per_node`: how many, at most as many as the smallest node has ranks; or Parts::domains. With a root, it is a lane of its
-  // node: the first that would otherwise not be (`root` -1: none).
+  // `per_node`: the number of lanes, at most the number of ranks on the smallest node; or Parts::domains. A root is a
+  // lane of its node, in the place of the one that would act for it (`root` -1: there is none).
   Lanes(const DistributedVector& vector, std::int32_t per_node, int root = -1);
 
   [[nodiscard]] std::size_t count() const { return lanes_.size(); }
   [[nodiscard]] const Group& node() const { return node_; } // the ranks of this rank's node
   [[nodiscard]] int nodes() const { return static_cast<int>(lanes_.front().size()); }
-  // The rank that is the lane on a node; of this rank's node.
+  // The rank that is the lane on a node; and on this rank's node.
   [[nodiscard]] int rank(std::size_t lane, int node) const { return lanes_[lane][static_cast<std::size_t>(node)]; }
   [[nodiscard]] int here(std::size_t lane) const { return rank(lane, my_node_); }
-  // Of which lane this rank is its node's; count() when of none.
+  // The lane that this rank is on its node; count() if it is none.
   [[nodiscard]] std::size_t mine() const { return mine_; }
   // The ranks of a lane on all nodes, in the nodes' order, seen from this node.
   [[nodiscard]] Group between(std::size_t lane) const;
@@ -41,9 +41,10 @@ private:
 void share_from_lanes(VectorSteps& steps, const Lanes& lanes,
                       const std::function<Blocks(std::size_t lane, int to)>& blocks_of, const Home& home);
 
-// Node by node is also rank by rank: what node-aware algorithms need for operations that are not commutative, and for scans.
+// Whether the order of nodes is also the order of ranks. Node-aware algorithms need that for operations that are not
+// commutative, and for scans.
 [[nodiscard]] bool nodes_in_order(const topology::Layout& layout);
-// Throws std::invalid_argument unless that is so, or the operation does not ask for it.
+// Throws std::invalid_argument if the operation needs that order and the ranks do not have it.
 void check_order(const DistributedVector& vector);
 
 } // namespace stoker::algos

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// scan and exscan. In stages as Hillis and Steele's with radix 2: before each a rank has the reduction over as many ranks, up to
-// itself, as the factors so far multiply to.
+// scan and exscan, in stages; with radix 2 these are Hillis and Steele's. Before a stage a rank has the reduction over
+// as many ranks, up to itself, as the factors so far multiply to.
 #include "algos/collectives/vector_algorithms.hpp"
 
 #include "algos/collectives/lanes.hpp"
@@ -62,7 +62,7 @@ public:
   Home result;
 };
 
-// Of exscan: everybody's operand to the next rank. Returns whether this rank has one to go on with.
+// For exscan: passes every rank's operand to the next rank. Returns whether this rank has one to go on with.
 bool shift(VectorSteps& steps, const DistributedVector& vector) {
   if (vector.rank + 1 < vector.layout.ranks()) {
     steps.send(vector.rank + 1, steps.all());
@@ -82,8 +82,8 @@ Group ranks_from(const DistributedVector& vector, int first) {
   return group;
 }
 
-// Each node's scan; then that of the nodes' last ranks, which is the result there; and what comes before a node is passed on by
-// its first rank, so that it comes there once.
+// First each node makes its own scan. Then the nodes' last ranks make one, which is their result. Each node's first
+// rank receives the reduction of the nodes before and passes it on, so that it arrives at the node once.
 void node_aware_scan(VectorSteps& steps, const DistributedVector& vector, int first, const Tuning& tuning,
                      const Home& home) {
   const topology::Layout& layout = vector.layout;

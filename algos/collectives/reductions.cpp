@@ -51,7 +51,7 @@ Program finish_in_place_of_result(Reduction&& reduction) {
   return std::move(reduction).finish();
 }
 
-// Each member's part goes to the root, which has its own.
+// Sends each member's part to the root, which has its own part.
 void gather_parts(VectorSteps& steps, const Group& group, std::size_t root, const Home& home) {
   if (group.me != root) {
     steps.send(group.members[root], Blocks{group.me});
@@ -65,7 +65,7 @@ void gather_parts(VectorSteps& steps, const Group& group, std::size_t root, cons
   }
 }
 
-// Within a node: each lane ends with its part, reduced over the node. `parts`: of a lane.
+// Reduces within a node: each lane ends with its part, reduced over the node. `parts`: those of one lane.
 Blocks reduce_to_lanes(VectorSteps& steps, const Lanes& lanes, const std::function<Blocks(std::size_t lane)>& blocks_of,
                        const Home& home) {
   for (std::size_t i = 0; i < lanes.count(); ++i) {
@@ -149,7 +149,7 @@ Program allreduce_building_blocks(const DistributedVector& vector, const Tuning&
   }
   Reduction reduction = allreduction(vector, tuning, members);
   VectorSteps& steps = reduction.steps;
-  // Of the first pairs the second rank stands back.
+  // In each of the first pairs the second rank stands back.
   const std::size_t pairs = group.size() - members;
   Group exchanging;
   for (std::size_t member = 0; member < group.size(); ++member) {
@@ -177,7 +177,7 @@ Program allreduce_building_blocks(const DistributedVector& vector, const Tuning&
 
 namespace {
 
-// Cyclic shift, which a list between nodes may stand for, takes operands in any order.
+// A list between nodes may be one for cyclic shift, which takes operands in any order.
 FactorList factors_between(const DistributedVector& vector, const FactorList& given) {
   const auto nodes = static_cast<std::size_t>(vector.layout.nodes());
   if (vector.commutative || exchange_defect(given, nodes, Signs::both).empty()) {

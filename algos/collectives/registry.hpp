@@ -18,7 +18,7 @@
 
 namespace stoker::algos {
 
-// Values of an algorithm's parameters. Which of them an algorithm reads, its row says. 0 where nothing was asked for.
+// Values of an algorithm's parameters; the algorithm's row says which of them it reads. 0 if nothing was asked for.
 struct Tuning {
   std::int32_t batch = 0;         // messages at a time
   std::int32_t radix = 0;         //
@@ -36,8 +36,8 @@ struct Tuning {
   bool operator==(const Tuning&) const = default;
 };
 
-// What can be said about an algorithm behind its name, as in "multileader:leaders=2,between=pairwise". A number, a
-// flat exchange, or a list of factors.
+// A parameter of an algorithm, given after its name as in "multileader:leaders=2,between=pairwise". Its value is a
+// number, a flat exchange, or a list of factors.
 struct Parameter {
   std::string_view name;
   std::string_view summary;
@@ -49,7 +49,7 @@ struct Parameter {
   FlatExchange Tuning::*exchange = nullptr;
   FactorList Tuning::*factors = nullptr;
   FactorList (*preset_factors)(const topology::Layout&) = nullptr;
-  // What is wrong with a list, with one that works; "" if nothing.
+  // The error in a list, with a list that works; "" if there is none.
   std::string (*factors_defect)(const FactorList&, const topology::Layout&) = nullptr;
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The algorithms for distributed vectors: what the registry's rows compile. Factor lists are resolved (choice.hpp). The node-aware ones
-// have lanes: ranks of a node each of which acts for it in one part of the vector, or for some of its blocks. With one lane that is a
-// leader, with as many as there are ranks all of them reach other nodes at the same time.
+// The algorithms for distributed vectors: what the registry's rows compile. Factor lists are resolved (choice.hpp). The
+// node-aware ones have lanes: ranks of a node each of which acts for it in one part of the vector, or for some of its
+// blocks. With one lane that is a leader, with as many as there are ranks all of them reach other nodes at the same
+// time.
 #pragma once
 
 #include "algos/collectives/registry.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the algorithms for distributed vectors are written with: one rank's blocks of the vector, where each of them is at present, and
-// the stages of messages that combine, divide and gather them among the members of a group.
+// What the algorithms for distributed vectors are written with: one rank's blocks of the vector, where each of them is
+// at present, and the stages of messages that combine, divide and gather them among the members of a group.
 #pragma once
 
 #include "algos/collectives/distributed_vector.hpp"
@@ -42,32 +42,34 @@ public:
   [[nodiscard]] Blocks all() const { return block_range(0, blocks()); }
   [[nodiscard]] std::uint64_t bytes(std::size_t block) const { return cuts_[block + 1] - cuts_[block]; }
 
-  // The vector one block behind the other in a buffer, from its beginning; and blocks at the places that are given.
+  // A home in which the vector lies one block behind the other from the beginning of a buffer; and one with the given
+  // places.
   [[nodiscard]] Home whole(Buffer buffer) const;
   [[nodiscard]] static Home at(Buffer buffer, std::vector<std::uint64_t> offsets);
-  // In scratch; made when first asked for, of which there are two.
+  // The two homes in scratch; each is made when it is first asked for.
   [[nodiscard]] const Home& aside(std::size_t number = 0);
 
-  // What this rank has before the first step.
+  // Declares the blocks that this rank has before the first step.
   void begin_at(std::span<const std::size_t> blocks, const Home& home);
   [[nodiscard]] bool is_at(std::size_t block, const Home& home) const;
 
   void send(int peer, std::span<const std::size_t> blocks);
-  // To `home`, where they are from then on.
+  // Moves blocks to `home`, where they are from then on.
   void receive(int peer, std::span<const std::size_t> blocks, const Home& home);
-  // The result of reducing the blocks over the group, all other members of which send theirs, in their order: to `home`, where they
-  // are from then on. If this rank sends its own operands too, that home is another one.
+  // Reduces the blocks over the group, all other members of which send theirs, in the order of the members. The result
+  // is in `home` from then on. If this rank sends its own operands too, that must be another home than theirs.
   void reduce(const Group& group, std::span<const std::size_t> blocks, const Home& home);
-  // The same for a result that this rank alone makes: if any order will do, its own operand comes first, and then those of the next
-  // members, round the group. Nothing has to be copied first then.
+  // The same for a result that this rank alone makes. If any order will do, its own operand comes first, and then those
+  // of the next members, round the group; so nothing has to be copied first.
   void reduce_here(const Group& group, std::span<const std::size_t> blocks, const Home& home);
-  // What this rank has, combined with what `peer` sends, as the right operand.
+  // Combines this rank's blocks with those that `peer` sends, which are the right operand.
   void accumulate(int peer, std::span<const std::size_t> blocks, const Home& home);
-  // What `peer` sends, combined with what this rank has, as the right operand; and passed on as it came to others.
+  // Combines the blocks that `peer` sends with this rank's, which are the right operand; and passes the former on to
+  // others unchanged.
   void prepend(int peer, std::span<const int> others, std::span<const std::size_t> blocks, const Home& home);
-  // Copies what is not there yet.
+  // Copies those blocks to `home` that are not there yet.
   void settle(std::span<const std::size_t> blocks, const Home& home);
-  // Messages without bytes: of the steps that follow each waits for those that came.
+  // Exchanges messages without bytes; the steps that follow wait for those that arrive.
   void signal(int peer);
   void await(int peer);
 
@@ -99,8 +101,8 @@ private:
   std::vector<StepId> awaited_;
 };
 
-// Cuts a vector of so many bytes into `parts` blocks without cutting elements: equal ones of at least `least` bytes as long as there
-// are bytes; or with `fixed` bytes all but the last, which is what remains.
+// Cuts a vector into `parts` blocks without cutting elements. Blocks are equal and have at least `least` bytes, as long
+// as there are bytes. With `fixed`, all blocks but the last have that size, and the last has what remains.
 struct Partition {
   std::uint64_t least = 64;
   std::uint64_t fixed = 0; // 0: equal parts

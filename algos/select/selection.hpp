@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The default choice of an algorithm: the one that the cost model expects to be fastest. Every rank compiles its own program of
-// each candidate and adds up what it costs; from the largest sums over all ranks everybody makes the same choice.
+// The default choice of an algorithm: the one that the cost model expects to be fastest. Every rank compiles its own
+// program of each candidate and adds up its costs. The largest sums over all ranks decide, so that all ranks make the
+// same choice.
 #pragma once
 
 #include "algos/select/choice.hpp"
@@ -14,29 +15,29 @@
 
 namespace stoker::algos {
 
-// What is chosen from, resolved for the layout, the simplest first; the same on all ranks. Algorithms for alltoallv that need to
-// know all sizes are left out, and so is everything but the direct exchange within one node or with one rank per node, where
-// there is nothing to aggregate.
+// The candidates, resolved for the layout, the simplest first; the same on all ranks. Algorithms for alltoallv that
+// need to know all sizes are left out. Within one node, or with one rank per node, there is nothing to aggregate, and
+// the direct exchange is the only candidate.
 [[nodiscard]] std::vector<Choice> candidates(Collective collective, const topology::Layout& layout);
-// The same for a distributed vector of so many bytes, with this or another operation. Those that aggregate messages between nodes come
-// first. Chains are left out where their length counts, which the ranks' own costs do not show.
+// The same for a distributed vector of so many bytes, with this or another operation. Those that aggregate messages
+// between nodes come first. Chains are left out where their length counts, which the ranks' own costs do not show.
 [[nodiscard]] std::vector<Choice> vector_candidates(Collective collective, const topology::Layout& layout,
                                                     bool commutative, std::uint64_t bytes);
 
-// Index of the one to take, given how long each is expected to take: the first that comes close to the fastest.
+// The index of the candidate to take, given the expected time of each: the first that comes close to the fastest.
 [[nodiscard]] std::size_t preferred(std::span<const double> seconds);
 
-// Who carries the steps out: every rank its own, sending and receiving at the same time; or a helper those of its domain's
-// ranks, one after the other.
+// Who carries the steps out: every rank its own, sending and receiving at the same time; or a helper those of all ranks
+// of its domain, one after the other.
 enum class Driver : std::uint8_t { rank, helper };
 
-// Adds up what the ranks of one node contribute to the time that a schedule takes at least.
+// Adds up the loads of the ranks of one node, from which the least time of a schedule follows.
 class NodeLoad {
 public:
   NodeLoad(Driver driver, const topology::Layout& layout, int node);
   void add(int rank, const Load& load);
   [[nodiscard]] double seconds() const;
-  // What has to be summed up where each rank knows its own load only.
+  // The values to be summed over the ranks of the node if each rank knows only its own load.
   [[nodiscard]] std::span<double> sums() { return sums_; }
 
 private:
@@ -47,8 +48,8 @@ private:
   double longest_ = 0;
 };
 
-// How long an alltoall of such blocks takes at least, by the sums that the default choice is made from. Compiles the programs of
-// one node's ranks: for layouts whose nodes are alike.
+// The least time of an alltoall with such blocks, by the sums from which the default choice is made. Compiles the
+// programs of one node's ranks only, so all nodes of the layout must be alike.
 [[nodiscard]] double expected_seconds(const Choice& choice, const topology::Layout& layout, std::uint64_t bytes,
                                       const CostModel& model, Driver driver = Driver::rank);
 

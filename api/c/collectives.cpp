@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C door to the collectives: persistent ones, stoker_X_init, and blocking ones, stoker_X, with int and with large counts.
+// The C door to the collectives: persistent ones, stoker_X_init, and blocking ones, stoker_X, with int and with large
+// counts.
 #include <stoker/stoker_blocking.h>
 
 #include "api/c/guarded.hpp"

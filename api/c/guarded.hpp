@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the files of the C door share: where exceptions end and become codes and a message per thread, and checks of arguments.
+// Shared by the files of the C interface: checks of arguments, and the one place where exceptions become codes and a
+// message per thread.
 #pragma once
 
 #include "engine/base/error.hpp"
@@ -17,7 +18,8 @@ class Request;
 
 namespace stoker::api {
 
-// Keeps the message for this thread; returns the code. The rank is put in front where the message does not begin with one.
+// Keeps the message for this thread; returns the code. The rank is put in front where the message does not begin with
+// one.
 int fail(engine::Code code, const std::string& message);
 
 // The one place where exceptions end.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `stoker schedule`: what an algorithm sends, counted, printed and drawn. Needs no MPI and no machine.
+// `stoker schedule`: counts, prints and draws what an algorithm sends. Needs no MPI and no machine.
 #include "algos/schedule/listing.hpp"
 #include "algos/schedule/print.hpp"
 #include "algos/schedule/rounds.hpp"
@@ -170,7 +170,7 @@ void draw(const std::string& path, const std::string& what, const std::vector<al
   }
 }
 
-// All there is to say of an exchange.
+// Everything that the command needs to know of an exchange.
 struct Subject {
   algos::Choice choice;
   std::vector<algos::Program> programs;

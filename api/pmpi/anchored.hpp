@@ -11,7 +11,8 @@
 
 namespace stoker::pmpi {
 
-// A call without MPI_BOTTOM, which the engine takes for a mistake: the address of such a buffer is where its datatype has its data.
+// A call without MPI_BOTTOM, which the engine takes for a mistake: the address of such a buffer is where its datatype
+// has its data.
 class AnchoredCall {
 public:
   // Throws engine::Error.

@@ -34,13 +34,13 @@ bool persistent_is_right(Collective collective) {
 
 } // namespace
 
-// MPICH 4.0: waiting for an inactive one hangs (pmodels/mpich#6334), testall and the calls for any and some do not complete an
-// active one, and all ranks must start those of a communicator in the same order. Open MPI 4: datatypes may not be freed before the
-// request is.
+// MPICH 4.0: waiting for an inactive one hangs (pmodels/mpich#6334), testall and the calls for any and some do not
+// complete an active one, and all ranks must start those of a communicator in the same order. Open MPI 4: datatypes may
+// not be freed before the request is.
 bool own_requests_can_be_given() { return !is_mpich_4_0 && !is_open_mpi_4; }
 
-// MPICH 4.0: neighbor_alltoallw takes sources for targets, alltoallw in place is wrong for some datatypes, and reduce in place at a
-// root other than 0 crashes.
+// MPICH 4.0: neighbor_alltoallw takes sources for targets, alltoallw in place is wrong for some datatypes, and reduce
+// in place at a root other than 0 crashes.
 bool is_wrong_by_mpi(const CollectiveCall& call) {
   const bool in_place = call.sendbuf == MPI_IN_PLACE;
   return is_mpich_4_0 &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A persistent collective that the MPI library carries out, with copies of the arguments: by its own persistent call where that is
-// there and right, else by a nonblocking one at each start.
+// A persistent collective that the MPI library carries out, with copies of the arguments: by its own persistent call if
+// it has one that is right, else by a nonblocking call at each start.
 #pragma once
 
 #include "api/pmpi/operators.hpp"
@@ -23,7 +23,7 @@ public:
   ~ByMpi() override;
   // Collective over the lease's communicator; before it is started. Throws engine::Error.
   void init(CommLease own);
-  // Where init() has failed on some rank: the others' calls may have begun.
+  // To be called if init() has failed on some rank: the calls of others may have begun.
   void spoil() {
     if (own_.given()) {
       own_->spoiled = true;
@@ -50,9 +50,10 @@ private:
   int code_ = MPI_SUCCESS;
 };
 
-// Whether the MPI library's own persistent requests can be given to the application: MPICH 4.0's and Open MPI 4's cannot.
+// Whether the MPI library's own persistent requests can be given to the application: MPICH 4.0's and Open MPI 4's
+// cannot.
 [[nodiscard]] bool own_requests_can_be_given();
-// Whether the MPI library is known to get such a call wrong, in whatever form.
+// Whether the MPI library is known to carry out such a call wrongly, in whatever form.
 [[nodiscard]] bool is_wrong_by_mpi(const CollectiveCall& call);
 
 } // namespace stoker::pmpi

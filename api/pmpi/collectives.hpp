@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Nonblocking and blocking collectives of the application. Nothing: the call is the MPI library's, with its arguments as they were;
-// else the code that the application's call is to return.
+// Nonblocking and blocking collectives of the application. Functions return the code that the application's call is to
+// return; nothing if MPI must carry the call out, with its arguments as they were.
 #pragma once
 
 #include "engine/data/collective_call.hpp"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What this library keeps of each of the application's communicators, as an attribute of it.
+// What this library keeps for each of the application's communicators, as an attribute of it.
 //
-// Calls of MPI_I* may not wait for other ranks, so what they need is made, collectively, by the functions that make communicators
-// (creation.cpp). A communicator that came from elsewhere is known from its first call on, and its nonblocking calls are MPI's.
+// Calls of MPI_I* may not wait for other ranks, so what they need is made, collectively, by the functions that make
+// communicators (creation.cpp). A communicator that came from elsewhere is known from its first call on, and its
+// nonblocking calls are MPI's.
 #pragma once
 
 #include "api/pmpi/private_comms.hpp"
@@ -21,7 +22,7 @@
 
 namespace stoker::pmpi {
 
-// The keys of `info` that are this library's, or none. Belongs to it.
+// The keys of an info object that are this library's, in an info object of its own.
 class OwnInfo {
 public:
   OwnInfo() = default;
@@ -41,7 +42,7 @@ private:
   MPI_Info info_ = MPI_INFO_NULL;
 };
 
-// A call under way that has to end before its communicator does.
+// A call under way that has to end before its communicator is freed.
 class Outstanding {
 public:
   // Its results are in place when this returns.
@@ -70,16 +71,16 @@ public:
   [[nodiscard]] engine::NonblockingCalls* calls() const { return calls_.get(); }
   [[nodiscard]] Reason reason() const { return reason_; }
   [[nodiscard]] bool off() const { return off_; }
-  // Of persistent requests.
+  // Communicators for persistent requests that the MPI library carries out.
   [[nodiscard]] PrivateComms& private_comms() { return private_comms_; }
 
-  // Local. What is not accepted is complained of, and done without.
+  // Local. Values that are not accepted are reported and ignored.
   void use(OwnInfo info);
   // Collective, where this is inherits() and has no calls yet.
   void cover();
   // Collective where there are calls.
   void close();
-  // As it is freed.
+  // Called when the communicator is freed.
   void free_private_comms() { private_comms_.free_unused(); }
 
   void enlist(Outstanding& call);
@@ -102,7 +103,7 @@ private:
 };
 
 namespace detail {
-// Moves on whenever a communicator goes: its handle may come again and mean another.
+// Changes whenever a communicator is freed, because its handle may be used again for another one.
 inline constinit std::atomic<std::uint64_t> generation{1};
 struct LastCommunicator {
   MPI_Comm comm = MPI_COMM_NULL;
@@ -113,7 +114,7 @@ struct LastCommunicator {
 [[nodiscard]] Communicator* look_up(MPI_Comm comm);
 } // namespace detail
 
-// Known from now on if it was not. Null for MPI_COMM_NULL and where MPI does not work.
+// What is kept for the communicator; made now if it is new. Null for MPI_COMM_NULL, and while MPI does not work.
 [[nodiscard]] inline Communicator* communicator_of(MPI_Comm comm) {
   const detail::LastCommunicator& last = detail::last_communicator;
   if (last.comm == comm && last.generation == detail::generation.load(std::memory_order_relaxed)) [[likely]] {
@@ -121,9 +122,9 @@ struct LastCommunicator {
   }
   return detail::look_up(comm);
 }
-// Collective over a communicator that has just been made: what its nonblocking calls need. `info`: the application's.
+// Makes what the nonblocking calls of a new communicator need. Collective over it. `info`: the application's.
 void adopt(MPI_Comm comm, MPI_Info info);
-// Collective over the engine's ranks: closes all that there are.
+// Closes all that are known. Collective over the engine's ranks.
 void forget_communicators();
 
 } // namespace stoker::pmpi

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI's functions that complete, start and free requests, for arrays that hold this library's next to the MPI library's own
-// (MPI-4.1, sections 3.7.3 to 3.9). While there is none of this library's they cost a look at a counter.
+// MPI's functions that complete, start and free requests, for arrays that hold this library's next to the MPI library's
+// own (MPI-4.1, sections 3.7.3 to 3.9). While this library has no request they cost a look at a counter.
 #include "api/pmpi/errors.hpp"
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/mixed_requests.hpp"
@@ -148,7 +148,7 @@ int MPI_Startall(int count, MPI_Request array_of_requests[]) {
   if (!worth_a_look(count, array_of_requests)) {
     return real().MPI_Startall(count, array_of_requests);
   }
-  // In order, those of the MPI library in runs.
+  // Starts the requests in order; consecutive ones of the MPI library in one call.
   for (int i = 0; i < count;) {
     Request* ours = find(array_of_requests[i]);
     int code = MPI_SUCCESS;

@@ -15,7 +15,7 @@ namespace {
 using algos::Number;
 using engine::Numbers;
 
-// Of all blocks, where every rank knows that; the same on all ranks.
+// The bytes of all blocks, if every rank knows that; the same on all ranks.
 std::optional<std::uint64_t> known_bytes(const CollectiveCall& call, const Communicator& communicator) {
   const algos::CollectiveTraits& traits = traits_of(call.collective);
   if (traits.sizes != algos::SizesKnownTo::all) {
@@ -39,7 +39,8 @@ std::optional<std::uint64_t> known_bytes(const CollectiveCall& call, const Commu
   return static_cast<std::uint64_t>(sum * size) * blocks;
 }
 
-// What MPI refuses without a word to other ranks. Its errors are those that the application expects.
+// Whether MPI will refuse the call on this rank, before it communicates. Its errors are those that the application
+// expects.
 bool is_mistake(const CollectiveCall& call, const Communicator& communicator) {
   const algos::CollectiveTraits& traits = traits_of(call.collective);
   if ((traits.has_root && (call.root < 0 || call.root >= communicator.size())) ||

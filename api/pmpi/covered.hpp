@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which blocking and nonblocking calls are the engine's, and how those are started.
 //
-// Every decision is made by what MPI requires to be equal on all ranks: the collective, the root, the operation, sizes in bytes where
-// every rank knows them, MPI_IN_PLACE where all or none have to give it; and by what was agreed when the communicator was made.
+// Every decision depends only on what is equal on all ranks: by MPI's rules (the collective, root, operation, sizes in
+// bytes if every rank knows them, MPI_IN_PLACE if all or none must give it), or by agreement when the communicator was
+// made.
 #pragma once
 
 #include "api/pmpi/anchored.hpp"
@@ -21,11 +22,10 @@ namespace stoker::pmpi {
 
 using engine::CollectiveCall;
 
-// Null, and counted, where the call is the MPI library's.
+// Returns null, and counts the call, if it is the MPI library's.
 [[nodiscard]] Communicator* covering(Form form, const CollectiveCall& call);
 
-// Of a call that is the engine's what it returns to the application, once `carry_out` is done with it; nothing where it is left to
-// the MPI library.
+// Return code if the engine ran the call, by `carry_out`; nullopt if MPI must.
 template <class CarryOut>
 std::optional<int> if_covered(Form form, const CollectiveCall& call, CarryOut&& carry_out) {
   try {

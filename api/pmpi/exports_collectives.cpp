@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The collectives as the application calls them: MPI_X, and PMPI_X, which Open MPI's Fortran bindings and other tools call.
+// The collectives as the application calls them: MPI_X, and PMPI_X, which Open MPI's Fortran bindings and other tools
+// call.
 //
-// What a call that is left to the MPI library costs here: a look at whether the form is open, and a count.
+// A call that is left to the MPI library costs a look at whether its form is open, and a count.
 #include "api/pmpi/collectives.hpp"
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/mpi_calls.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests of MPI calls whose arrays hold this library's next to the MPI library's own (MPI-4.1, sections 3.7.3 to 3.9).
+// Requests of MPI calls whose arrays hold this library's next to the MPI library's own (MPI-4.1, sections 3.7.3 to
+// 3.9).
 #pragma once
 
 #include "api/pmpi/handles.hpp"
@@ -91,7 +92,7 @@ struct Failure {
 // Makes the application's own messages progress. MPICH's probe of MPI_COMM_SELF would not see to them; a request that
 // is not the engine's asks MPI itself.
 void drive_mpi();
-// One attempt; MPI's own progress included where it is needed.
+// One attempt, with progress of the MPI library if that is needed.
 [[nodiscard]] bool done(Request& request);
 
 // The functions of MPI for several requests, at least one of which is this library's.

@@ -38,7 +38,7 @@ private:
   bool active_ = true;
 };
 
-// Of a code that was found here: the MPI library has not told the error handler.
+// Tells the error handler of a code that was found here: the MPI library has not done so.
 int reported(const CollectiveCall& call, int code) {
   if (code == MPI_ERR_COUNT) {
     MPI_Comm_call_errhandler(call.comm, code);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What functions for large counts do where the MPI library has none. The code that the application's call is to return.
+// Carries out a function for large counts that the MPI library lacks. Returns the code that the application's call is
+// to return.
 #pragma once
 
 #include "engine/data/collective_call.hpp"

@@ -45,7 +45,7 @@ public:
   }
 
 private:
-  // MPI_Comm_free comes before the call's completion, which MPI allows.
+  // Called if MPI_Comm_free comes before the call's completion, which MPI allows.
   void complete_early() override {
     wait();
     end();
@@ -83,7 +83,7 @@ std::optional<int> nonblocking_call(const CollectiveCall& call, MPI_Request* req
 std::optional<int> blocking_call(const CollectiveCall& call) {
   return if_covered(Form::blocking, call, [&](Communicator& communicator) {
     const CoveredCall covered(call, communicator);
-    // This thread has nothing else to do: whom a helper would call is already here.
+    // This thread has nothing else to do, and so executes the call itself.
     const auto under_way = covered.start(engine::Executor::inline_);
     under_way->wait();
     under_way->finish();

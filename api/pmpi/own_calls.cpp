@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The linker turns every call of a function of functions.def from another file of this library, the engine's included, into one of
-// __wrap_ and its name (--wrap): this library's own communication is never taken for the application's.
+// The linker turns every call of a function of functions.def from another file of this library, the engine's included,
+// into one of __wrap_ and its name (--wrap): this library's own communication is never taken for the application's.
 #include "api/pmpi/library.hpp"
 
 #include <boost/preprocessor/repetition/enum.hpp>

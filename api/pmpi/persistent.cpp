@@ -34,8 +34,8 @@ int keep(std::unique_ptr<Request> made, MPI_Comm comm, MPI_Request* request) {
   return failure ? report_error(comm, *failure) : MPI_SUCCESS;
 }
 
-// What the MPI library would not have noticed. Arguments that the engine refuses are left to its judgement: its errors are those
-// that the application expects, and it may well take them.
+// Whether an error is final. Other errors are about arguments that the engine refuses: these are left to the MPI
+// library, whose errors the application expects, and which may accept them.
 bool is_final(const Error& error) {
   switch (error.code()) {
   case Code::argument:
@@ -49,7 +49,7 @@ bool is_final(const Error& error) {
   }
 }
 
-// What there is to say before a request is made: not 0 where any rank says so.
+// What ranks tell each other before a request is made. A value is not 0 if any rank says so.
 struct Said {
   std::uint64_t failed = 0;        // what comes before any communication
   std::uint64_t off = 0;           // by info: it is to be the MPI library's
@@ -67,12 +67,12 @@ template <class Bits>
   return mine;
 }
 
-// Of communicators for single requests, of which MPI libraries have few thousands: requests that are tried with the MPI library
-// leave some for those that would not work without.
+// The most communicators for requests that are only tried with the MPI library. MPI libraries have a few thousand
+// communicators; this leaves some for requests that would not work without one.
 constexpr int most_tried = 256;
 constexpr int most_by_mpi = 512;
 
-// Collective. Null where `must` is false and it is not to be had on some rank.
+// Collective. Null if `must` is false and some rank cannot make the request.
 std::unique_ptr<Request> request_by_mpi(const CollectiveCall& call, Communicator* communicator, bool must) {
   PrivateComms* const kept =
       communicator != nullptr && communicator->inherits() ? &communicator->private_comms() : nullptr;
@@ -122,8 +122,8 @@ int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* 
   return made == nullptr ? mpi(request) : keep(std::move(made), call.comm, request);
 }
 
-// Whether the MPI library may carry out calls of a request. Local. It must be right, give the bits that are wanted, and a start must be
-// possible to put off until the ranks agree on it.
+// Whether the MPI library may carry out calls of a request. Local. It must be right and give the bits that are wanted,
+// and it must be possible to put a start off until the ranks agree on it.
 bool may_try(const CollectiveCall& call, const OwnInfo& info) {
   if (!settings().pmpi_trials || info.names_how() || is_wrong_by_mpi(call) ||
       (combines(call.collective) && !is_predefined(call.op))) {
@@ -139,7 +139,8 @@ bool may_try(const CollectiveCall& call, const OwnInfo& info) {
   return !fixed_bits && provided == MPI_THREAD_MULTIPLE;
 }
 
-// Before anything is said to other ranks; equal on all.
+// The reason to leave all calls of a communicator to the MPI library, found before ranks communicate; equal on all
+// ranks.
 std::optional<Reason> why_not_at_all(const Communicator* communicator) {
   if (!is_open(Form::persistent)) {
     return gate(Form::persistent).because.load(std::memory_order_relaxed);

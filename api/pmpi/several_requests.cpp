@@ -20,7 +20,7 @@ bool is_in_status(int code) {
   return code != MPI_SUCCESS && MPI_Error_class(code, &error_class) == MPI_SUCCESS && error_class == MPI_ERR_IN_STATUS;
 }
 
-// What happens between two attempts to find something done.
+// The pause between two attempts to find a request done.
 class Pause {
 public:
   void operator()() {
@@ -40,7 +40,7 @@ private:
   unsigned attempts_ = 0;
 };
 
-// What a call for several requests returns, and what it writes to their statuses, where one of this library's has failed.
+// The return code and statuses of a call for several requests, if one of this library's has failed.
 class Outcome {
 public:
   explicit Outcome(MPI_Status* statuses) : statuses_(statuses) {}
@@ -301,7 +301,7 @@ int some_of(Until until, Split& split, int* done_count, int* indices, MPI_Status
 }
 
 int any_of(Until until, Split& split, int* index, int* flag, MPI_Status* status) {
-  // Whose turn it is to be asked first: neither side may keep the other from being noticed.
+  // Which side is asked first. The sides take turns, so that neither keeps the other from being noticed.
   thread_local bool ours_first = false;
   ours_first = !ours_first;
   Pause pause;

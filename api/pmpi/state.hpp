@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether calls are the engine's at all, and how many were not, and why. Looked at by every call of the application.
+// Whether the engine takes calls at all; and how many it did not take, and why. Every call of the application looks
+// here.
 #pragma once
 
 #include "algos/collectives/collective.hpp"
@@ -46,7 +47,8 @@ enum class Reason : std::uint8_t {
 inline constexpr int reason_count = 17;
 [[nodiscard]] std::string_view text_of(Reason reason);
 
-// One of them for each form, and why it is not open. Written while the process has one thread in MPI, or by MPI_Pcontrol.
+// One of them for each form, and why it is not open. Written while the process has one thread in MPI, or by
+// MPI_Pcontrol.
 struct Gate {
   std::atomic<bool> open{false};
   std::atomic<Reason> because{Reason::outside_mpi};
@@ -55,7 +57,7 @@ inline constinit std::array<Gate, form_count> gates{};
 [[nodiscard]] inline Gate& gate(Form form) { return gates[static_cast<std::size_t>(form)]; }
 [[nodiscard]] inline bool is_open(Form form) { return gate(form).open.load(std::memory_order_relaxed); }
 
-// Of calls from several threads at once some may not be counted: it must cost next to nothing.
+// A counter that must cost next to nothing. Calls from several threads at once may be missed.
 using Counter = std::atomic<std::uint64_t>;
 inline constinit std::array<std::array<std::array<Counter, reason_count>, algos::collective_count>, form_count>
     fallbacks{};
@@ -68,7 +70,7 @@ inline void count_closed(Form form, Collective collective) {
   count_fallback(form, collective, gate(form).because.load(std::memory_order_relaxed));
 }
 
-// While this thread is inside the MPI library by a function that may call others: those are not the application's calls.
+// Set while this thread is in a function of the MPI library that may call others. Such calls are not the application's.
 #if defined(__GNUC__)
 [[gnu::tls_model("initial-exec")]]
 #endif
@@ -84,7 +86,7 @@ public:
 // MPI runs with more threads than the application asked for.
 [[nodiscard]] bool raised_thread_level();
 
-// Null where there is none.
+// Null if there is none.
 [[nodiscard]] const std::shared_ptr<engine::Engine>& the_engine();
 
 } // namespace stoker::pmpi

@@ -102,7 +102,7 @@ std::string rows_of_fallbacks() {
   return rows;
 }
 
-// Of the rank that hosts a helper.
+// The rank that hosts a helper prints these.
 std::string row_of_helper(int rank) {
   const auto engine = the_engine();
   if (engine == nullptr || engine->helper() == nullptr) {
@@ -114,7 +114,7 @@ std::string row_of_helper(int rank) {
                      rank, sums.busy_seconds, sums.idle_seconds, sums.sleeping_seconds, rounds.busy, rounds.idle);
 }
 
-// Of all ranks one behind the other, at rank 0.
+// The texts of all ranks, one behind the other, at rank 0.
 std::string gather(const std::string& mine, MPI_Comm comm) {
   int size = 0;
   MPI_Comm_size(comm, &size);
@@ -153,7 +153,7 @@ const char* verdict(const Sums& sums, bool blocking) {
   if (2 * sums.by_mpi > sums.calls) {
     return "left to MPI";
   }
-  // Nothing can be hidden behind a blocking call: it is kept because it is not slower.
+  // A blocking call cannot hide anything: the engine keeps it because it is not slower.
   return blocking || sums.hidden_seconds > sums.exchange_seconds / 4 ? "worth it" : "not worth it";
 }
 

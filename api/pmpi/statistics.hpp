@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the summary tells: the calls of each place in the program on each communicator. Kept only where there will be a summary.
+// The data of the summary: the calls from each place in the program on each communicator. Kept only if a summary was
+// asked for.
 #pragma once
 
 #include "api/pmpi/state.hpp"
@@ -27,7 +28,7 @@ struct CallRecord {
 void record(const CallRecord& call);
 // Its name in the summary: what MPI_Comm_get_name says.
 void name_communicator(std::uint64_t id, MPI_Comm comm);
-// Of calls and of what was left to the MPI library.
+// Clears what was recorded of calls, and of those left to the MPI library.
 void reset_statistics();
 // Collective. `file`: "1" for standard error. Rank 0 writes.
 void write_summary(MPI_Comm comm, const char* file);

@@ -25,7 +25,7 @@ double* new_samples(void); /* most_samples of them, for free() */
 /* The same number of samples on all ranks, for about so long. */
 int samples_for(double seconds, double each);
 void sort_samples(double* samples, int count);
-/* Of the slowest rank of each sample. */
+/* Times of the slowest rank in each sample. */
 double median_of_slowest(double* samples, int count);
 
 struct Collective;

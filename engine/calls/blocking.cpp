@@ -24,7 +24,7 @@ using Sizes = std::vector<std::uint64_t>;
 constexpr std::uint64_t short_bytes = 64 * 1024; // of all blocks together: sizes are rounded generously up to here
 constexpr std::uint64_t least_units = 64;
 
-// To so many units, elements or bytes, that a call of `units` fits.
+// Rounds a number of units, elements or bytes, up.
 std::uint64_t rounded_up(std::uint64_t units, bool generously) {
   if (units <= least_units) {
     return units == 0 ? 0 : least_units;
@@ -33,13 +33,13 @@ std::uint64_t rounded_up(std::uint64_t units, bool generously) {
   return (units + step - 1) / step * step;
 }
 
-// How a call sees the memory that its request is bound to.
+// How the blocks of a call lie in the memory that its request is bound to.
 struct Spacing {
   std::uint64_t block = 0;  // of each block where all are equal: its data
   std::uint64_t stride = 0; // and its place
 };
 
-// The data of equal blocks, one behind the other, to their places, and what is behind each cleared; and the other way.
+// Moves the data of equal blocks from one behind the other to their places, and clears what follows each; and back.
 void spread(std::byte* memory, std::uint64_t bytes, const Spacing& spacing) {
   if (spacing.block == spacing.stride) {
     return;
@@ -148,9 +148,10 @@ private:
     }
   }
 
-  // Collective. Without a request where there is none to be had.
+  // Collective. The result has no request if none could be made.
   BoundRequest& bind(BlockingCalls& kept) {
-    // Init waits inside MPI, where inline requests stand still: not before nobody waits for them on the way here.
+    // Init waits inside MPI, where inline requests make no progress. The barrier makes sure that no rank waits for them
+    // on its way here.
     wait_for_mpi(*engine_, context_, {});
     BoundRequest bound;
     bound.key = key_;

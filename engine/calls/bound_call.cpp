@@ -88,7 +88,7 @@ void add_blocks(const CollectiveCall& call, const CommContext& context, Side& se
 
 } // namespace
 
-// What the programs of rooted collectives take for send and recv at a root that is in place; others' buffers are theirs.
+// The send and recv buffers as programs take them: those of rooted collectives differ at a root that is in place.
 EpochBuffers bound_buffers(const CollectiveCall& call, CallBuffers buffers, int rank) {
   const Collective collective = call.collective;
   EpochBuffers bound;

@@ -9,11 +9,11 @@
 
 namespace stoker::engine {
 
-// Of a call whose sizes all ranks know, and whose arguments are checked.
+// The buffers of a call whose sizes all ranks know, and whose arguments are checked.
 [[nodiscard]] EpochBuffers bound_buffers(const CollectiveCall& call, CallBuffers buffers, int rank);
 
-// Of a call whose blocks go straight from rank to rank. `neighbors`: of a neighborhood collective. Throws Error(argument) for what is
-// wrong with this rank's arguments.
+// The buffers of a call whose blocks go straight from rank to rank. `neighbors`: for a neighborhood collective. Throws
+// Error(argument) for what is wrong with this rank's arguments.
 [[nodiscard]] EpochBuffers bound_blocks(const CollectiveCall& call, const CommContext& context,
                                         const Neighbors* neighbors);
 

@@ -81,8 +81,8 @@ void NonblockingCalls::settle(const Binding& binding, Bound bound) {
   }
 }
 
-// Requests are made in the order in which they were asked for, by one thread for all: two that take part in the same collective
-// calls in another order than on other ranks would wait for each other for ever.
+// Requests are made in the order in which they were asked for, by one thread for all: two that take part in the same
+// collective calls in another order than on other ranks would wait for each other for ever.
 void NonblockingCalls::run() {
   std::unique_lock lock(mutex_);
   Clock::time_point busy = Clock::now();
@@ -108,8 +108,8 @@ void NonblockingCalls::run() {
   running_ = false;
 }
 
-// Calls that have been put off must not depend on the application to ask for them: it may be waiting for something else, on which
-// another rank will not be before this one has started them. Whether there are any left.
+// Calls that have been put off must not depend on the application to ask for them. It may wait for something else,
+// which another rank reaches only after this one has started them. Returns whether any are left.
 bool NonblockingCalls::help_waiting() {
   bool left = false;
   for (const auto& shape : shapes_) {
@@ -134,7 +134,8 @@ void NonblockingCalls::bind_here() {
     Binding binding = std::move(bindings_.front());
     bindings_.pop_front();
     lock.unlock();
-    // Init waits inside MPI, where inline requests stand still: not before nobody waits for them on the way here.
+    // Init waits inside MPI, where inline requests make no progress. The barrier makes sure that no rank waits for them
+    // on its way here.
     wait_for_mpi(*engine_, *context_, {});
     Bound bound = bind(binding);
     lock.lock();

@@ -7,9 +7,9 @@
 
 namespace stoker::engine {
 
-// Collective over the context's communicator; returns when this rank's part is done. Meanwhile this thread makes the progress that
-// inline requests need. The arguments have been checked. Throws Error(unsupported) for counts that the library cannot take,
-// Error(mpi).
+// Collective over the context's communicator; returns when this rank's part is done. Meanwhile this thread makes the
+// progress that inline requests need. The arguments have been checked. Throws Error(unsupported) for counts that the
+// library cannot take, Error(mpi).
 void wait_for_mpi(Engine& engine, const CommContext& context, const CollectiveCall& call);
 
 } // namespace stoker::engine

@@ -26,8 +26,8 @@ void Shape::retire(Lane& lane) {
   call.complete.store(true, std::memory_order_release);
 }
 
-// The MPI library's own calls, the decisions among them, are started in their order, as MPI demands; the engine's as soon as
-// their lanes are free.
+// The MPI library's own calls, the decisions among them, are started in their order, as MPI demands; the engine's as
+// soon as their lanes are free.
 void Shape::start_waiting() {
   bool mpi_in_turn = comm != MPI_COMM_NULL;
   std::bitset<lanes_of_a_shape> taken;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls of one shape, equal in everything that a request is made for, and the requests that carry them out one after the other.
+// Calls of one shape, equal in everything that a request is made for, and the requests that carry them out one after
+// the other.
 #pragma once
 
 #include "engine/calls/blocking_calls.hpp"
@@ -77,8 +78,8 @@ struct Lane {
 struct Shape {
   Shape(ShapeKey shape_key, bool trials_on) : key(std::move(shape_key)), trials(trials_on) {}
 
-  // Starts the calls that are waiting, as far as they can be, and completes those whose requests are. All with the mutex of the
-  // calls on the communicator.
+  // Starts the calls that are waiting, as far as they can be, and completes those whose requests are. All with the
+  // mutex of the calls on the communicator.
   void retire_complete();
   void retire(Lane& lane);
   void start_waiting();

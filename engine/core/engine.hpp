@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine: what the ranks of a communicator share. Created and destroyed collectively; requests keep it alive, but refuse
-// to work once it is destroyed.
+// The engine: what the ranks of a communicator share. Created and destroyed collectively; requests keep it alive, but
+// refuse to work once it is destroyed.
 #pragma once
 
 #include "algos/select/cost_model.hpp"
@@ -36,7 +36,7 @@
 
 namespace stoker::engine {
 
-// What every rank knows of every rank's helper.
+// The facts about a rank's helper that every rank knows.
 struct HelperFacts {
   int running = 0; // this rank hosts one
   int core = -1;   // OS index, read back; -1: not bound to a single core
@@ -53,8 +53,8 @@ public:
 
   // Collective over the engine's communicator. Completes and closes what depends on the engine first.
   void destroy();
-  // Collective over comm: returns when all ranks are here. Meanwhile this thread does the work of the helpers in whose place it
-  // is.
+  // Collective over comm: returns when all ranks have called it. Meanwhile this thread does the work of the helpers
+  // whose place it has taken.
   void meet(MPI_Comm comm);
   // From now on until the helper ends, its thread makes no MPI call.
   void take_helpers_place();
@@ -65,7 +65,7 @@ public:
 
   // Cached as an attribute of comm. Collective over comm when it is new.
   [[nodiscard]] std::shared_ptr<CommContext> context(MPI_Comm comm);
-  // One of the caller's own, which is neither kept nor freed by the engine. Collective over comm.
+  // A context of the caller's own, which the engine neither keeps nor frees. Collective over comm.
   [[nodiscard]] std::shared_ptr<CommContext> private_context(MPI_Comm comm) const {
     return std::make_shared<CommContext>(comm, group_, layout());
   }
@@ -82,7 +82,7 @@ public:
     return static_cast<std::uint32_t>(layout().local_index(engine_rank));
   }
   [[nodiscard]] const std::vector<HelperFacts>& helper_facts() const { return helper_facts_; }
-  // Of this rank's domain.
+  // For the helper of this rank's domain.
   [[nodiscard]] HelperStatistics helper_statistics() const;
   [[nodiscard]] const std::string& helper_explanation() const { return helper_explanation_; }
   [[nodiscard]] const std::shared_ptr<NodeMemory>& memory() const { return memory_; }
@@ -105,13 +105,13 @@ public:
   void start_inline(Task& task, std::uint64_t epoch);
   bool inline_round(); // returns whether anything moved; false as well while another thread is at it
 
-  // Stores in the rank's ring; while that is full, the helper or this thread in its place takes some out. The helper is not
-  // woken.
+  // Stores a submission in the rank's ring. While the ring is full, the helper takes entries out, or this thread in its
+  // place. The helper is not woken otherwise.
   void submit(const Submission& submission, Plea& plea);
 
   [[nodiscard]] const WaitSite& wait_site() const { return wait_site_; }
-  // Until attempt() is true, which asks the MPI library, or until the MPI request is complete. Meanwhile this rank's inline
-  // requests get on.
+  // Until attempt() is true, which asks the MPI library, or until the MPI request is complete. Meanwhile this rank's
+  // inline requests get on.
   template <class Attempt>
   void wait_for_mpi(Attempt&& attempt) {
     engine::wait_for_mpi(
@@ -123,7 +123,7 @@ public:
   void delist(Dependent& dependent);
   // Until the engine's communicators are freed. Of one thread at a time.
   [[nodiscard]] Attachments& attachments() { return attachments_; }
-  // Of each rank of comm. Throws Error(argument) when one is none of the engine's.
+  // The engine rank of each rank of comm. Throws Error(argument) if one is none of the engine's.
   [[nodiscard]] std::vector<int> ranks_of(MPI_Comm comm) const { return translate(comm, group_); }
 
   // Takes over a freed request's block until no other process can touch it any more.

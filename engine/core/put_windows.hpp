@@ -72,8 +72,8 @@ private:
   [[nodiscard]] std::shared_ptr<const PutWindow> keep(const std::shared_ptr<CommContext>& context, PutWindow window);
   void release(const std::shared_ptr<const PutWindow>& window); // collective
 
-  // Guards the lists. Threads may initialise requests on different communicators at the same time, and a thread that waits
-  // for other ranks holds no mutex; entries of one communicator are one thread's at a time.
+  // Guards the lists. Threads may initialise requests on different communicators at the same time, and a thread that
+  // waits for other ranks holds no mutex; entries of one communicator are one thread's at a time.
   std::mutex mutex_;
   std::vector<Tried> tried_;
   std::vector<Known> known_; // in the order of creation

@@ -88,7 +88,7 @@ struct Interval {
   const std::byte* end;
 };
 
-// What the blocks of a contiguous type cover, in order of place and without overlaps.
+// The intervals that the blocks of a contiguous type cover, in order of place and without overlaps.
 std::vector<Interval> intervals_of(const UserBuffer& buffer) {
   std::vector<Interval> blocks;
   for (std::size_t b = 0; b < buffer.blocks().size(); ++b) {
@@ -109,8 +109,8 @@ std::vector<Interval> intervals_of(const UserBuffer& buffer) {
   return merged;
 }
 
-// Blocks of a receive buffer that share bytes would be written in no particular order. Only told for contiguous types, where
-// it is cheap to know.
+// Blocks of a receive buffer that share bytes would be written in no particular order. Only told for contiguous types,
+// where it is cheap to know.
 void check_blocks_apart(const UserBuffer& buffer) {
   if (!buffer.type().contiguous()) {
     return;
@@ -338,7 +338,7 @@ private:
     (at_root() ? result_.send : result_.recv) = std::move(buffer);
   }
 
-  // Of all ranks.
+  // The blocks of all ranks.
   [[nodiscard]] UserBuffer all_blocks(const BufferArguments& arguments) {
     UserBuffer buffer = checked(arguments);
     result_.sizes = buffer.block_sizes();

@@ -18,19 +18,19 @@ struct CallBuffers {
   UserBuffer recv;
   bool in_place = false;
   Operation operation;
-  // Of the vector, of any block, or of each rank's block; nothing at a rank that is not told.
+  // The sizes of the vector, of every block, or of each rank's block; nothing at a rank that does not know them.
   std::optional<std::vector<std::uint64_t>> sizes;
   std::optional<std::uint64_t> own; // of this rank's block, where it says that apart from `sizes`
 };
 
-// Throws Error(argument) that names the argument and what was expected: null where there is data, negative counts, places beyond 64
-// bits, blocks to receive that overlap; Error(unsupported) for operations. `neighbors`: of neighborhood collectives. Not for
-// collectives whose blocks have types of their own.
+// Throws Error(argument) that names the argument and what was expected: null where there is data, negative counts,
+// places beyond 64 bits, blocks to receive that overlap; Error(unsupported) for operations. `neighbors`: of
+// neighborhood collectives. Not for collectives whose blocks have types of their own.
 [[nodiscard]] CallBuffers checked_buffers(const CollectiveCall& call, int rank, int ranks,
                                           const Neighbors* neighbors = nullptr);
 
-// In bytes: of the vector, of each rank's block where all are equal, or of every block. At all ranks the same; only where all know
-// the sizes. Throws Error(mismatch).
+// In bytes: of the vector, of each rank's block where all are equal, or of every block. At all ranks the same; only
+// where all know the sizes. Throws Error(mismatch).
 [[nodiscard]] std::vector<std::uint64_t> sizes_of(const CallBuffers& buffers);
 
 } // namespace stoker::engine

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A collective call with its arguments, in one form for all of MPI's functions: blocking, nonblocking and persistent ones, with int
-// and with large counts.
+// A collective call with its arguments, in one form for all of MPI's functions: blocking, nonblocking and persistent
+// ones, with int and with large counts.
 #pragma once
 
 #include "algos/collectives/collective.hpp"
@@ -56,7 +56,7 @@ struct Peers {
 // Local. Throws Error(argument) for a neighborhood collective on a communicator without topology.
 [[nodiscard]] Peers peers_of(const CollectiveCall& call, MPI_Comm comm);
 
-// What MPI reads at this rank.
+// The arguments that MPI reads at this rank.
 struct Significant {
   std::size_t sendcounts = 0; // entries in the arrays of counts
   std::size_t recvcounts = 0;

@@ -9,7 +9,7 @@
 namespace stoker::engine {
 namespace {
 
-// None, or MPI's own.
+// Whether the type is none, or one of MPI's own.
 bool needs_no_keeping(MPI_Datatype type) {
   return type == MPI_DATATYPE_NULL /* of a block without elements */ || is_named(type);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A call that is carried out after the application's function has returned: single counts and datatypes are variables of that
-// function, and datatypes may be freed.
+// A call that is carried out after the application's function has returned: single counts and datatypes are variables
+// of that function, and datatypes may be freed.
 #pragma once
 
 #include "engine/data/collective_call.hpp"

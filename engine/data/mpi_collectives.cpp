@@ -104,7 +104,7 @@ int issue(const CollectiveCall& c, Last... last) {
   return MPI_ERR_INTERN;
 }
 
-// False where a number does not fit. Displacements: of blocks of so many elements.
+// Narrows numbers; returns false if one does not fit.
 template <class Large>
 bool narrow(Numbers<Large>& numbers, std::size_t count, std::vector<int>& narrowed,
             const std::vector<int>* elements = nullptr) {

@@ -18,8 +18,8 @@ struct NarrowArrays {
   std::vector<int> rdispls;
 };
 
-// All return MPI's code, or MPI_ERR_COUNT where the library has no function for large counts and one does not fit. `comm` has the
-// ranks and the topology of the call's.
+// All return MPI's code, or MPI_ERR_COUNT where the library has no function for large counts and one does not fit.
+// `comm` has the ranks and the topology of the call's.
 
 [[nodiscard]] int call_mpi(const CollectiveCall& call, MPI_Comm comm);
 // What the call points to, and `arrays`, must be there until the request is complete.

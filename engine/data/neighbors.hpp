@@ -9,13 +9,13 @@
 
 namespace stoker::engine {
 
-// A rank's neighbors in the order in which MPI's neighborhood collectives take their blocks. MPI_PROC_NULL beyond the edge of
-// a grid.
+// A rank's neighbors in the order in which MPI's neighborhood collectives take their blocks. MPI_PROC_NULL beyond the
+// edge of a grid.
 struct Neighbors {
   std::vector<int> targets;
   std::vector<int> sources;
-  // Indices of sources: of several blocks from one rank, the first that it sends arrives in the first of these. In a grid that
-  // is the opposite direction (MPI-4.1, section 8.6).
+  // Indices of sources: of several blocks from one rank, the first that it sends arrives in the first of these. In a
+  // grid that is the opposite direction (MPI-4.1, section 8.6).
   std::vector<std::size_t> arrival_order;
 };
 

@@ -10,7 +10,7 @@ LoweredStep* steps_of(Block& block) { return in_block<LoweredStep>(&block, block
 const LoweredStep* steps_of(const Block& block) { return steps_of(const_cast<Block&>(block)); } // only read
 algos::Slice* slices_of(Block& block) { return in_block<algos::Slice>(&block, block.slices_at); }
 
-// Of a wire step without a second operand: what is sent, or received.
+// The slices that a wire step without a second operand sends or receives.
 const algos::Range& message_of(const LoweredStep& step) { return step.op == Op::send_wire ? step.source : step.target; }
 
 std::uint64_t in_lines(std::uint64_t bytes) { return (bytes + cache_line - 1) & ~(cache_line - 1); }
@@ -47,8 +47,8 @@ bool Rebinding::sends_long_in_node(std::span<const algos::Slice> outgoing, std::
   });
 }
 
-// Both ends of a message know its size, so they do the same: within the node even empty ones travel, since the words of a channel
-// count epochs; between nodes there is none for no bytes.
+// Both ends of a message know its size, so they decide alike. Within the node even empty messages travel, because the
+// words of a channel count epochs. Between nodes there is no message for no bytes.
 void Rebinding::resize(Block& block, std::span<const algos::Slice> outgoing, std::span<const algos::Slice> incoming,
                        std::uint64_t eager_bytes) const {
   LoweredStep* const steps = steps_of(block);

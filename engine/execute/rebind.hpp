@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What of a placed program changes with the buffers of an epoch: how they are reached, the sizes of messages, and which messages
-// are copied through memory of the rank's. Written by the rank while no epoch runs.
+// What of a placed program changes with the buffers of an epoch: how they are reached, the sizes of messages, and which
+// messages are copied through memory of the rank's. Written by the rank while no epoch runs.
 #pragma once
 
 #include "engine/shared/block.hpp"
@@ -14,19 +14,19 @@ namespace stoker::engine {
 
 class Rebinding {
 public:
-  // Finds the steps that change. `any_sizes`: the program is one message to and from every rank, of any size. `endpoint_is_self`:
-  // this process sends and receives for the rank.
+  // Finds the steps that change. `any_sizes`: the program is one message to and from every rank, of any size.
+  // `endpoint_is_self`: this process sends and receives for the rank.
   Rebinding(Block& block, bool any_sizes, bool endpoint_is_self);
 
   [[nodiscard]] bool any_sizes() const { return any_sizes_; }
   // Whether a message to another rank of the node is longer than a channel's slot takes. By rank.
   [[nodiscard]] bool sends_long_in_node(std::span<const algos::Slice> outgoing, std::uint64_t eager_bytes) const;
-  // Of any sizes: what goes to, and comes from, each rank.
+  // For requests of any sizes: sets what goes to, and comes from, each rank.
   void resize(Block& block, std::span<const algos::Slice> outgoing, std::span<const algos::Slice> incoming,
               std::uint64_t eager_bytes) const;
 
-  // A message bounces if it goes through the process at the endpoint, and that may not address the buffer that it is in. How many
-  // bytes the messages that might bounce have, and those that do with the buffers of the epoch.
+  // A message bounces if it goes through the process at the endpoint, and that may not address the buffer that it is
+  // in. How many bytes the messages that might bounce have, and those that do with the buffers of the epoch.
   [[nodiscard]] std::uint64_t most_bounce_bytes(const Block& block) const;
   [[nodiscard]] std::uint64_t bounce_bytes(const Block& block) const;
   // `place`: offset in the rank's arena of as many bytes.

@@ -66,7 +66,7 @@ bool GlobalAccess::poll() {
     moved |= poll_window_pieces();
     begin_pieces();
     if (wire_->window_error != MPI_SUCCESS) {
-      // What is left of the requests is MPI's: nobody waits for it any more.
+      // MPI keeps the requests that are left: nobody waits for them any more.
       wire_->window_requests.clear();
       wire_->window_slots.clear();
       break_off(std::exchange(wire_->window_error, MPI_SUCCESS));
@@ -207,8 +207,8 @@ void GlobalAccess::complete(RunningList::iterator running) {
   operation.completed.publish(epoch, root.completion); // the last access to the operation
 }
 
-// The MPI library has lost a message: nobody knows what else will not arrive. What is under way fails, and so does all that
-// comes; slots are not used again, as their data may still be in the hands of MPI.
+// The MPI library has lost a message, and nobody knows what else will not arrive. All operations under way fail, and
+// all later ones. Slots are not used again, because MPI may still use their data.
 void GlobalAccess::break_off(int error) {
   if (wire_->broken.empty()) {
     wire_->broken = "messages between the nodes failed: " + mpi_text(error);

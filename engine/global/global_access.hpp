@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A helper's part in global memory: the operations that the ranks of its domain submit, and those that other nodes' helpers
-// ask for. How bytes travel between carriers is decided here and nowhere else.
+// A helper's part in global memory: the operations that the ranks of its domain submit, and those that other nodes'
+// helpers ask for. How bytes travel between carriers is decided here and nowhere else.
 //
-// An operation within the node is a copy, done in slices. One that leads to another node goes in pieces, each with a slot of a
-// window, so that what a target may have to hold for an origin is bounded:
+// An operation within the node is a copy, done in slices. One that leads to another node goes in pieces. Each piece has
+// one of a bounded number of slots, which bounds what a target may have to hold for an origin:
 //   request   the origin's header, with the bytes to put or the operands behind it if they are short.
 //   data      of a long put or get: one message between the origin's buffer and the target's memory, tagged by the slot.
 //   reply     the target's answer, once it has done its part: with the bytes or the result behind it if they are short. A long
 //             get has no other reply than its data.
-// Puts and gets of memory that the target's carrier exposes in a window go through that instead, without a message of ours.
-// Used by one thread at a time.
+// Puts and gets of memory that the target's carrier exposes in an MPI window go through that instead, without these
+// messages. Used by one thread at a time.
 #pragma once
 
 #include "engine/base/error.hpp"
@@ -37,8 +37,8 @@ namespace stoker::engine {
 
 class GlobalAccess : public Poller {
 public:
-  // The network is for this purpose alone; without a transport there is one node only. `windows`: those that operations name,
-  // the first being number 1; it may grow.
+  // The network is for this purpose alone; without a transport there is one node only. `windows`: those that operations
+  // name, the first being number 1; it may grow.
   GlobalAccess(const NodeMemory& memory, const Network& network, const std::vector<std::shared_ptr<Window>>& windows);
 
   void adopt(std::uint32_t arena, const Submission& submission, std::uint64_t now_ns) override;
@@ -105,8 +105,8 @@ private:
   bool copy_slice();
   void begin_pieces();
   [[nodiscard]] Outgoing next_request(Running& running) const;
-  // Where MPI finds or leaves the bytes of the next piece: in the local buffer, or in one of the piece's own, filled for a
-  // put, if this process cannot address it. nullptr: the local buffer cannot be reached.
+  // Where MPI finds or leaves the bytes of the next piece: in the local buffer, or in one of the piece's own, filled
+  // for a put, if this process cannot address it. nullptr: the local buffer cannot be reached.
   [[nodiscard]] std::byte* data_of(Running& running, std::uint64_t bytes);
   [[nodiscard]] std::uint32_t take_slot(RunningList::iterator running, std::uint64_t bytes);
   [[nodiscard]] std::uint64_t begin_piece(RunningList::iterator running); // returns its bytes

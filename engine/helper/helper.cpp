@@ -12,8 +12,9 @@
 namespace stoker::engine {
 namespace {
 
-// How long after the latest Start that it has seen a helper with nothing to do looks for new ones by itself, and how often:
-// at most so long is a request delayed that Start has left to Wait, if Wait does not come. 50 looks of some 20 us each.
+// A helper with nothing to do looks for new submissions by itself for watch_ns after the latest one that it has seen,
+// every watch_interval. So it picks up work whose rank never called Wait, at most one interval late. 50 looks of some
+// 20 us each.
 constexpr std::uint64_t watch_ns = 1'000'000'000;
 constexpr std::chrono::nanoseconds watch_interval = std::chrono::milliseconds(20);
 
@@ -64,11 +65,12 @@ void Helper::run() {
   const auto stopped = [this] { return stop_.load(std::memory_order_relaxed); };
   while (!stopped()) {
     if (!may_work() || !(active_.load(std::memory_order_relaxed) || has_submissions())) {
-      // For a while it looks by itself now and then: requests that are better off without a wake only nudge it, and may be
-      // left by a rank that does not come to Wait.
+      // For a while it looks by itself now and then: requests that are better off without a wake only nudge it, and
+      // their rank may never call Wait.
       const bool lately = root_.paused.load(std::memory_order_relaxed) == 0 &&
                           now_ns() - youngest_ns_.load(std::memory_order_relaxed) < watch_ns;
-      // What other nodes ask for may come while a thread of the carrier's is in its place, and after that thread has left.
+      // Requests of other nodes may come while a thread of the carrier's is in its place, and after that thread has
+      // left.
       const bool served = serving_.load(std::memory_order_relaxed) && root_.paused.load(std::memory_order_relaxed) == 0;
       const std::chrono::nanoseconds nap = std::chrono::microseconds(std::max<std::uint64_t>(options_.nap_us, 1));
       root_.helper.sleep(
@@ -175,12 +177,13 @@ bool Helper::may_work() const {
          (root_.paused.load(std::memory_order_relaxed) == 0 || root_.waiting.load(std::memory_order_relaxed) > 0);
 }
 
-// What is left to do is the thread's business again. What can wait for a nap is not worth a wake, which may cost whoever runs on
-// the thread's core more than the nap: while other nodes are served it sleeps no longer than that, unless it is paused.
+// The helper's thread takes over again what is left to do. Work that can wait for the end of a nap is not worth a wake,
+// which may cost whoever runs on the thread's core more than the nap. While other nodes are served the thread sleeps no
+// longer than a nap, unless it is paused.
 Helper::Assist::~Assist() {
   helper_.assistants_.fetch_sub(1, std::memory_order_relaxed);
-  // Before the looks at pleas and rings: whoever pleads or pushes later wakes the thread by itself, and finds it free to work
-  // (tests/models/assist.pml). Pairs with the fences in Doorbell.
+  // The fence comes before the looks at pleas and rings. Whoever pleads or pushes later wakes the thread by itself, and
+  // finds it free to work (tests/models/assist.pml). Pairs with the fences in Doorbell.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!helper_.may_work()) {
     return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A progress thread: runs pollers for every rank of one domain. It lives in the process of the domain's carrier, whose own
-// thread may take its place inside Wait (Assist).
+// A progress thread: runs pollers for every rank of one domain. It lives in the process of the domain's carrier, whose
+// own thread may take its place inside Wait (Assist).
 #pragma once
 
 #include "engine/helper/idle.hpp"
@@ -42,17 +42,18 @@ public:
   void start();
   void stop();
 
-  // From now on every round runs `poller`, too, and hands it what is submitted of that kind. MPI must still work when the
-  // helper ends.
+  // From now on every round runs `poller`, too, and hands it what is submitted of that kind. MPI must still work when
+  // the helper ends.
   void add(Submitted kind, std::unique_ptr<Poller> poller);
   // Calls `change`, which changes a poller, between two rounds.
   void change(const std::function<void()>& change);
 
-  // One round of the helper's work: takes submissions, runs every poller once. Called by its thread, or by a thread of the
-  // carrier's that holds an Assist. Returns whether anything moved.
+  // One round of the helper's work: takes submissions, runs every poller once. Called by its thread, or by a thread of
+  // the carrier's that holds an Assist. Returns whether anything moved.
   bool round();
 
-  // While one exists the helper's thread keeps out of the way: a round that it is in ends, and it does not begin another.
+  // While one exists the helper's thread keeps out of the way: a round that it is in ends, and it does not begin
+  // another.
   class Assist {
   public:
     explicit Assist(Helper& helper) : helper_(helper) { helper_.assistants_.fetch_add(1, std::memory_order_relaxed); }
@@ -64,7 +65,7 @@ public:
     Helper& helper_;
   };
 
-  // For requests whose blocks name it by the number that this returns. Any thread of the process.
+  // Returns a number by which blocks of requests name the window. Any thread of the process.
   [[nodiscard]] std::uint64_t add_window(std::shared_ptr<Window> window);
   // For pollers, in their rounds.
   [[nodiscard]] const std::vector<std::shared_ptr<Window>>& windows() const { return windows_; }
@@ -88,7 +89,7 @@ private:
   std::mutex mutex_;                                             // guards windows_ and pollers_
   std::vector<std::shared_ptr<Window>> windows_;                 // the first is number 1
   std::array<std::unique_ptr<Poller>, submitted_kinds> pollers_; // by Submitted; null: none was added
-  // Of the pollers, for looking without the mutex.
+  // The state of the pollers, for looks without the mutex.
   std::atomic<bool> active_{false};
   std::atomic<bool> urgent_{false}; // it should not even nap before it looks again
   std::atomic<bool> serving_{false};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The collectives whose blocks have datatypes of their own, alltoallw and its neighborhood form, seen as those whose blocks are bytes:
-// where they lie if all types are runs of bytes, else packed in memory of the request's.
+// The collectives whose blocks have datatypes of their own, alltoallw and its neighborhood form, seen as those whose
+// blocks are bytes: where they lie if all types are runs of bytes, else packed in memory of the request's.
 #pragma once
 
 #include "engine/core/engine.hpp"

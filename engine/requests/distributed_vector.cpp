@@ -29,8 +29,8 @@ std::string block_name(Collective collective, std::size_t block) {
                                                                                               : "each rank's block");
 }
 
-// Collective: the sizes, equal on all ranks, one for each rank where there are blocks. Those of rank `source` hold: the root alone
-// knows those of gatherv and scatterv. Throws Error(mismatch).
+// Collective: the sizes, equal on all ranks, one for each rank where there are blocks. Those of rank `source` hold: the
+// root alone knows those of gatherv and scatterv. Throws Error(mismatch).
 Sizes agreed_sizes(const CommContext& context, Collective collective, int source, const CallBuffers& buffers) {
   const auto ranks = static_cast<std::size_t>(context.ranks());
   std::uint64_t length = buffers.sizes ? buffers.sizes->size() : 0;

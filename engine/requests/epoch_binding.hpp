@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The buffers of a rebindable request, which is made for sizes and not for buffers: every epoch brings its own. The program sees all
-// blocks one behind the other. Where the application's lie like that, and can be reached, they are used where they are; else they
-// are copied to memory of this rank's, which is had when it is first needed, and kept.
+// The buffers of a rebindable request, which is made for sizes and not for buffers: every epoch brings its own. The
+// program sees all blocks one behind the other. Where the application's lie like that, and can be reached, they are
+// used where they are; else they are copied to memory of this rank's, which is had when it is first needed, and kept.
 //
 // Which of the two a rank does is its own business: others read in the epoch's descriptor how they get there.
 #pragma once
@@ -20,7 +20,8 @@
 
 namespace stoker::engine {
 
-// Memory that is kept from one epoch to the next: in this rank's arena, or else, where that is exhausted, its process's own.
+// Memory that is kept from one epoch to the next: in this rank's arena, or, if that is exhausted, private to its
+// process.
 class EpochMemory {
 public:
   explicit EpochMemory(std::shared_ptr<NodeMemory> memory) : memory_(std::move(memory)) {}
@@ -28,7 +29,7 @@ public:
   EpochMemory& operator=(const EpochMemory&) = delete;
   ~EpochMemory() { release(); }
 
-  // What was there may be gone.
+  // Memory of at least so many bytes; earlier contents may be lost.
   std::byte* at_least(std::uint64_t bytes);
   [[nodiscard]] std::uint64_t offset() const { return offset_; } // in the arena; 0: it is not there
 
@@ -43,15 +44,16 @@ private:
 
 class EpochBinding {
 public:
-  // `sizes`: of the buffers, unless the request is one of any sizes. `send_readers` and `recv_readers`: who but this process
-  // reaches them; of any sizes: longest messages in the node.
+  // `sizes`: of the buffers, unless the request is one of any sizes. `send_readers` and `recv_readers`: who but this
+  // process reaches them; of any sizes: longest messages in the node.
   EpochBinding(const Engine& engine, Block& block, const RequestPlan& plan, const BufferSizes& sizes,
                const Readers& send_readers, const Readers& recv_readers);
 
-  // Takes the memory without which an epoch could fail, depending on its buffers. Throws Error(resource).
+  // Takes in advance all memory that some epoch might need, so that none can fail for lack of it. Throws
+  // Error(resource).
   void reserve(const Block& block);
-  // Before an epoch: what is sent is where the program finds it. Throws Error(resource) where memory that others can reach is
-  // exhausted, and was not reserved.
+  // Before an epoch: what is sent is where the program finds it. Throws Error(resource) where memory that others can
+  // reach is exhausted, and was not reserved.
   void bind(Block& block, EpochBuffers buffers);
   // After a complete epoch: results are where the caller wants them, unless it has failed.
   void unbind(bool failed);
@@ -74,14 +76,14 @@ private:
   EpochMemory bounce_memory_;
   std::vector<algos::Slice> outgoing_; // by rank, of any sizes
   std::vector<algos::Slice> incoming_;
-  // Of the epoch.
+  // What belongs to the epoch that runs.
   EpochBuffers buffers_;
   std::byte* send_staged_ = nullptr;
   std::byte* recv_staged_ = nullptr;
 };
 
-// Collective over the plan's context. Throw Error on all ranks. The plan is that of init_rebindable_distributed_vector(), and has the
-// request's algorithm afterwards.
+// Collective over the plan's context. Throw Error on all ranks. The plan is that of
+// init_rebindable_distributed_vector(), and has the request's algorithm afterwards.
 [[nodiscard]] std::unique_ptr<Request> init_rebindable(const std::shared_ptr<Engine>& engine,
                                                        algos::Collective collective, RequestPlan plan,
                                                        const std::vector<std::uint64_t>& sizes);

@@ -103,7 +103,7 @@ Paths chosen_paths(const Engine& engine, const RequestPlan& plan, const Sizes& r
       longest_in_node = std::max(longest_in_node, row[static_cast<std::size_t>(r)]);
     }
   }
-  // Where blocks are bundled, messages are longer than blocks, and have to be fetched whatever the size of those.
+  // Bundles of blocks are longer than blocks, and have to be fetched however short the blocks are.
   const bool bundles = layout.nodes() > 1 ||
                        (plan.choice.algorithm != nullptr && algos::knowledge_of(plan.choice) != algos::Knowledge::own);
   const Readers readers = readers_of(engine, context, plan.executor, longest_in_node, bundles && total(row) > 0);

@@ -11,16 +11,17 @@
 
 namespace stoker::engine {
 
-// Of Pattern::exchange: see init().
+// init() for collectives of Pattern::exchange.
 [[nodiscard]] std::unique_ptr<Request> init_exchange(const std::shared_ptr<Engine>& engine, const CollectiveCall& call,
                                                      MPI_Info info);
 
-// For buffers that each epoch will bring, whose blocks of so many bytes lie one behind the other. Collective over the plan's
-// context. The plan has executor, whether it is in place, and perhaps an algorithm. Throws Error on every rank.
+// A rebindable alltoall: each epoch brings its buffers, in which blocks of `bytes` lie one behind the other. Collective
+// over the plan's context. The plan says the executor, whether it is in place, and perhaps an algorithm. Throws Error
+// on every rank.
 [[nodiscard]] std::unique_ptr<Request> init_rebindable_alltoall(const std::shared_ptr<Engine>& engine, RequestPlan plan,
                                                                 std::uint64_t bytes);
-// Likewise, for blocks of any size: one message to and one from every other rank, and a copy, none of which waits for another.
-// What an epoch brings it has to write into the block.
+// The same for blocks of any size: one message to and one from every other rank, and a copy, none of which waits for
+// another. Each epoch has to write its sizes into the block.
 [[nodiscard]] std::unique_ptr<Request> init_any_exchange(const std::shared_ptr<Engine>& engine, RequestPlan plan);
 
 } // namespace stoker::engine

@@ -12,8 +12,8 @@
 
 namespace stoker::engine {
 
-// Collective over call.comm. The arguments are read here only; buffers, and an operation of the application's, must outlive the
-// request. Throws Error on every rank.
+// Collective over call.comm. The arguments are read here only; buffers, and an operation of the application's, must
+// outlive the request. Throws Error on every rank.
 [[nodiscard]] std::unique_ptr<Request> init(const std::shared_ptr<Engine>& engine, const CollectiveCall& call,
                                             MPI_Info info);
 

@@ -22,7 +22,7 @@ using algos::Collective;
 using algos::NeighborBlock;
 using algos::Neighborhood;
 
-// As ranks tell each other of blocks.
+// The MPI datatype with which ranks tell each other of blocks.
 static_assert(std::is_trivially_copyable_v<NeighborBlock>);
 class BlockType {
 public:
@@ -64,7 +64,7 @@ std::vector<std::size_t> in_order(std::size_t n) {
   return order;
 }
 
-// Of this rank's blocks for other ranks of its node.
+// The longest of this rank's blocks for other ranks of its node.
 std::uint64_t longest_in_node(const RequestPlan& plan, const Neighbors& neighbors) {
   const CommContext& context = *plan.context;
   std::uint64_t longest = 0;
@@ -83,8 +83,8 @@ std::vector<int> displacements(const std::vector<int>& counts) {
   return displs;
 }
 
-// Gathers the sizes and shared offsets of the blocks that this rank receives from their sources, and checks that they are what
-// it expects.
+// Gathers the sizes and shared offsets of the blocks that this rank receives from their sources, and checks that they
+// are what it expects.
 void learn_incoming(const CommContext& context, Neighborhood& own) {
   const auto ranks = static_cast<std::size_t>(context.ranks());
   std::vector<NeighborBlock> out = own.outgoing;

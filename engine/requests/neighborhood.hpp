@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Initialises requests of neighborhood collectives: what each rank knows of the others' blocks, and the program of this rank.
+// Initialises requests of neighborhood collectives: what each rank knows of the others' blocks, and the program of this
+// rank.
 #pragma once
 
 #include "engine/core/engine.hpp"
@@ -10,7 +11,7 @@
 
 namespace stoker::engine {
 
-// Of Pattern::neighborhood: see init().
+// init() for collectives of Pattern::neighborhood.
 [[nodiscard]] std::unique_ptr<Request> init_neighborhood(const std::shared_ptr<Engine>& engine,
                                                          const CollectiveCall& call, MPI_Info info);
 

@@ -37,7 +37,7 @@ CarrierView carrier_view(const Engine& engine, const CommContext& context) {
   return {context.rank_of(engine.carrier()), engine.helper(), engine.memory().get()};
 }
 
-// Collective. Over the receive buffer, or where it is staged.
+// The window over the receive buffer, or over its staging. Collective.
 std::shared_ptr<const PutWindow> window_for_puts(Engine& engine, const RequestPlan& plan) {
   void* base = nullptr;
   std::uint64_t bytes = 0;
@@ -76,8 +76,8 @@ bool puts_through_window(Engine& engine, const RequestPlan& plan) {
   if (!plan.choice.algorithm->puts || choice == RmaChoice::messages) {
     return false;
   }
-  // Within a node helpers write straight into the receive buffers. Between nodes windows are for networks with RDMA: elsewhere a
-  // helper that shares its core waits milliseconds in a flush, and messages were never slower.
+  // Within a node helpers write straight into the receive buffers. Between nodes windows are for networks with RDMA:
+  // elsewhere a helper that shares its core waits milliseconds in a flush, and messages were never slower.
   if (helped && (choice == RmaChoice::automatic || context.layout().nodes() == 1)) {
     return false;
   }

@@ -12,12 +12,12 @@
 
 namespace stoker::engine {
 
-// Collective: whether the puts of the plan's algorithm, if it has any, go through a window; else they are messages. Throws
-// Error(unsupported) on all ranks where the settings demand what cannot be had.
+// Collective: whether the puts of the plan's algorithm, if it has any, go through a window; else they are messages.
+// Throws Error(unsupported) on all ranks if the settings demand a window that is not possible.
 [[nodiscard]] bool puts_through_window(Engine& engine, const RequestPlan& plan);
 
-// Collective: compiles and places the program and makes the request known to the peers. The plan lacks only what comes of
-// that. `begin_ns`: when init began.
+// Collective: compiles and places the program, and makes the request known to the peers. The plan must be complete but
+// for the results of that. `begin_ns`: when init began.
 [[nodiscard]] std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, RequestPlan plan,
                                                     Path send_path, Path recv_path,
                                                     const std::function<CompiledProgram()>& compile,

@@ -12,31 +12,33 @@
 
 namespace stoker::engine {
 
-// Local: checks the arguments of an exchange or a neighborhood collective, whose neighbors these are, and puts its buffers into the
-// plan, which has the context. Throws Error.
+// Local: checks the arguments of an exchange or a neighborhood collective, whose neighbors these are, and puts its
+// buffers into the plan, which has the context. Throws Error.
 void take_buffers(Engine& engine, const CollectiveCall& call, const Neighbors* neighbors, RequestPlan& plan);
 
-// Who but this process has to reach a buffer.
+// Which other processes have to reach a buffer.
 struct Readers {
   bool helper = false; // the domain's helper is in another process
   bool peers = false;  // ranks of the node fetch messages that are too long for a channel's slot
 };
-// Of this rank's buffers. `longest_in_node`: of its blocks for other ranks of its node; `bundles`: messages may be longer.
+// The readers of this rank's buffers. `longest_in_node`: the longest of its blocks for other ranks of its node.
+// `bundles`: whether messages may be longer than that.
 [[nodiscard]] Readers readers_of(const Engine& engine, const CommContext& context, Executor executor,
                                  std::uint64_t longest_in_node, bool bundles);
-// How the readers get there. `name` is the argument's. Throws Error(access) where what the settings demand cannot be had.
+// How the readers reach the buffer. `name` is that of the argument. Throws Error(access) if the way that the settings
+// demand does not exist.
 [[nodiscard]] Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& readers,
                                const char* name);
 
-// The same for the buffer of one epoch of a rebindable request: `bytes` of data within [lowest, lowest + span), which lie there
-// as the program has them or have to be staged. An `access` setting that this buffer cannot serve is ignored.
+// The same for the buffer of one epoch of a rebindable request: `bytes` of data within [lowest, lowest + span), which
+// lie there as the program has them or have to be staged. An `access` setting that this buffer cannot serve is ignored.
 [[nodiscard]] Path chosen_path(const Engine& engine, const std::byte* lowest, std::uint64_t span, std::uint64_t bytes,
                                const Readers& readers);
 
-// Where the blocks begin in the buffer as the program sees it: by displacement in place, or where they are staged.
+// Where the blocks begin in the buffer as the program sees it: at their displacements, or at their places in staging.
 [[nodiscard]] std::vector<std::uint64_t> program_offsets(const UserBuffer& buffer, Path path);
 
-// How long the buffer is as the program sees it.
+// The length of the buffer as the program sees it.
 [[nodiscard]] std::uint64_t program_bytes(const UserBuffer& buffer, Path path);
 
 } // namespace stoker::engine

@@ -17,12 +17,12 @@
 namespace stoker::engine {
 namespace {
 
-// A Wait that comes later than that to an epoch that was left to it kept somebody waiting. Less than the interval of the
-// helper's own looks.
+// A Wait that comes later than this to an epoch that was left to it has kept other ranks waiting. It is less than the
+// interval of the helper's own looks.
 constexpr std::uint64_t late_wait_ns = 5'000'000;
 
-// More than that in one direction takes longer than what a wake costs on any network, so there is something to hide: a trial could
-// only find out by chance that there is not.
+// More bytes than this in one direction take longer than a wake costs, on any network. So there is something to hide,
+// and a trial could find otherwise only by chance.
 constexpr std::uint64_t most_wire_bytes_left = 128 * 1024;
 
 } // namespace
@@ -34,7 +34,8 @@ Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
       helper_(plan_.executor == Executor::engine ? engine_->helper() : nullptr),
       carrier_(plan_.executor == Executor::engine ? &memory_->root(engine_->arena_of(engine_->carrier())) : nullptr),
       timed_(block_->timed != 0),
-      // Only what this thread can do by itself may be left to its Wait, and only what does not take the wire for long.
+      // Only work that this thread can do by itself may be left to its Wait, and only if it does not use the wire for
+      // long.
       wake_policy_(((helper_ == nullptr || plan_.any_sizes) && block_->has_wire != 0) ||
                    std::max(plan_.bytes_wire, plan_.bytes_from_wire) > most_wire_bytes_left ||
                    engine_->settings().wake == WakeChoice::always) {
@@ -191,7 +192,7 @@ void Request::await() {
     }
     exposed_ns_ += clock() - begin;
   } else if (ring_deferred_) {
-    // The helper has come across it before this Wait.
+    // The helper found the epoch before this Wait.
     now_ns() - started_ns_ > late_wait_ns ? wake_policy_.missed() : wake_policy_.slept();
   }
 }

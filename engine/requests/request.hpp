@@ -26,7 +26,7 @@ struct Readers;
 
 enum class Executor : std::uint8_t { engine, inline_ };
 
-// What init has worked out.
+// The results of init.
 struct RequestPlan {
   std::shared_ptr<CommContext> context;
   algos::Choice choice;
@@ -84,21 +84,22 @@ public:
   bool test();  // true: complete, now inactive. Throws the epoch's error, once.
   bool peek();  // like test, but leaves the request complete rather than inactive: for testall
   void wait();
-  // The two halves of wait(): returns once the request is complete, or inactive, and leaves it so; and makes it inactive and throws
-  // the epoch's error.
+  // The two halves of wait(). await() returns once the request is complete or inactive, and leaves it so. finish()
+  // makes it inactive and throws the epoch's error.
   void await();
   void finish();
   void complete_before_engine_ends() override { wait(); }
   [[nodiscard]] bool complete() const { return state_ == State::active && reached(); } // only looks
-  // Waits until one of the active requests is complete and returns its index; -1 when none is active. Null entries count as
-  // inactive.
+  // Waits until one of the active requests is complete and returns its index; -1 when none is active. Null entries
+  // count as inactive.
   [[nodiscard]] static int wait_any(std::span<Request* const> requests);
-  // Of an inactive request whose operation is the application's: another one from now on, on elements of the same size.
+  // For an inactive request with an operation of the application: uses another one from now on, on elements of the same
+  // size.
   void use(Operation operation) { plan_.operation = std::move(operation); }
-  // Of a rebindable request, once, before it is started: see EpochBinding. Throws Error(resource).
+  // Called once for a rebindable request, before it is started: see EpochBinding. Throws Error(resource).
   void take_binding(const Engine& engine, const BufferSizes& sizes, const Readers& send_readers,
                     const Readers& recv_readers);
-  // Of a rebindable request. Throws what EpochBinding::bind() does, too: this rank's part is missing then.
+  // Starts a rebindable request. Throws what EpochBinding::bind() does, too: this rank's part is missing then.
   void start(EpochBuffers buffers);
   [[nodiscard]] bool active() const { return state_ == State::active; }
   [[nodiscard]] bool engine_destroyed() const { return engine_->destroyed(); }

@@ -41,11 +41,11 @@ public:
     std::uint64_t probe_value = 0;   // ... that holds this
   };
 
-  // Collective over the ranks of the node. `numa` is this rank's NUMA node by OS index, -1 for no placement. Throws on every
-  // rank of the node when it fails on one.
+  // Collective over the ranks of the node. `numa` is this rank's NUMA node by OS index, -1 for no placement. Throws on
+  // every rank of the node when it fails on one.
   NodeMemory(MPI_Comm node, std::uint64_t bytes, int numa);
-  // In two steps without MPI: this rank's own arena, then, once all ranks of the node have one, the others', in the order of
-  // their ranks. `self`: which one this is. Until a rank has attached, the others must exist.
+  // In two steps without MPI: this rank's own arena, then, once all ranks of the node have one, the others', in the
+  // order of their ranks. `self`: which one this is. Until a rank has attached, the others must exist.
   NodeMemory(std::uint64_t bytes, int numa) { create(bytes, numa); }
   [[nodiscard]] Introduction introduction() const;
   void attach(std::uint32_t self, std::span<const Introduction> ranks);
@@ -62,7 +62,7 @@ public:
     return reinterpret_cast<T*>(bases_[place.arena] + place.offset);
   }
 
-  // Of the request whose block is there. Throws Error(peer_lost) where there is none: the shared memory has been damaged.
+  // The block of a request. Throws Error(peer_lost) if there is none at that place: the shared memory has been damaged.
   [[nodiscard]] Block& block(SharedRef place) const;
 
   // errno of a real cross-memory attach to each rank of the node; 0 where it works.

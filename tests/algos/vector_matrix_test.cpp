@@ -83,7 +83,7 @@ TEST_P(VectorMatrix, EveryCase) {
             try {
               programs = call.compile(resolved);
             } catch (const std::invalid_argument& error) {
-              // What needs nodes in order, or a commutative operation, says so.
+              // Algorithms that need nodes in order, or a commutative operation, must say so.
               const std::string what = error.what();
               ASSERT_TRUE(what.find("not consecutive") != what.npos ||
                           (!all && what.find("not commutative") != what.npos))

@@ -30,7 +30,7 @@ using MpiStart = std::function<int(MPI_Comm, MPI_Request*)>;
 
 enum class InPlace { nowhere, everywhere, send_at_root, recv_at_root };
 
-// What all calls of a case have in common.
+// The values that all calls of a case share.
 struct Terms {
   int count = 0;
   int root = 0;

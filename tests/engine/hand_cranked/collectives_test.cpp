@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Algorithms of the registry from lowering to the last byte, on two nodes of two ranks in one process: in any order of polls,
-// assists and arrivals, by every path.
+// Algorithms of the registry from lowering to the last byte, on two nodes of two ranks in one process: in any order of
+// polls, assists and arrivals, by every path.
 #include "algos/schedule/builder.hpp"
 #include "algos/select/choice.hpp"
 #include "algos/verify/whole_distributed_vector.hpp"

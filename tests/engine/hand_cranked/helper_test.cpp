@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rounds of helpers without their threads: submissions that are found late, work that a rank has done before, and the times
-// that a helper notes, by a clock that stands still until the test moves it.
+// Rounds of helpers without their threads: submissions that are found late, work that a rank has done before, and the
+// times that a helper notes, by a clock that stands still until the test moves it.
 #include "algos/verify/whole_exchange.hpp"
 #include "fake_clock.hpp"
 #include "rig.hpp"

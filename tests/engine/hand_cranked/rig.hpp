@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All ranks of a collective request in one process, from lowering on: arenas, blocks, executors and the network between the
-// nodes are real but for the network, and nothing moves unless the test turns a crank.
+// All ranks of a collective request in one process, from lowering on: arenas, blocks, executors and the network between
+// the nodes are real but for the network, and nothing moves unless the test turns a crank.
 #pragma once
 
 #include "algos/schedule/schedule.hpp"
@@ -36,7 +36,8 @@ struct RigOptions {
   bool timed = false;
 };
 
-// What the ranks do, what they start from and what they must end with. Combined bytes are the exclusive or of their inputs.
+// What the ranks do, what they start from and what they must end with. Combined bytes are the exclusive or of their
+// inputs.
 struct WholeCollective {
   std::vector<algos::Program> programs;
   std::vector<algos::Contents> contents;
@@ -57,8 +58,8 @@ public:
   [[nodiscard]] NodeMemory& memory(int rank) const { return *at(rank).memory; }
   [[nodiscard]] std::uint64_t block_offset(int rank) const { return at(rank).block; }
 
-  // Cranks. start: fills the rank's buffers, poisons what is to be written, begins its next epoch, and submits it. poll: a round of
-  // the carrier's helper, or of the rank's own.
+  // Cranks. start: fills the rank's buffers, poisons what is to be written, begins its next epoch, and submits it.
+  // poll: a round of the carrier's helper, or of the rank's own.
   void start(int rank);
   bool poll(int carrier);
   bool assist(int rank); // as a rank in Wait does
