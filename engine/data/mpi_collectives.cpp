@@ -65,19 +65,23 @@ auto function_of([[maybe_unused]] Blocking* blocking, [[maybe_unused]] Nonblocki
 // The arguments by the names that collectives.def has. `last`: the communicator, and what the form has besides.
 template <Form form, class Count, class... Last>
 int issue(const CollectiveCall& c, Last... last) {
-  const auto single = [](const Numbers<MPI_Count>& counts) {
-    return counts.given() ? static_cast<Count>(counts.at(0)) : Count{0};
+  // Single ones only: arrays may be anything at a rank where MPI does not look at them.
+  const algos::CollectiveTraits& traits = algos::traits_of(c.collective);
+  const auto single = [](const Numbers<MPI_Count>& counts, algos::Number number) {
+    return number == algos::Number::one && counts.given() ? static_cast<Count>(counts.at(0)) : Count{0};
   };
-  const auto type = [](const MPI_Datatype* types) { return types == nullptr ? MPI_DATATYPE_NULL : *types; };
+  const auto type = [&](const MPI_Datatype* types) {
+    return types == nullptr || traits.own_types ? MPI_DATATYPE_NULL : *types;
+  };
   const void* const sendbuf = c.sendbuf;
-  const Count sendcount = single(c.sendcounts);
+  const Count sendcount = single(c.sendcounts, traits.send.counts);
   const Numbers<MPI_Count>& sendcounts = c.sendcounts;
   const Numbers<MPI_Aint>& sdispls = c.sdispls;
   const MPI_Datatype* const sendtypes = c.sendtypes;
   const MPI_Datatype sendtype = type(sendtypes);
   void* const recvbuf = c.recvbuf;
   void* const buffer = recvbuf;
-  const Count recvcount = single(c.recvcounts);
+  const Count recvcount = single(c.recvcounts, traits.recv.counts);
   const Count count = recvcount;
   const Numbers<MPI_Count>& recvcounts = c.recvcounts;
   const Numbers<MPI_Aint>& rdispls = c.rdispls;
