@@ -94,6 +94,9 @@ void begin() {
     close_gates(Reason::no_engine);
     return;
   }
+  if (rank == 0) {
+    complain_of_settings(size == 1); // the engine names unknown ones, where there is one
+  }
   take_settings_of_rank_0(MPI_COMM_WORLD);
   start_rma_progress_if_wanted();
   int keyval = MPI_KEYVAL_INVALID;

@@ -4,8 +4,13 @@
 #include "engine/base/agreement.hpp"
 #include "engine/settings/setting_table.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace stoker::pmpi {
 namespace {
@@ -17,6 +22,18 @@ engine::Settings& current = *new engine::Settings;
 
 bool read_settings() {
   return !engine::attempt([] { current = engine::load_settings(); });
+}
+
+void complain_of_settings(bool of_unknown_ones) {
+  std::vector<std::string> lines;
+  // What is wrong with the others the engine says, which is not created then.
+  (void)engine::attempt([&] { lines = engine::refused_drop_in_settings(); });
+  if (of_unknown_ones) {
+    std::ranges::copy(engine::environment_warnings(), std::back_inserter(lines));
+  }
+  for (const std::string& line : lines) {
+    fmt::print(stderr, "stoker: {}\n", line);
+  }
 }
 
 void take_settings_of_rank_0(MPI_Comm comm) {

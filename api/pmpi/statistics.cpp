@@ -102,7 +102,7 @@ std::string rows_of_fallbacks() {
   return rows;
 }
 
-// The rank that hosts a helper prints these.
+// One line from a rank that hosts a helper, since MPI was initialised; empty from others.
 std::string row_of_helper(int rank) {
   const auto engine = the_engine();
   if (engine == nullptr || engine->helper() == nullptr) {

@@ -121,7 +121,7 @@ public:
 
   void enlist(Dependent& dependent);
   void delist(Dependent& dependent);
-  // Until the engine's communicators are freed. Of one thread at a time.
+  // They live until the engine's communicators are freed.
   [[nodiscard]] Attachments& attachments() { return attachments_; }
   // The engine rank of each rank of comm. Throws Error(argument) if one is none of the engine's.
   [[nodiscard]] std::vector<int> ranks_of(MPI_Comm comm) const { return translate(comm, group_); }
@@ -173,6 +173,7 @@ private:
   PutWindows put_windows_;
   std::shared_ptr<NodeMemory> memory_;
   std::unique_ptr<Trace> trace_;
+  Attachments attachments_; // before the helper, whose pollers may use what is attached
   std::unique_ptr<Helper> helper_;
   std::optional<Helper::Assist> in_its_place_; // while the engine is being destroyed
   std::vector<HelperFacts> helper_facts_;
@@ -183,7 +184,6 @@ private:
   std::unique_ptr<Progress> inline_;
   std::mutex submission_mutex_; // guards this rank's end of the submission ring, which has a single producer
   WaitSite wait_site_;
-  Attachments attachments_;
   std::mutex dependents_mutex_; // guards dependents_ and freed_
   std::list<Dependent*> dependents_;
   std::vector<FreedBlock> freed_;

@@ -116,9 +116,15 @@ std::shared_ptr<const PutWindow> PutWindows::find(const std::shared_ptr<CommCont
 
 std::shared_ptr<const PutWindow> PutWindows::keep(const std::shared_ptr<CommContext>& context, PutWindow window) {
   check_mpi(MPI_Comm_dup(context->comm(), &window.comm), "MPI_Comm_dup");
+  std::pair<int, int> id{context->engine_ranks().front(), 0};
+  {
+    const std::lock_guard lock(mutex_);
+    id.second = made_++;
+  }
+  check_mpi(MPI_Bcast(&id.second, 1, MPI_INT, 0, context->comm()), "MPI_Bcast"); // the first rank's number counts
   auto kept = std::make_shared<const PutWindow>(std::move(window));
   const std::lock_guard lock(mutex_);
-  known_.push_back({context, kept});
+  known_.push_back({id, context, kept});
   return kept;
 }
 
@@ -186,6 +192,9 @@ std::shared_ptr<const PutWindow> PutWindows::carried(const std::shared_ptr<CommC
 }
 
 void PutWindows::free() {
+  // Windows of different communicators may have been made in different orders on their ranks, and freeing one waits for
+  // its other ranks: all follow one order.
+  std::ranges::sort(known_, {}, &Known::id);
   while (!known_.empty()) {
     release(std::shared_ptr(known_.back().window));
   }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace stoker::engine {
@@ -51,11 +52,12 @@ public:
   [[nodiscard]] std::shared_ptr<const PutWindow> carried(const std::shared_ptr<CommContext>& context,
                                                          const CarrierView& carrier, void* base, std::uint64_t bytes);
 
-  // Collective over all ranks that created some, in the order of creation. No request may be active.
+  // Collective over all ranks that created some. No request may be active.
   void free();
 
 private:
   struct Known {
+    std::pair<int, int> id; // equal on the ranks of the window, and another for every other window of the engine
     std::weak_ptr<CommContext> context;
     std::shared_ptr<const PutWindow> window;
   };
@@ -76,7 +78,8 @@ private:
   // waits for other ranks holds no mutex; entries of one communicator are one thread's at a time.
   std::mutex mutex_;
   std::vector<Tried> tried_;
-  std::vector<Known> known_; // in the order of creation
+  std::vector<Known> known_; // those of one communicator in the order of creation
+  int made_ = 0;
 };
 
 } // namespace stoker::engine

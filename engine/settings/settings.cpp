@@ -58,6 +58,7 @@ std::string suggestion(std::string_view key, bool as_environment) {
 struct Resolved {
   Settings settings;
   std::map<const SettingRow*, Origin> origins;
+  std::vector<std::string> refused; // drop-in settings, which then keep the value that they have
 
   // `where` is how a message names the origin: "the environment", "settings.toml:3".
   void apply(std::string_view key, std::string_view text, Origin origin, std::string_view where) {
@@ -66,18 +67,22 @@ struct Resolved {
       throw Error(Code::setting, fmt::format("unknown setting \"{}\" from {}{}", key, where, suggestion(key, false)));
     }
     const auto refuse = [&](const std::string& reason) {
-      throw Error(Code::setting,
-                  fmt::format("setting {}: \"{}\" from {} is not accepted: {}", key, text, where, reason));
+      const std::string message =
+          fmt::format("setting {}: \"{}\" from {} is not accepted: {}", key, text, where, reason);
+      if (row->kind != SettingKind::drop_in || origin == Origin::call) {
+        throw Error(Code::setting, message);
+      }
+      refused.push_back(message + "; " + row->get(settings) + " is taken");
     };
     if (origin == Origin::call && row->kind == SettingKind::drop_in) {
       refuse("it is the drop-in library's, which reads the environment and the settings file");
     }
     try {
       if (!row->set(settings, text)) {
-        refuse("expected " + row->accepted);
+        return refuse("expected " + row->accepted);
       }
     } catch (const std::invalid_argument& error) {
-      refuse(error.what());
+      return refuse(error.what());
     }
     origins[row] = origin;
   }
@@ -160,6 +165,8 @@ std::vector<EffectiveSetting> effective_settings(std::span<const SettingText> ca
   }
   return list;
 }
+
+std::vector<std::string> refused_drop_in_settings() { return resolve({}).refused; }
 
 std::vector<std::string> environment_warnings() {
   std::vector<std::string> warnings;

@@ -82,9 +82,13 @@ struct EffectiveSetting {
 };
 
 // Both throw Error(Code::setting) that names key, value, origin and what is accepted. Every value given is checked,
-// also one that a stronger origin overrides. MPI need not be initialised.
+// also one that a stronger origin overrides. MPI need not be initialised. The drop-in library's settings are left alone
+// where their values are not accepted: they are no business of programs without it, and no reason to do without it.
 [[nodiscard]] Settings load_settings(std::span<const SettingText> call_settings = {});
 [[nodiscard]] std::vector<EffectiveSetting> effective_settings(std::span<const SettingText> call_settings = {});
+
+// One line for each value of the drop-in library's settings that is not accepted. Throws what load_settings() does.
+[[nodiscard]] std::vector<std::string> refused_drop_in_settings();
 
 // One line for each STOKER_* environment variable that is no setting: worth a warning, since it may be a typing error
 // or belong to a newer version.

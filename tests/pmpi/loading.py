@@ -144,6 +144,8 @@ class Settings(Case):
     def test_bad_value(self):
         result = self.run_job(CONFORMANCE, "opposite-order", STOKER_PMPI_LEAST_BYTES="abc")
         self.expect_line(result, "STOKER_PMPI_LEAST_BYTES", '"abc"', "expected")
+        result = self.run_job(CONFORMANCE, "one-rank", ranks=1, STOKER_PMPI_LEAST_BYTES="abc")
+        self.expect_line(result, "STOKER_PMPI_LEAST_BYTES", '"abc"', "expected")
 
     def test_unknown_name(self):
         result = self.run_job(CONFORMANCE, "opposite-order", STOKER_PMPI_BLOCKNG="1")
