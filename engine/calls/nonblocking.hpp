@@ -91,7 +91,7 @@ public:
   // Error(unsupported) where no request is to be had on any rank, which is decided alike on all ranks: the shapes are
   // used up (most_shapes), the operator is the application's and its elements have gaps (the ranks' datatypes must be
   // alike in that), or alltoallv is in place.
-  [[nodiscard]] std::unique_ptr<NonblockingCall> start(const CollectiveCall& call, MPI_Info info, Executor executor);
+  [[nodiscard]] std::unique_ptr<NonblockingCall> start(const CollectiveCall& given, MPI_Info info, Executor executor);
 
   static constexpr std::size_t most_shapes = 64; // whose sizes all ranks know
 

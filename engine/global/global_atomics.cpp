@@ -116,10 +116,9 @@ void GlobalMemory::wait_until(GlobalPointer pointer, Comparison comparison, std:
     }
   };
   // The acquire belongs to the release by which a signal, or a put, is stored.
-  wait_with(Waiter{.done = [&] { return compares(word.load(std::memory_order_acquire), comparison, value); },
-                   .make_progress = [&] { return helper_ != nullptr && helper_->round(); },
-                   .asks_mpi = helper_ != nullptr,
-                   .look_around = plead});
+  wait_with(Waiter([&] { return compares(word.load(std::memory_order_acquire), comparison, value); },
+                   [&] { return helper_ != nullptr && helper_->round(); }, {.asks_mpi = helper_ != nullptr}, Nothing{},
+                   plead));
 }
 
 } // namespace stoker::engine

@@ -89,7 +89,7 @@ public:
   // Waits until the word, on this unit's node, compares so with `value`. The data that were put before the signal are
   // visible then.
   enum class Comparison : std::uint8_t { equal, not_equal, greater, greater_equal, less, less_equal };
-  void wait_until(GlobalPointer word, Comparison comparison, std::uint64_t value);
+  void wait_until(GlobalPointer pointer, Comparison comparison, std::uint64_t value);
   // These may be called after close() too.
   [[nodiscard]] bool test(Slot& slot);
   void wait(Slot& slot);

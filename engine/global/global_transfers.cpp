@@ -119,12 +119,10 @@ void GlobalMemory::wait_for(Slot& slot, std::uint64_t epoch) {
       plea.make(*carrier_);
     }
   };
-  wait_with(Waiter{.done = [&] { return slot.operation->completed.reached(epoch); },
-                   .make_progress = [&] { return helper_ != nullptr && helper_->round(); },
-                   .asks_mpi = helper_ != nullptr,
-                   .can_sleep = helper_ == nullptr,
-                   .before_sleep = plead,
-                   .look_around = [&](std::uint64_t /*waited_ns*/) { look_for_carrier(slot); }});
+  wait_with(Waiter([&] { return slot.operation->completed.reached(epoch); },
+                   [&] { return helper_ != nullptr && helper_->round(); },
+                   {.asks_mpi = helper_ != nullptr, .can_sleep = helper_ == nullptr}, plead,
+                   [&](std::uint64_t /*waited_ns*/) { look_for_carrier(slot); }));
 }
 
 void GlobalMemory::execute(Slot& slot, std::uint64_t* displacement) {

@@ -47,15 +47,24 @@ struct Nothing {
   void operator()(const Arguments&... /*unused*/) const {}
 };
 
+struct WaitMeans {
+  bool asks_mpi = true;   // an attempt asks the MPI library, which takes microseconds
+  bool can_sleep = false; // somebody else brings it to its end, and rings this rank's bell then
+};
+
 // One wait: what it waits for, and what may be done meanwhile.
 template <class Done, class MakeProgress, class BeforeSleep = Nothing, class LookAround = Nothing>
 struct Waiter {
+  // A constructor, because not every compiler deduces the types of an aggregate.
+  Waiter(Done done_, MakeProgress make_progress_, WaitMeans means_ = {}, BeforeSleep before_sleep_ = {},
+         LookAround look_around_ = {})
+      : done(done_), make_progress(make_progress_), means(means_), before_sleep(before_sleep_),
+        look_around(look_around_) {}
   Done done;                  // bool(): a few loads
   MakeProgress make_progress; // bool(): one attempt with this thread's own means; whether anything moved
-  bool asks_mpi = true;       // such an attempt asks the MPI library, which takes microseconds
-  bool can_sleep = false;     // somebody else brings it to its end, and rings this rank's bell then
-  BeforeSleep before_sleep{}; // makes sure that they do
-  LookAround look_around{};   // (waited_ns), now and then in a long wait; may throw
+  WaitMeans means;
+  BeforeSleep before_sleep; // makes sure that somebody brings it to its end
+  LookAround look_around;   // (waited_ns), now and then in a long wait; may throw
 };
 
 // Returns when waiter.done().
@@ -79,7 +88,7 @@ void wait_until_done(const WaitSite& site, const Waiter<Policies...>& waiter) {
     // On a core that others want, the thread that could make progress may be waiting for this one to stop polling.
     const bool contended = core.contended();
     contended ? core.yield() : relax_core();
-    if (!contended && rounds % 32 != 0 && !waiter.asks_mpi) {
+    if (!contended && rounds % 32 != 0 && !waiter.means.asks_mpi) {
       continue; // the clock costs more than a look at the flags
     }
     const std::uint64_t now = now_ns();
@@ -97,7 +106,7 @@ void wait_until_done(const WaitSite& site, const Waiter<Policies...>& waiter) {
       continue;
     }
     poke_mpi(site.network);
-    if (waiter.can_sleep) {
+    if (waiter.means.can_sleep) {
       waiter.before_sleep();
       const std::chrono::nanoseconds limit(now - quiet_since < long_sleep_after_ns ? 50'000 : 1'000'000);
       site.bell->sleep([&] { return waiter.done(); }, limit);
@@ -117,13 +126,12 @@ void wait_until_done(const WaitSite& site, const Waiter<Policies...>& waiter) {
 template <class Advance, class Attempt>
 void wait_for_mpi(const WaitSite& site, Advance&& advance, Attempt&& attempt) {
   bool done = false;
-  wait_until_done(site, Waiter{.done = [&] { return done; },
-                               .make_progress =
-                                   [&] {
-                                     const bool moved = advance();
-                                     done = attempt();
-                                     return moved || done;
-                                   }});
+  wait_until_done(site, Waiter([&] { return done; },
+                               [&] {
+                                 const bool moved = advance();
+                                 done = attempt();
+                                 return moved || done;
+                               }));
 }
 
 } // namespace stoker::engine

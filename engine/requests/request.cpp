@@ -297,16 +297,15 @@ void Request::wait_for_one(std::span<Request* const> active) {
   const auto rings_bell = [&](const Request* r) {
     return r->engine_ == active.front()->engine_ && r->carrier_ != nullptr && r->helper_ == nullptr;
   };
-  wait_until_done(active.front()->engine_->wait_site(), Waiter{.done = any_reached,
-                                                               .make_progress = make_progress,
-                                                               .asks_mpi = std::ranges::any_of(active, asks_mpi),
-                                                               .can_sleep = std::ranges::all_of(active, rings_bell),
-                                                               .before_sleep = call_helpers,
-                                                               .look_around = [&](std::uint64_t waited_ns) {
-                                                                 for (Request* request : active) {
-                                                                   request->look_around(waited_ns);
-                                                                 }
-                                                               }});
+  const WaitMeans means{.asks_mpi = std::ranges::any_of(active, asks_mpi),
+                        .can_sleep = std::ranges::all_of(active, rings_bell)};
+  const auto look_around = [&](std::uint64_t waited_ns) {
+    for (Request* request : active) {
+      request->look_around(waited_ns);
+    }
+  };
+  wait_until_done(active.front()->engine_->wait_site(),
+                  Waiter(any_reached, make_progress, means, call_helpers, look_around));
 }
 
 void Request::look_around(std::uint64_t waited_ns) {

@@ -2,7 +2,6 @@
 // Preloaded by tests/rig/mpirun into MPICH jobs with more ranks than cores. A rank of MPICH's that waits spins, and
 // takes the core from the rank that it waits for until the scheduler's next slice. Here it gives the core away whenever
 // UCX has found nothing to do, as ranks of Open MPI's do with mpi_yield_when_idle.
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sched.h>
 #include <stddef.h>
