@@ -104,7 +104,7 @@ std::string rows_of_fallbacks() {
 
 // One line from a rank that hosts a helper, since MPI was initialised; empty from others.
 std::string row_of_helper(int rank) {
-  const auto engine = the_engine();
+  const auto& engine = the_engine();
   if (engine == nullptr || engine->helper() == nullptr) {
     return {};
   }

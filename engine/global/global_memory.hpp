@@ -86,8 +86,8 @@ public:
   };
   [[nodiscard]] Slot* begin(OperationKind kind, GlobalPointer pointer, void* local, std::uint64_t bytes, bool detached,
                             const std::optional<Signal>& signal = std::nullopt);
-  // Waits until the word, on this unit's node, compares so with `value`. The data that were put before the signal are
-  // visible then.
+  // Waits until the word at `pointer`, on this unit's node, compares so with `value`. The data that were put before the
+  // signal are visible then.
   enum class Comparison : std::uint8_t { equal, not_equal, greater, greater_equal, less, less_equal };
   void wait_until(GlobalPointer pointer, Comparison comparison, std::uint64_t value);
   // These may be called after close() too.
