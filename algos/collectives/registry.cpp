@@ -18,8 +18,10 @@ std::span<const Algorithm> registry() {
 }
 
 std::span<const Algorithm> algorithms_of(Collective collective) {
-  const auto rows = std::ranges::equal_range(registry(), collective, {}, &Algorithm::collective);
-  return {rows.begin(), rows.end()};
+  const std::span<const Algorithm> all = registry();
+  const auto first = std::ranges::find(all, collective, &Algorithm::collective);
+  const auto last = std::find_if(first, all.end(), [&](const Algorithm& row) { return row.collective != collective; });
+  return {first, last};
 }
 
 const Algorithm* find(Collective collective, std::string_view name) {

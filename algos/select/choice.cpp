@@ -246,7 +246,7 @@ void parse_choices(std::string_view list, Choices& choices) {
       refuse_name("there is no collective \"" + name + "\"", name, names_of_collectives());
     }
     if (equals == std::string_view::npos) {
-      refuse(name + " needs an algorithm, as in " + name + "=auto");
+      refuse(std::string(name).append(" needs an algorithm, as in ").append(name).append("=auto"));
     }
     if (std::exchange(named[static_cast<std::size_t>(*collective)], true)) {
       refuse(name + " is given twice");
