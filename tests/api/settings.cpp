@@ -261,7 +261,7 @@ TEST(Settings, AlgorithmsThatDoNotFitAreAdaptedWithAWarning) {
     stoker_statistics statistics{};
     statistics.size = sizeof statistics;
     EXPECT_TRUE(ok(stoker_request_statistics(request, &statistics)));
-    const std::string taken = statistics.algorithm;
+    std::string taken = statistics.algorithm;
     EXPECT_TRUE(ok(stoker_request_free(&request)));
     return taken;
   };
