@@ -28,6 +28,22 @@ inline void check(int code) {
   }
 }
 
+// What a C function writes to the address that it gets behind `arguments`.
+template <class Result, class Function, class... Arguments>
+[[nodiscard]] Result result_of(Function* function, const Arguments&... arguments) {
+  Result result{};
+  check(function(arguments..., &result));
+  return result;
+}
+// The same for a struct that says its size.
+template <class Result, class Function, class Handle>
+[[nodiscard]] Result sized_result_of(Function* function, const Handle& handle) {
+  Result result{};
+  result.size = sizeof result;
+  check(function(handle, &result));
+  return result;
+}
+
 // Owns a handle of the C interface: move-only, null after a move. `release` is not asked for its error.
 template <class Handle, int (*release)(Handle*)>
 class Owned {

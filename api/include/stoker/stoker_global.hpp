@@ -48,11 +48,7 @@ public:
 
   // Whether the transfer is complete; and waiting until it is. An empty one is complete. Both throw the transfer's
   // error, once.
-  [[nodiscard]] bool test() {
-    int flag = 0;
-    detail::check(stoker_transfer_test(handle_.address(), &flag));
-    return flag != 0;
-  }
+  [[nodiscard]] bool test() { return detail::result_of<int>(stoker_transfer_test, handle_.address()) != 0; }
   void wait() { detail::check(stoker_transfer_wait(handle_.address())); }
 
 private:
@@ -72,18 +68,15 @@ inline void get(GlobalPointer<T> source, std::span<std::type_identity_t<T>> targ
 // Begins a put. The span's elements belong to stoker until the transfer is complete.
 template <class T>
 [[nodiscard]] inline Transfer put_nb(GlobalPointer<T> target, std::span<const std::type_identity_t<T>> source) {
-  stoker_transfer handle = STOKER_TRANSFER_NULL;
-  detail::check(stoker_put_nb(target.global(), target.address(), source.data(), source.size_bytes(), &handle));
-  return Transfer(handle);
+  return Transfer(detail::result_of<stoker_transfer>(stoker_put_nb, target.global(), target.address(), source.data(),
+                                                     source.size_bytes()));
 }
 // Begins a put that sets `signal`, a word of the target's unit, to `value` once the data are there.
 template <class T>
 [[nodiscard]] inline Transfer put_signal_nb(GlobalPointer<T> target, std::span<const std::type_identity_t<T>> source,
                                             GlobalPointer<std::uint64_t> signal, std::uint64_t value) {
-  stoker_transfer handle = STOKER_TRANSFER_NULL;
-  detail::check(stoker_put_signal_nb(target.global(), target.address(), source.data(), source.size_bytes(),
-                                     signal.address(), value, &handle));
-  return Transfer(handle);
+  return Transfer(detail::result_of<stoker_transfer>(stoker_put_signal_nb, target.global(), target.address(),
+                                                     source.data(), source.size_bytes(), signal.address(), value));
 }
 // Waits until the word, on this unit's node, compares with `value` as `comparison` says: STOKER_EQ, STOKER_NE,
 // STOKER_GT, STOKER_GE, STOKER_LT or STOKER_LE.
@@ -93,18 +86,15 @@ inline void wait_until(GlobalPointer<std::uint64_t> word, int comparison, std::u
 // Begins a get. The span's elements must not be touched until the transfer is complete.
 template <class T>
 [[nodiscard]] inline Transfer get_nb(GlobalPointer<T> source, std::span<std::type_identity_t<T>> target) {
-  stoker_transfer handle = STOKER_TRANSFER_NULL;
-  detail::check(stoker_get_nb(source.global(), target.data(), source.address(), target.size_bytes(), &handle));
-  return Transfer(handle);
+  return Transfer(detail::result_of<stoker_transfer>(stoker_get_nb, source.global(), target.data(), source.address(),
+                                                     target.size_bytes()));
 }
 
 // Atomics on one element; blocking. They return what was there before. This one stores `element op operand`.
 template <class T>
 inline T fetch_and_op(GlobalPointer<T> target, MPI_Op op, std::type_identity_t<T> operand) {
-  T result{};
-  detail::check(
-      stoker_fetch_and_op(target.global(), target.address(), detail::atomic_type_of<T>(), op, &operand, &result));
-  return result;
+  return detail::result_of<T>(stoker_fetch_and_op, target.global(), target.address(), detail::atomic_type_of<T>(), op,
+                              &operand);
 }
 // Adds `amount`.
 template <class T>
@@ -126,9 +116,8 @@ inline T atomic_load(GlobalPointer<T> source) {
 template <class T>
 inline bool compare_exchange(GlobalPointer<T> target, T& expected, std::type_identity_t<T> desired) {
   static_assert(std::is_integral_v<T>, "compare_exchange is for integers");
-  T found{};
-  detail::check(stoker_compare_and_swap(target.global(), target.address(), detail::atomic_type_of<T>(), &expected,
-                                        &desired, &found));
+  const T found = detail::result_of<T>(stoker_compare_and_swap, target.global(), target.address(),
+                                       detail::atomic_type_of<T>(), &expected, &desired);
   const bool stored = found == expected;
   expected = found;
   return stored;
@@ -156,9 +145,7 @@ public:
     if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
       throw Error(STOKER_ERR_ARGUMENT, "count is " + std::to_string(count) + "; expected as many as fit into memory");
     }
-    stoker_gptr address{};
-    detail::check(stoker_global_allocate(handle_, count * sizeof(T), &address));
-    return {handle_, address};
+    return {handle_, detail::result_of<stoker_gptr>(stoker_global_allocate, handle_, count * sizeof(T))};
   }
   // Frees memory from allocate, on the unit that allocated it. Local.
   template <class T>
@@ -176,10 +163,7 @@ public:
   void flush_all() { detail::check(stoker_flush_all(handle_)); }
   // What the calling unit has transferred so far.
   [[nodiscard]] stoker_global_statistics statistics() const {
-    stoker_global_statistics s{};
-    s.size = sizeof s;
-    detail::check(stoker_global_get_statistics(handle_, &s));
-    return s;
+    return detail::sized_result_of<stoker_global_statistics>(stoker_global_get_statistics, handle_);
   }
   // The C handle, which this keeps.
   [[nodiscard]] stoker_global handle() const noexcept { return handle_; }
@@ -197,21 +181,9 @@ public:
   }
 
   // The number of units; the caller's number among them; and the unit with a given number. Local.
-  [[nodiscard]] int size() const {
-    int size = 0;
-    detail::check(stoker_team_size(handle_, &size));
-    return size;
-  }
-  [[nodiscard]] int rank() const {
-    int rank = 0;
-    detail::check(stoker_team_rank(handle_, &rank));
-    return rank;
-  }
-  [[nodiscard]] int unit(int rank) const {
-    int unit = 0;
-    detail::check(stoker_team_unit(handle_, rank, &unit));
-    return unit;
-  }
+  [[nodiscard]] int size() const { return detail::result_of<int>(stoker_team_size, handle_); }
+  [[nodiscard]] int rank() const { return detail::result_of<int>(stoker_team_rank, handle_); }
+  [[nodiscard]] int unit(int rank) const { return detail::result_of<int>(stoker_team_unit, handle_, rank); }
   [[nodiscard]] stoker_global global() const noexcept { return global_; }
   [[nodiscard]] stoker_team handle() const noexcept { return handle_; }
 
@@ -234,8 +206,7 @@ public:
       throw Error(STOKER_ERR_ARGUMENT, "size is " + std::to_string(size) + "; expected as many as fit into memory");
     }
     const int rank = team.rank();
-    stoker_gptr begin{};
-    detail::check(stoker_team_allocate(team.handle(), block_ * sizeof(T), &begin));
+    const auto begin = detail::result_of<stoker_gptr>(stoker_team_allocate, team.handle(), block_ * sizeof(T));
     const GlobalPointer<T> block(global_, begin);
     mine_ = std::span<T>(block.at_unit(team.unit(rank)).local(block_), size_of(rank));
     segment_ = {team.handle(), Deallocate{begin}}; // last: its release is collective

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <tuple>
 #include <type_traits>
 
 namespace stoker {
@@ -72,9 +73,7 @@ public:
   }
   // Where this process can load and store `count` elements; nullptr when they are on another node.
   [[nodiscard]] T* local(std::size_t count = 1) const {
-    void* address = nullptr;
-    detail::check(stoker_global_address(global_, address_, bytes_of(count), &address));
-    return static_cast<T*>(address);
+    return static_cast<T*>(detail::result_of<void*>(stoker_global_address, global_, address_, bytes_of(count)));
   }
   [[nodiscard]] explicit operator bool() const { return address_.unit != STOKER_GPTR_NULL_UNIT; }
 
@@ -115,13 +114,8 @@ public:
     if (!a || !b) {
       return static_cast<bool>(a) <=> static_cast<bool>(b);
     }
-    if (const auto order = a.address_.segment <=> b.address_.segment; order != 0) {
-      return order;
-    }
-    if (const auto order = a.address_.unit <=> b.address_.unit; order != 0) {
-      return order;
-    }
-    return a.address_.offset <=> b.address_.offset;
+    return std::tie(a.address_.segment, a.address_.unit, a.address_.offset) <=>
+           std::tie(b.address_.segment, b.address_.unit, b.address_.offset);
   }
   friend bool operator==(const GlobalPointer& a, const GlobalPointer& b) { return (a <=> b) == 0; }
 
@@ -132,8 +126,8 @@ private:
   }
   void check_range([[maybe_unused]] std::size_t elements) const {
 #ifndef NDEBUG
-    void* address = nullptr; // a global address is checked wherever it is
-    detail::check(stoker_global_address(global_, address_, elements * sizeof(T), &address));
+    // A global address is checked wherever it is.
+    (void)detail::result_of<void*>(stoker_global_address, global_, address_, elements * sizeof(T));
 #endif
   }
   stoker_global global_ = STOKER_GLOBAL_NULL;

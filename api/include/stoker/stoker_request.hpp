@@ -29,19 +29,12 @@ public:
   void start() { detail::check(stoker_start(live())); }
   // Returns whether the request is complete, and makes it inactive then. Local; never waits. Throws the epoch's error,
   // once.
-  [[nodiscard]] bool test() {
-    int flag = 0;
-    detail::check(stoker_test(live(), &flag));
-    return flag != 0;
-  }
+  [[nodiscard]] bool test() { return detail::result_of<int>(stoker_test, live()) != 0; }
   // Waits until the request is complete and makes it inactive. Throws the epoch's error, once.
   void wait() { detail::check(stoker_wait(live())); }
   // What the request did since init; strings in it are valid until the request is destroyed.
   [[nodiscard]] stoker_statistics statistics() const {
-    stoker_statistics s{};
-    s.size = sizeof s;
-    detail::check(stoker_request_statistics(live(), &s));
-    return s;
+    return detail::sized_result_of<stoker_statistics>(stoker_request_statistics, live());
   }
   // Whether this is not empty.
   [[nodiscard]] explicit operator bool() const noexcept { return handle_ != STOKER_REQUEST_NULL; }
@@ -83,16 +76,13 @@ inline void wait_all(std::span<Request> requests) {
 // Returns whether all requests are complete, and makes all inactive then; else changes none. Throws the first error.
 [[nodiscard]] inline bool test_all(std::span<Request> requests) {
   const auto handles = detail::handles_of(requests);
-  int flag = 0;
-  detail::check(stoker_testall(static_cast<int>(handles.size()), handles.data(), &flag));
-  return flag != 0;
+  return detail::result_of<int>(stoker_testall, static_cast<int>(handles.size()), handles.data()) != 0;
 }
 // Waits until one of the active requests is complete, makes it inactive and returns its index; nothing if none is
 // active. Throws that request's error.
 [[nodiscard]] inline std::optional<std::size_t> wait_any(std::span<Request> requests) {
   const auto handles = detail::handles_of(requests);
-  int index = MPI_UNDEFINED;
-  detail::check(stoker_waitany(static_cast<int>(handles.size()), handles.data(), &index));
+  const int index = detail::result_of<int>(stoker_waitany, static_cast<int>(handles.size()), handles.data());
   return index == MPI_UNDEFINED ? std::nullopt : std::optional(static_cast<std::size_t>(index));
 }
 

@@ -90,63 +90,75 @@ inline std::size_t total(std::span<const MPI_Count> counts) {
   return std::accumulate(counts.begin(), counts.end(), std::size_t{0},
                          [](std::size_t sum, MPI_Count count) { return sum + static_cast<std::size_t>(count); });
 }
-inline void check_size(std::size_t elements, std::size_t expected, const char* name) {
-  if (elements != expected) {
-    throw Error(STOKER_ERR_ARGUMENT, std::string(name) + " has " + std::to_string(elements) + " elements; expected " +
-                                         std::to_string(expected));
-  }
-}
-// `find_wrong` throws errors that only this rank may find. `call` then has to be refused, so that the other ranks get
-// an error, too.
-template <class Find, class Call>
-Request collectively(Find&& find_wrong, Call&& call) {
-  std::optional<Error> wrong;
-  try {
-    find_wrong();
-  } catch (const Error& error) {
-    wrong = error;
-  }
-  stoker_request request = STOKER_REQUEST_NULL;
-  const int code = call(wrong.has_value(), &request);
-  if (wrong) {
-    if (request != STOKER_REQUEST_NULL) { // a rank without neighbors, on which nobody depends
-      (void)stoker_request_free(&request);
-    }
-    throw Error(*wrong);
-  }
-  check(code);
-  return Request(request);
-}
-// `call` gets `count`, or a count that is refused, and the datatype of T.
-template <class T, class Find, class Call>
-Request vector_call(std::size_t count, Find&& find_wrong, Call&& call) {
+
+// The arguments of an init function that come from spans of T. What is wrong with them only this rank may know: it is
+// kept until the function has been called with a count or an array that it refuses, so that the other ranks get an
+// error, too.
+template <class T>
+class SpanArguments {
+public:
   const MPI_Datatype type = datatype_of<T>();
-  return collectively(find_wrong, [&](bool refuse, stoker_request* request) {
-    return call(refuse ? MPI_Count{-1} : static_cast<MPI_Count>(count), type, request);
-  });
-}
-inline MPI_Count block_count(std::size_t elements, std::size_t blocks, const char* name) {
-  if (blocks != 0 && elements % blocks != 0) {
-    throw Error(STOKER_ERR_ARGUMENT, std::string(name) + ": " + std::to_string(elements) +
-                                         " elements do not divide into " + std::to_string(blocks) + " equal blocks");
-  }
-  return blocks == 0 ? 0 : static_cast<MPI_Count>(elements / blocks);
-}
-inline void check_blocks(std::size_t elements, std::span<const MPI_Count> counts, std::span<const MPI_Aint> displs,
-                         std::size_t blocks, const char* name) {
-  if (counts.size() != blocks || displs.size() != blocks) {
-    throw Error(STOKER_ERR_ARGUMENT, std::string(name) + ": expected " + std::to_string(blocks) +
-                                         " counts and displacements, got " + std::to_string(counts.size()) + " and " +
-                                         std::to_string(displs.size()));
-  }
-  for (std::size_t i = 0; i < blocks; ++i) {
-    if (counts[i] > 0 &&
-        (displs[i] < 0 || static_cast<std::size_t>(displs[i]) + static_cast<std::size_t>(counts[i]) > elements)) {
-      throw Error(STOKER_ERR_ARGUMENT, std::string(name) + ": block " + std::to_string(i) + " reaches beyond the " +
-                                           std::to_string(elements) + " elements of the span");
+
+  void check_size(std::size_t elements, std::size_t expected, const char* name) {
+    if (elements != expected) {
+      refuse(std::string(name) + " has " + std::to_string(elements) + " elements; expected " +
+             std::to_string(expected));
     }
   }
-}
+  void check_blocks(std::size_t elements, std::span<const MPI_Count> counts, std::span<const MPI_Aint> displs,
+                    std::size_t blocks, const char* name) {
+    if (counts.size() != blocks || displs.size() != blocks) {
+      return refuse(std::string(name) + ": expected " + std::to_string(blocks) + " counts and displacements, got " +
+                    std::to_string(counts.size()) + " and " + std::to_string(displs.size()));
+    }
+    for (std::size_t i = 0; i < blocks; ++i) {
+      if (counts[i] > 0 &&
+          (displs[i] < 0 || static_cast<std::size_t>(displs[i]) + static_cast<std::size_t>(counts[i]) > elements)) {
+        refuse(std::string(name) + ": block " + std::to_string(i) + " reaches beyond the " + std::to_string(elements) +
+               " elements of the span");
+      }
+    }
+  }
+  // The count of each of so many equal blocks.
+  [[nodiscard]] MPI_Count block_count(std::size_t elements, std::size_t blocks, const char* name) {
+    if (blocks != 0 && elements % blocks != 0) {
+      refuse(std::string(name) + ": " + std::to_string(elements) + " elements do not divide into " +
+             std::to_string(blocks) + " equal blocks");
+      return -1;
+    }
+    return blocks == 0 ? 0 : static_cast<MPI_Count>(elements / blocks);
+  }
+  // To be asked for after all checks.
+  [[nodiscard]] MPI_Count count(std::size_t elements) const {
+    return wrong_ ? MPI_Count{-1} : static_cast<MPI_Count>(elements);
+  }
+  [[nodiscard]] const MPI_Count* counts(std::span<const MPI_Count> counts) const {
+    return wrong_ ? nullptr : counts.data();
+  }
+
+  // Calls the init function with these arguments and the address of the request.
+  template <class Function, class... Arguments>
+  [[nodiscard]] Request init(Function* function, const Arguments&... arguments) const {
+    stoker_request request = STOKER_REQUEST_NULL;
+    const int code = function(arguments..., &request);
+    if (wrong_) {
+      if (request != STOKER_REQUEST_NULL) { // a rank without neighbors, on which nobody depends
+        (void)stoker_request_free(&request);
+      }
+      throw Error(*wrong_);
+    }
+    check(code);
+    return Request(request);
+  }
+
+private:
+  void refuse(const std::string& message) {
+    if (!wrong_) {
+      wrong_.emplace(STOKER_ERR_ARGUMENT, message);
+    }
+  }
+  std::optional<Error> wrong_; // the first
+};
 } // namespace detail
 
 } // namespace stoker
