@@ -193,8 +193,7 @@ int stoker_engine_get_facts(stoker_engine engine, stoker_engine_facts* facts) {
   return guarded([&] {
     check_pointer(facts, "facts");
     if (facts->size < sizeof *facts) {
-      throw Error(Code::argument, "facts->size is " + std::to_string(facts->size) + "; expected at least " +
-                                      std::to_string(sizeof *facts));
+      throw Error(Code::argument, "facts->size is {}; expected at least {}", facts->size, sizeof *facts);
     }
     const Engine& object = *live(engine);
     const auto& layout = object.layout();
@@ -217,8 +216,7 @@ int stoker_helper_get_statistics(stoker_engine engine, stoker_helper_statistics*
   return guarded([&] {
     check_pointer(statistics, "statistics");
     if (statistics->size < sizeof *statistics) {
-      throw Error(Code::argument, "statistics->size is " + std::to_string(statistics->size) + "; expected at least " +
-                                      std::to_string(sizeof *statistics));
+      throw Error(Code::argument, "statistics->size is {}; expected at least {}", statistics->size, sizeof *statistics);
     }
     using stoker::engine::Submitted;
     const stoker::engine::HelperStatistics sums = live(engine)->helper_statistics();

@@ -7,11 +7,9 @@
 #include "engine/global/global_memory.hpp"
 #include "engine/global/team.hpp"
 
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
 using stoker::api::check_comm;
 using stoker::api::check_pointer;
@@ -40,7 +38,7 @@ auto& team_table = *new stoker::api::HandleTable<std::unique_ptr<Team>, stoker_t
 auto& transfer_table = *new stoker::api::HandleTable<Transfer, stoker_transfer>;
 
 [[noreturn]] void refuse_handle(const char* what) {
-  throw Error(Code::request, std::string(what) + " is not a live " + what + ": null, freed, foreign or never created");
+  throw Error(Code::request, "{} is not a live {}: null, freed, foreign or never created", what, what);
 }
 
 const std::shared_ptr<GlobalMemory>& live(stoker_global handle) {
@@ -251,7 +249,7 @@ int stoker_put_signal_nb(stoker_global global, stoker_gptr target, const void* l
 int stoker_wait_until(stoker_global global, stoker_gptr word, int comparison, uint64_t value) {
   return guarded([&] {
     if (comparison < STOKER_EQ || comparison > STOKER_LE) {
-      throw Error(Code::argument, "comparison is " + std::to_string(comparison) + "; expected STOKER_EQ to STOKER_LE");
+      throw Error(Code::argument, "comparison is {}; expected STOKER_EQ to STOKER_LE", comparison);
     }
     static_assert(STOKER_EQ == static_cast<int>(GlobalMemory::Comparison::equal) &&
                   STOKER_LE == static_cast<int>(GlobalMemory::Comparison::less_equal));
@@ -289,7 +287,7 @@ int stoker_transfer_wait(stoker_transfer* transfer) {
 int stoker_transfer_waitall(int count, stoker_transfer transfers[]) {
   return guarded([&] {
     if (count < 0) {
-      throw Error(Code::argument, "count is " + std::to_string(count) + "; expected 0 or more");
+      throw Error(Code::argument, "count is {}; expected 0 or more", count);
     }
     if (count > 0) {
       check_pointer(transfers, "transfers");
@@ -313,7 +311,7 @@ int stoker_transfer_waitall(int count, stoker_transfer transfers[]) {
 int stoker_flush(stoker_global global, int unit) {
   return guarded([&] {
     if (unit < 0) {
-      throw Error(Code::argument, "unit is " + std::to_string(unit) + "; expected 0 or more");
+      throw Error(Code::argument, "unit is {}; expected 0 or more", unit);
     }
     live(global)->flush(unit);
   });
@@ -354,8 +352,7 @@ int stoker_global_get_statistics(stoker_global global, stoker_global_statistics*
   return guarded([&] {
     check_pointer(statistics, "statistics");
     if (statistics->size < sizeof *statistics) { // of the first release
-      throw Error(Code::argument, "statistics->size is " + std::to_string(statistics->size) + "; expected at least " +
-                                      std::to_string(sizeof *statistics));
+      throw Error(Code::argument, "statistics->size is {}; expected at least {}", statistics->size, sizeof *statistics);
     }
     live(global)->check_open();
     const TransferCounters::Sums sums = live(global)->statistics();

@@ -40,7 +40,7 @@ int guarded(Call&& call) {
 // All throw engine::Error.
 inline void check_pointer(const void* pointer, const char* name) {
   if (pointer == nullptr) {
-    throw engine::Error(engine::Code::argument, std::string(name) + " is null");
+    throw engine::Error(engine::Code::argument, "{} is null", name);
   }
 }
 void check_comm(MPI_Comm comm); // an intracommunicator, while MPI works

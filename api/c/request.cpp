@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstring>
 #include <optional>
-#include <string>
 #include <vector>
 
 using stoker::api::check_pointer;
@@ -35,7 +34,7 @@ Request& live(stoker_request handle) {
 // Requests of a list; null ones are left out, as they count as inactive.
 std::vector<Request*> listed(int count, const stoker_request* handles) {
   if (count < 0) {
-    throw Error(Code::argument, "count is " + std::to_string(count) + "; expected 0 or more");
+    throw Error(Code::argument, "count is {}; expected 0 or more", count);
   }
   if (count > 0) {
     check_pointer(handles, "requests");
@@ -46,7 +45,7 @@ std::vector<Request*> listed(int count, const stoker_request* handles) {
       try {
         list[i] = &live(handles[i]);
       } catch (const Error& error) {
-        throw Error(error.code(), "requests[" + std::to_string(i) + "]: " + error.what());
+        throw Error(error.code(), "requests[{}]: {}", i, error.what());
       }
     }
   }
@@ -107,7 +106,7 @@ int stoker_startall(int count, const stoker_request requests[]) {
     const std::vector<Request*> list = listed(count, requests);
     for (std::size_t i = 0; i < list.size(); ++i) {
       if (list[i] == nullptr) {
-        throw Error(Code::request, "requests[" + std::to_string(i) + "] is null; expected an inactive request");
+        throw Error(Code::request, "requests[{}] is null; expected an inactive request", i);
       }
       list[i]->start();
     }
@@ -196,8 +195,7 @@ int stoker_request_statistics(stoker_request request, stoker_statistics* statist
     const std::size_t size = statistics->size;
     constexpr std::size_t least = offsetof(stoker_statistics, before_wire_seconds); // of the first release
     if (size < least) {
-      throw Error(Code::argument,
-                  "statistics->size is " + std::to_string(size) + "; expected at least " + std::to_string(least));
+      throw Error(Code::argument, "statistics->size is {}; expected at least {}", size, least);
     }
     const Request& object = live(request);
     const auto& plan = object.plan();

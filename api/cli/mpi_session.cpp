@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <numeric>
-#include <sstream>
 
 namespace stoker::cli {
 namespace {

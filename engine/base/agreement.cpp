@@ -48,13 +48,18 @@ std::string mpi_text(int code) {
 
 void check_mpi(int code, const char* call) {
   if (code != MPI_SUCCESS) {
-    throw Error(Code::mpi, std::string(call) + ": " + mpi_text(code));
+    throw Error(Code::mpi, "{}: {}", call, mpi_text(code));
   }
 }
 
+bool on_all(MPI_Comm comm, bool mine) {
+  int value = mine ? 1 : 0;
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
+  return value != 0;
+}
+
 std::optional<Error> with_rank(int rank, const std::optional<Error>& error) {
-  return error ? std::optional(Error(error->code(), "rank " + std::to_string(rank) + ": " + error->what()))
-               : std::nullopt;
+  return error ? std::optional(Error(error->code(), "rank {}: {}", rank, error->what())) : std::nullopt;
 }
 
 } // namespace stoker::engine

@@ -8,6 +8,8 @@
 
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 namespace stoker::engine {
 
@@ -41,5 +43,19 @@ template <class Work>
 
 // Throws Error(Code::mpi) with MPI's own text unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* call);
+
+// Collective over comm: whether it is so on all ranks.
+[[nodiscard]] bool on_all(MPI_Comm comm, bool mine);
+
+// Collective over comm: each rank's, in the order of ranks.
+template <class T>
+[[nodiscard]] std::vector<T> gathered(MPI_Comm comm, const T& mine) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  int ranks = 0;
+  MPI_Comm_size(comm, &ranks);
+  std::vector<T> all(static_cast<std::size_t>(ranks));
+  check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm), "MPI_Allgather");
+  return all;
+}
 
 } // namespace stoker::engine

@@ -3,8 +3,11 @@
 // stoker::Error.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace stoker::engine {
 
@@ -29,6 +32,10 @@ enum class Code : int {
 class Error : public std::runtime_error {
 public:
   Error(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  template <class... Arguments>
+  requires(sizeof...(Arguments) > 0)
+      Error(Code code, fmt::format_string<Arguments...> message, Arguments&&... arguments)
+      : Error(code, fmt::format(message, std::forward<Arguments>(arguments)...)) {}
   [[nodiscard]] Code code() const noexcept { return code_; }
 
 private:

@@ -26,9 +26,9 @@ std::vector<int> translate(MPI_Comm comm, MPI_Group engine_group) {
   check_mpi(code, "MPI_Group_translate_ranks");
   for (int r = 0; r < size; ++r) {
     if (translated[static_cast<std::size_t>(r)] == MPI_UNDEFINED) {
-      throw Error(Code::argument, "rank " + std::to_string(r) +
-                                      " of comm is not a rank of the engine's communicator; "
-                                      "expected a communicator whose ranks all are");
+      throw Error(
+          Code::argument,
+          "rank {} of comm is not a rank of the engine's communicator; expected a communicator whose ranks all are", r);
     }
   }
   return translated;

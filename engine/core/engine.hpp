@@ -149,7 +149,6 @@ private:
   void gather_helper_facts();
   // Local.
   void start_helper();
-  [[nodiscard]] Error by_rank(const Error& error) const;
 
   Settings settings_;
   std::array<std::atomic<bool>, algos::collectives_with_algorithms> misfit_{};

@@ -64,9 +64,9 @@ void check_equal_settings(MPI_Comm comm, const std::vector<EffectiveSetting>& mi
             std::string value;
             std::getline(lines, value);
             if (value != setting.value && setting.row->kind != SettingKind::drop_in) {
-              throw Error(Code::mismatch, "rank " + std::to_string(rank) + ": setting " +
-                                              std::string(setting.row->key) + " is " + setting.value + " here and " +
-                                              value + " on rank 0; expected equal settings on all ranks");
+              throw Error(Code::mismatch,
+                          "rank {}: setting {} is {} here and {} on rank 0; expected equal settings on all ranks", rank,
+                          setting.row->key, setting.value, value);
             }
           }
         }));
@@ -97,13 +97,9 @@ Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
       start_helper();
     }
   });
-  agree(control_, failure ? std::optional(by_rank(*failure)) : std::nullopt);
+  agree(control_, with_rank(rank_, failure));
   gather_helper_facts();
   note_created(*this);
-}
-
-Error Engine::by_rank(const Error& error) const {
-  return Error(error.code(), "rank " + std::to_string(rank_) + ": " + error.what());
 }
 
 void Engine::read_settings(std::span<const SettingText> settings) {
@@ -114,7 +110,7 @@ void Engine::read_settings(std::span<const SettingText> settings) {
   });
   log_ = make_log(settings_.log);
   wisdom_ = std::make_unique<Wisdom>(settings_.wisdom, log_);
-  agree(control_, failure ? std::optional(by_rank(*failure)) : std::nullopt);
+  agree(control_, with_rank(rank_, failure));
   check_equal_settings(control_, effective);
   if (rank_ == 0) {
     for (const std::string& line : environment_warnings()) {
@@ -127,8 +123,7 @@ void Engine::read_cost_model() {
   if (!settings_.cost_model.empty()) { // the file may exist where rank 0 is, and nowhere else
     const auto failure =
         rank_ == 0 ? attempt([&] { cost_model_ = read_cost_file(settings_.cost_model); }) : std::nullopt;
-    agree(control_,
-          failure ? std::optional(Error(Code::setting, std::string("cost_model: ") + failure->what())) : std::nullopt);
+    agree(control_, failure ? std::optional(Error(Code::setting, "cost_model: {}", failure->what())) : std::nullopt);
     static_assert(std::is_trivially_copyable_v<algos::CostModel>);
     check_mpi(MPI_Bcast(&cost_model_, sizeof cost_model_, MPI_BYTE, 0, control_), "MPI_Bcast");
   }
@@ -142,9 +137,9 @@ void Engine::choose_executor() {
   has_helpers_ = settings_.executor != ExecutorChoice::inline_ && lowest >= MPI_THREAD_MULTIPLE;
   if (lowest < MPI_THREAD_MULTIPLE && settings_.executor == ExecutorChoice::engine) {
     throw Error(Code::thread_level,
-                "rank " + std::to_string(rank_) +
-                    ": executor=engine needs MPI_THREAD_MULTIPLE on all "
-                    "ranks, but MPI provides less; initialise MPI with MPI_Init_thread, or use executor=auto");
+                "rank {}: executor=engine needs MPI_THREAD_MULTIPLE on all ranks, but MPI provides less; initialise "
+                "MPI with MPI_Init_thread, or use executor=auto",
+                rank_);
   }
   if (lowest < MPI_THREAD_MULTIPLE && settings_.executor == ExecutorChoice::automatic && rank_ == 0) {
     log_->warn("MPI does not provide MPI_THREAD_MULTIPLE: no helpers, requests are executed inline");
@@ -154,7 +149,7 @@ void Engine::choose_executor() {
 void Engine::discover() {
   // Topology errors are agreed by discover() itself.
   const auto failure = attempt([&] { machine_ = std::make_unique<topology::Machine>(settings_.machine); });
-  agree(control_, failure ? std::optional(Error(Code::setting, by_rank(*failure).what())) : std::nullopt);
+  agree(control_, failure ? std::optional(Error(Code::setting, "rank {}: {}", rank_, failure->what())) : std::nullopt);
   try {
     discovery_.emplace(topology::discover(
         control_, *machine_,
@@ -195,9 +190,9 @@ void Engine::map_node_memory(const OwnedComm& node) {
     const auto& errors = memory_->attach_errors();
     const auto refused = std::ranges::find_if(errors, [](int e) { return e != 0; });
     throw Error(Code::access,
-                "rank " + std::to_string(rank_) + ": access=cma, but cross-memory attach is refused" +
-                    (refused != errors.end() ? std::string(": ") + std::strerror(*refused) : " on this node") +
-                    "; expected permission to trace the ranks of the node (see stoker doctor), or access=auto");
+                "rank {}: access=cma, but cross-memory attach is refused{}; expected permission to trace the ranks of "
+                "the node (see stoker doctor), or access=auto",
+                rank_, refused != errors.end() ? std::string(": ") + std::strerror(*refused) : " on this node");
   }
 }
 
@@ -235,8 +230,7 @@ void Engine::start_helper() {
     if (settings_.best_effort || settings_.reserve == "auto" || settings_.reserve == "none") {
       log_->info("rank {}: helper not bound as wished: {}", rank_, problem);
     } else {
-      throw Error(Code::resource,
-                  "reserve=" + settings_.reserve + ": " + problem + "; set best_effort=1 to go on without");
+      throw Error(Code::resource, "reserve={}: {}; set best_effort=1 to go on without", settings_.reserve, problem);
     }
   }
   log_->info("rank {}: helper of domain {}: {}", rank_, layout().domain_of(rank_), helper_explanation_);
@@ -248,9 +242,7 @@ void Engine::gather_helper_facts() {
     const topology::CpuSet& cpus = helper_->binding().obtained;
     mine = {.running = 1, .core = cpus.size() == 1 ? cpus.first().value : -1, .reserved = helper_reserved_ ? 1 : 0};
   }
-  helper_facts_.resize(static_cast<std::size_t>(layout().ranks()));
-  check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, helper_facts_.data(), sizeof mine, MPI_BYTE, control_),
-            "MPI_Allgather");
+  helper_facts_ = gathered(control_, mine);
 }
 
 } // namespace stoker::engine

@@ -11,12 +11,6 @@
 namespace stoker::engine {
 namespace {
 
-bool on_all(MPI_Comm comm, bool mine) {
-  int value = mine ? 1 : 0;
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
-  return value != 0;
-}
-
 // The memory that a rank asks its carrier to expose.
 struct Wish {
   std::int32_t carrier = -1;
@@ -36,11 +30,7 @@ std::vector<std::uint64_t> expose(const CommContext& context, const CarrierView&
   } else if (bytes > 0) {
     mine.offset = memory.arena().offset_of(base);
   }
-  int members = 0;
-  MPI_Comm_size(context.node(), &members);
-  std::vector<Wish> wishes(static_cast<std::size_t>(members));
-  check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, wishes.data(), sizeof mine, MPI_BYTE, context.node()),
-            "MPI_Allgather");
+  const std::vector<Wish> wishes = gathered(context.node(), mine);
   std::vector<std::uint64_t> exposed(wishes.size(), 0);
   for (std::size_t i = 0; i < wishes.size(); ++i) {
     const Wish& wish = wishes[i];
@@ -184,9 +174,7 @@ std::shared_ptr<const PutWindow> PutWindows::carried(const std::shared_ptr<CommC
     std::uint64_t number;
   };
   const Number mine{context->rank(), carrier.helper != nullptr ? carrier.helper->add_window(result.window) : 0};
-  std::vector<Number> all(exposed.size());
-  check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, context->node()),
-            "MPI_Allgather");
+  const std::vector<Number> all = gathered(context->node(), mine);
   result.number = std::ranges::find(all, carrier.rank, &Number::carrier)->number;
   return keep(context, std::move(result));
 }

@@ -45,19 +45,18 @@ struct BufferArguments {
     if (counted) {
       displacement = displs.at(block);
     } else if (!repeated && __builtin_mul_overflow(static_cast<MPI_Aint>(block), count, &displacement)) {
-      throw Error(Code::argument, std::string(counts_name) + " is " + std::to_string(count) +
-                                      "; all blocks together do not fit 64 bits");
+      throw Error(Code::argument, "{} is {}; all blocks together do not fit 64 bits", counts_name, count);
     }
     if (count < 0) {
-      throw Error(Code::argument, count_name(block) + " is " + std::to_string(count) + "; expected 0 or more");
+      throw Error(Code::argument, "{} is {}; expected 0 or more", count_name(block), count);
     }
     std::int64_t bytes = 0;
     if (__builtin_mul_overflow(count, static_cast<std::int64_t>(datatype.size()), &bytes) ||
         __builtin_mul_overflow(count, datatype.extent(), &bytes)) {
-      throw Error(Code::argument, count_name(block) + " times the datatype's size or extent does not fit 64 bits");
+      throw Error(Code::argument, "{} times the datatype's size or extent does not fit 64 bits", count_name(block));
     }
     if (__builtin_mul_overflow(displacement, datatype.extent(), &bytes)) {
-      throw Error(Code::argument, place_name(block) + " times the datatype's extent does not fit 64 bits");
+      throw Error(Code::argument, "{} times the datatype's extent does not fit 64 bits", place_name(block));
     }
     return {bytes, count};
   }
@@ -65,8 +64,8 @@ struct BufferArguments {
 
 UserBuffer checked(const BufferArguments& arguments) {
   if (arguments.counted && arguments.blocks > 0 && !(arguments.counts.given() && arguments.displs.given())) {
-    throw Error(Code::argument, std::string(!arguments.counts.given() ? arguments.counts_name : arguments.displs_name) +
-                                    " is null; expected " + std::to_string(arguments.blocks) + " entries");
+    throw Error(Code::argument, "{} is null; expected {} entries",
+                !arguments.counts.given() ? arguments.counts_name : arguments.displs_name, arguments.blocks);
   }
   Datatype type(*arguments.type, arguments.type_name);
   std::vector<UserBlock> blocks(arguments.blocks);
@@ -77,8 +76,7 @@ UserBuffer checked(const BufferArguments& arguments) {
   }
   UserBuffer buffer(const_cast<void*>(arguments.address), std::move(type), std::move(blocks));
   if (buffer.address() == nullptr && buffer.bytes() > 0) {
-    throw Error(Code::argument, std::string(arguments.address_name) + " is null; expected room for " +
-                                    std::to_string(buffer.bytes()) + " bytes");
+    throw Error(Code::argument, "{} is null; expected room for {} bytes", arguments.address_name, buffer.bytes());
   }
   return buffer;
 }
@@ -126,8 +124,8 @@ void check_blocks_apart(const UserBuffer& buffer) {
   std::ranges::sort(order, {}, begin);
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (end(order[i - 1]) > begin(order[i])) {
-      throw Error(Code::argument, "recvbuf: the blocks at " + at("rdispls", order[i - 1]) + " and " +
-                                      at("rdispls", order[i]) + " overlap; expected disjoint blocks");
+      throw Error(Code::argument, "recvbuf: the blocks at {} and {} overlap; expected disjoint blocks",
+                  at("rdispls", order[i - 1]), at("rdispls", order[i]));
     }
   }
 }
@@ -155,7 +153,7 @@ void check_buffers_apart(const UserBuffer& send, const UserBuffer& recv) {
 
 void refuse_in_place(const void* address, const char* name, const char* expected) {
   if (address == MPI_IN_PLACE) {
-    throw Error(Code::argument, std::string(name) + " is MPI_IN_PLACE; expected " + expected);
+    throw Error(Code::argument, "{} is MPI_IN_PLACE; expected {}", name, expected);
   }
 }
 
@@ -164,8 +162,7 @@ public:
   Checker(const CollectiveCall& call, int rank, int ranks, const Neighbors* neighbors)
       : call_(call), neighbors_(neighbors), ranks_(static_cast<std::size_t>(ranks)), rank_(rank) {
     if (algos::has_root(call.collective) && (call.root < 0 || call.root >= ranks)) {
-      throw Error(Code::argument, "root is " + std::to_string(call.root) + "; expected 0 to " +
-                                      std::to_string(ranks - 1) + ", a rank of comm");
+      throw Error(Code::argument, "root is {}; expected 0 to {}, a rank of comm", call.root, ranks - 1);
     }
   }
 
@@ -217,10 +214,10 @@ private:
                                    const char* count_name) const {
     MPI_Count bytes = 0;
     if (count < 0) {
-      throw Error(Code::argument, std::string(count_name) + " is " + std::to_string(count) + "; expected 0 or more");
+      throw Error(Code::argument, "{} is {}; expected 0 or more", count_name, count);
     }
     if (__builtin_mul_overflow(count, static_cast<MPI_Count>(result_.operation.element_bytes()), &bytes)) {
-      throw Error(Code::argument, std::string(count_name) + " times the datatype's size does not fit 64 bits");
+      throw Error(Code::argument, "{} times the datatype's size does not fit 64 bits", count_name);
     }
     const MPI_Datatype byte = MPI_BYTE;
     return checked({.address = address,
@@ -300,18 +297,18 @@ private:
     const bool by_rank = call_.collective == Collective::reduce_scatter;
     const char* name = by_rank ? "recvcounts" : "recvcount";
     if (!call_.recvcounts.given()) {
-      throw Error(Code::argument, std::string(name) + " is null; expected " + std::to_string(ranks_) + " entries");
+      throw Error(Code::argument, "{} is null; expected {} entries", name, ranks_);
     }
     MPI_Count total = 0;
     result_.sizes.emplace();
     for (std::size_t r = 0; r < ranks_; ++r) {
       const MPI_Count count = call_.recvcounts.at(by_rank ? r : 0);
       if (count < 0) {
-        throw Error(Code::argument, name + (by_rank ? "[" + std::to_string(r) + "]" : std::string()) + " is " +
-                                        std::to_string(count) + "; expected 0 or more");
+        throw Error(Code::argument, "{}{} is {}; expected 0 or more", name,
+                    by_rank ? "[" + std::to_string(r) + "]" : std::string(), count);
       }
       if (__builtin_add_overflow(total, count, &total)) {
-        throw Error(Code::argument, std::string(name) + ": all blocks together do not fit 64 bits");
+        throw Error(Code::argument, "{}: all blocks together do not fit 64 bits", name);
       }
       if (by_rank || r == 0) {
         result_.sizes->push_back(static_cast<std::uint64_t>(count) * result_.operation.element_bytes());
@@ -421,8 +418,8 @@ CallBuffers checked_buffers(const CollectiveCall& call, int rank, int ranks, con
 
 std::vector<std::uint64_t> sizes_of(const CallBuffers& buffers) {
   if (buffers.sizes && buffers.own && buffers.sizes->size() == 1 && buffers.sizes->front() != *buffers.own) {
-    throw Error(Code::mismatch, "this rank's block has " + std::to_string(*buffers.own) + " bytes, and each of all " +
-                                    std::to_string(buffers.sizes->front()) + "; expected equal sizes at both ends");
+    throw Error(Code::mismatch, "this rank's block has {} bytes, and each of all {}; expected equal sizes at both ends",
+                *buffers.own, buffers.sizes->front());
   }
   return buffers.sizes ? *buffers.sizes : std::vector{*buffers.own};
 }

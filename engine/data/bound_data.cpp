@@ -4,7 +4,6 @@
 #include "engine/base/error.hpp"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 namespace stoker::engine {
@@ -12,12 +11,10 @@ namespace {
 
 void check(const PeerBlock& block, std::size_t ranks) {
   if (block.peer < 0 || static_cast<std::size_t>(block.peer) >= ranks) {
-    throw Error(Code::argument, "a block is for rank " + std::to_string(block.peer) + "; expected 0 to " +
-                                    std::to_string(ranks - 1) + ", a rank of comm");
+    throw Error(Code::argument, "a block is for rank {}; expected 0 to {}, a rank of comm", block.peer, ranks - 1);
   }
   if (block.count < 0) {
-    throw Error(Code::argument, "a block for rank " + std::to_string(block.peer) + " has count " +
-                                    std::to_string(block.count) + "; expected 0 or more");
+    throw Error(Code::argument, "a block for rank {} has count {}; expected 0 or more", block.peer, block.count);
   }
 }
 
@@ -66,8 +63,7 @@ BoundData::BoundData(std::span<const PeerBlock> blocks, std::size_t ranks) {
         handles.push_back(block.type);
       }
       if (block.address == nullptr && types_[type].contiguous() && types_[type].size() > 0) {
-        throw Error(Code::argument,
-                    "the address of a block for rank " + std::to_string(r) + " is null; expected a buffer");
+        throw Error(Code::argument, "the address of a block for rank {} is null; expected a buffer", r);
       }
       add({static_cast<std::byte*>(block.address), block.count, type});
     }

@@ -24,8 +24,7 @@ void in_parts(const Datatype& type, const UserBlock& block, Call call) {
 
 void check_position(int position, int expected, const char* call) {
   if (position != expected) {
-    throw Error(Code::mpi, std::string(call) + " handled " + std::to_string(position) + " bytes, expected " +
-                               std::to_string(expected));
+    throw Error(Code::mpi, "{} handled {} bytes, expected {}", call, position, expected);
   }
 }
 
@@ -71,7 +70,7 @@ bool in_order(MPI_Datatype type, std::uint64_t size) {
 
 Datatype::Datatype(MPI_Datatype type, const std::string& what) {
   if (type == MPI_DATATYPE_NULL) {
-    throw Error(Code::argument, what + " is MPI_DATATYPE_NULL; expected a committed datatype");
+    throw Error(Code::argument, "{} is MPI_DATATYPE_NULL; expected a committed datatype", what);
   }
   MPI_Count size = 0;
   MPI_Count lower = 0;
@@ -80,7 +79,7 @@ Datatype::Datatype(MPI_Datatype type, const std::string& what) {
   MPI_Count true_extent = 0;
   if (MPI_Type_size_x(type, &size) != MPI_SUCCESS || MPI_Type_get_extent_x(type, &lower, &extent) != MPI_SUCCESS ||
       MPI_Type_get_true_extent_x(type, &true_lower, &true_extent) != MPI_SUCCESS) {
-    throw Error(Code::argument, what + " is not a datatype that MPI accepts; expected a committed datatype");
+    throw Error(Code::argument, "{} is not a datatype that MPI accepts; expected a committed datatype", what);
   }
   size_ = static_cast<std::uint64_t>(size);
   extent_ = extent;
@@ -88,7 +87,7 @@ Datatype::Datatype(MPI_Datatype type, const std::string& what) {
   true_extent_ = true_extent;
   contiguous_ = lower == 0 && true_lower == 0 && size == extent && size == true_extent && in_order(type, size_);
   if (!contiguous_ && MPI_Type_dup(type, &type_) != MPI_SUCCESS) {
-    throw Error(Code::argument, what + " cannot be duplicated by MPI; expected a committed datatype");
+    throw Error(Code::argument, "{} cannot be duplicated by MPI; expected a committed datatype", what);
   }
 }
 

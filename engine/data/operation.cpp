@@ -219,14 +219,14 @@ std::string name_of(MPI_Datatype type) {
 OperationCode code_of(const OperatorRow& row, MPI_Datatype type) {
   const std::optional<KnownType> known = known_type(type);
   if (!known || (any_of(known->type_class) & row.takes) == 0) {
-    throw Error(Code::argument, std::string("op is ") + row.name + ", which does not take " + name_of(type) +
-                                    ", the datatype; expected " + row.expected);
+    throw Error(Code::argument, "op is {}, which does not take {}, the datatype; expected {}", row.name, name_of(type),
+                row.expected);
   }
   if (!known->representation) {
-    throw Error(
-        Code::unsupported,
-        "datatype is " + name_of(type) +
-            ", of a size that reductions do not compute with; expected numbers of at most 8 bytes, or long double");
+    throw Error(Code::unsupported,
+                "datatype is {}, of a size that reductions do not compute with; expected numbers of at most 8 bytes, "
+                "or long double",
+                name_of(type));
   }
   return {row.op, *known->representation};
 }

@@ -44,12 +44,11 @@ UserOperator::~UserOperator() {
 void UserOperator::lay_out(MPI_Datatype type) {
   const Datatype layout(type, "datatype");
   if (layout.extent() < 0) {
-    throw Error(Code::unsupported, "datatype has a negative extent, " + std::to_string(layout.extent()) +
-                                       " bytes; expected elements in ascending order");
+    throw Error(Code::unsupported, "datatype has a negative extent, {} bytes; expected elements in ascending order",
+                layout.extent());
   }
   if (layout.size() > INT_MAX) {
-    throw Error(Code::unsupported,
-                "datatype has elements of " + std::to_string(layout.size()) + " bytes; expected less than 2 GiB");
+    throw Error(Code::unsupported, "datatype has elements of {} bytes; expected less than 2 GiB", layout.size());
   }
   size_ = layout.size();
   extent_ = layout.extent();
@@ -89,8 +88,7 @@ void UserOperator::copy(const std::byte* from, std::byte* to, int count) {
   int unpacked = 0;
   check_mpi(MPI_Unpack(scratch_.data(), bytes, &unpacked, to, count, type_, MPI_COMM_SELF), "MPI_Unpack");
   if (packed != bytes || unpacked != bytes) {
-    throw Error(Code::mpi, "MPI_Pack and MPI_Unpack handled " + std::to_string(packed) + " and " +
-                               std::to_string(unpacked) + " bytes, expected " + std::to_string(bytes));
+    throw Error(Code::mpi, "MPI_Pack and MPI_Unpack handled {} and {} bytes, expected {}", packed, unpacked, bytes);
   }
 }
 

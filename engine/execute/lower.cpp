@@ -10,7 +10,6 @@
 #include <new>
 #include <numeric>
 #include <stdexcept>
-#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -311,8 +310,8 @@ std::uint64_t Placement::write() {
   if (!number_messages()) {
     memory_.arena().deallocate(offset);
     throw Error(Code::resource,
-                "rank " + std::to_string(program_.rank) + ": MPI's " + std::to_string(map_.highest_tag) +
-                    " message tags are used up by the requests initialised so far; create a new engine");
+                "rank {}: MPI's {} message tags are used up by the requests initialised so far; create a new engine",
+                program_.rank, map_.highest_tag);
   }
   settle(offset);
 
@@ -414,9 +413,10 @@ void link(Block& block, const NodeMemory& memory, const RankMap& map, std::span<
   for (int r = 0; r < block.ranks; ++r) {
     const auto i = static_cast<std::size_t>(r);
     if (peers[i].my_send_digest != mine[i].my_recv_digest) {
-      throw Error(Code::mismatch, "rank " + std::to_string(block.rank) + ": rank " + std::to_string(r) +
-                                      " compiled a schedule that sends other messages than expected here; do all ranks "
-                                      "use the same algorithm and settings?");
+      throw Error(Code::mismatch,
+                  "rank {}: rank {} compiled a schedule that sends other messages than expected here; do all ranks use "
+                  "the same algorithm and settings?",
+                  block.rank, r);
     }
     if (map.arena_of[i] < 0) {
       link_wire(block, r, mine[i], peers[i]);

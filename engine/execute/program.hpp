@@ -9,7 +9,6 @@
 #include "engine/shared/node_memory.hpp"
 
 #include <span>
-#include <string>
 #include <vector>
 
 namespace stoker::engine {

@@ -79,7 +79,7 @@ void GlobalMemory::accumulate(GlobalPointer target, ElementType type, AtomicOp o
 std::atomic<std::uint64_t>* GlobalMemory::word_of(const GlobalPointer& pointer, const char* name) const {
   const SegmentPart part = located_element(pointer, 1, ElementType::uint64, name);
   if (part.address == nullptr) {
-    throw Error(Code::argument, self() + name + " is " + text_of(pointer) + "; expected a word on this unit's node");
+    throw Error(Code::argument, "{}{} is {}; expected a word on this unit's node", self(), name, text_of(pointer));
   }
   return reinterpret_cast<std::atomic<std::uint64_t>*>(part.address);
 }

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <numeric>
 #include <utility>
 
 #include <unistd.h>
@@ -21,8 +23,7 @@ std::uint64_t page_size() { return static_cast<std::uint64_t>(sysconf(_SC_PAGESI
 } // namespace
 
 std::string text_of(const GlobalPointer& pointer) {
-  return "{unit " + std::to_string(pointer.unit) + ", segment " + std::to_string(pointer.segment) + ", offset " +
-         std::to_string(pointer.offset) + "}";
+  return fmt::format("{{unit {}, segment {}, offset {}}}", pointer.unit, pointer.segment, pointer.offset);
 }
 
 GlobalMemory::GlobalMemory(std::shared_ptr<Engine> engine, std::uint64_t heap_bytes)
@@ -30,41 +31,22 @@ GlobalMemory::GlobalMemory(std::shared_ptr<Engine> engine, std::uint64_t heap_by
       memory_(engine_->memory()), helper_(engine_->helper()), ranks_(engine_->layout().ranks()),
       heap_bytes_(heap_bytes) {
   if (engine_->layout().nodes() > 1 && !engine_->has_helpers()) { // the same on all ranks
-    throw Error(
-        Code::unsupported,
-        self() + "global memory over " + std::to_string(engine_->layout().nodes()) +
-            " nodes needs helpers, which carry everything between them; expected an engine with executor=engine or "
-            "auto, and MPI_THREAD_MULTIPLE");
+    throw Error(Code::unsupported,
+                "{}global memory over {} nodes needs helpers, which carry everything between them; expected an engine "
+                "with executor=engine or auto, and MPI_THREAD_MULTIPLE",
+                self(), engine_->layout().nodes());
   }
   if (engine_->has_helpers()) {
     carrier_ = &memory_->root(engine_->arena_of(engine_->carrier()));
   }
   comm_ = OwnedComm::duplicate_of(engine_->control());
-
-  struct Part {
-    std::uint64_t place = 0;
-    std::uint64_t bytes = 0;
-    std::uint64_t displacement = 0;
-  };
-  Part mine{.bytes = heap_bytes};
-  Arena& arena = memory_->arena();
-  const auto failure = attempt([&] { mine.place = arena.allocate(heap_bytes, page_size()); });
-  std::vector<Part> parts(static_cast<std::size_t>(ranks_));
+  std::vector<int> units(static_cast<std::size_t>(ranks_));
+  std::iota(units.begin(), units.end(), 0);
   try {
-    agree(comm_, failure ? std::optional(Error(failure->code(), self() + failure->what())) : std::nullopt);
-    check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, parts.data(), sizeof mine, MPI_BYTE, comm_), "MPI_Allgather");
-    for (std::size_t r = 1; r < parts.size(); ++r) {
-      if (parts[r].bytes != parts[0].bytes) {
-        throw Error(Code::mismatch, "rank " + std::to_string(r) + ": heap_bytes is " + std::to_string(parts[r].bytes) +
-                                        " and " + std::to_string(parts[0].bytes) +
-                                        " on rank 0; expected the same on all ranks");
-      }
-    }
     service_.open();
     access_open_ = true;
     open_window();
-    agree(comm_, attempt([&] { mine.displacement = expose(mine.place, heap_bytes); }));
-    check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, parts.data(), sizeof mine, MPI_BYTE, comm_), "MPI_Allgather");
+    heap_place_ = add_segment(comm_, units, heap_bytes, "heap_bytes", true).place;
   } catch (const Error&) { // on all ranks
     if (window_ != nullptr) {
       window_->free();
@@ -72,21 +54,9 @@ GlobalMemory::GlobalMemory(std::shared_ptr<Engine> engine, std::uint64_t heap_by
     if (access_open_) {
       service_.close();
     }
-    if (mine.place != 0) {
-      arena.deallocate(mine.place);
-    }
     throw;
   }
-  heap_place_ = mine.place;
   heap_ = FreeList(0, heap_bytes / FreeList::granularity * FreeList::granularity);
-  std::vector<int> units;
-  std::vector<SegmentPart> segment;
-  for (int unit = 0; unit < ranks_; ++unit) {
-    const Part& part = parts[static_cast<std::size_t>(unit)];
-    units.push_back(unit);
-    segment.push_back({.address = nullptr, .place = part.place, .displacement = part.displacement});
-  }
-  insert_segment(0, heap_bytes, units, segment);
   engine_->enlist(*this);
 }
 
@@ -98,14 +68,13 @@ void GlobalMemory::open_window() {
   }
   window_ = Window::dynamic(comm_);
   if (window_ == nullptr) {
-    throw Error(Code::unsupported, self() +
-                                       "rma=window, but the MPI library has no one-sided communication between the "
-                                       "engine's ranks; expected rma=auto, or another transport (see stoker doctor)");
+    throw Error(Code::unsupported,
+                "{}rma=window, but the MPI library has no one-sided communication between the engine's ranks; expected "
+                "rma=auto, or another transport (see stoker doctor)",
+                self());
   }
   const std::uint64_t mine = helper_ != nullptr ? helper_->add_window(window_) : 0;
-  std::vector<std::uint64_t> numbers(static_cast<std::size_t>(ranks_));
-  check_mpi(MPI_Allgather(&mine, 1, MPI_UINT64_T, numbers.data(), 1, MPI_UINT64_T, comm_), "MPI_Allgather");
-  window_number_ = numbers[static_cast<std::size_t>(engine_->carrier())];
+  window_number_ = gathered(comm_, mine)[static_cast<std::size_t>(engine_->carrier())];
 }
 
 std::uint64_t GlobalMemory::expose(std::uint64_t place, std::uint64_t bytes) {
@@ -179,20 +148,20 @@ void GlobalMemory::close() {
 
 void GlobalMemory::check_open() const {
   if (closed_) {
-    throw Error(Code::request, self() + "the global memory is freed, or its engine destroyed; expected a live one");
+    throw Error(Code::request, "{}the global memory is freed, or its engine destroyed; expected a live one", self());
   }
 }
 
 void GlobalMemory::check_local(const void* local, std::uint64_t bytes, const char* name) const {
   if (local == nullptr && bytes > 0) {
-    throw Error(Code::argument, self() + name + " is null; expected a buffer of " + std::to_string(bytes) + " bytes");
+    throw Error(Code::argument, "{}{} is null; expected a buffer of {} bytes", self(), name, bytes);
   }
 }
 
 SegmentPart GlobalMemory::located(const GlobalPointer& pointer, std::uint64_t bytes, const char* name) const {
   check_open();
   const auto refuse = [&](const std::string& expected) {
-    return Error(Code::argument, self() + name + " is " + text_of(pointer) + "; expected " + expected);
+    return Error(Code::argument, "{}{} is {}; expected {}", self(), name, text_of(pointer), expected);
   };
   if (pointer.unit < 0 || pointer.unit >= ranks_) {
     throw refuse("a unit of 0 to " + std::to_string(ranks_ - 1));
@@ -216,13 +185,12 @@ SegmentPart GlobalMemory::located_element(const GlobalPointer& pointer, std::uin
                                           const char* name) const {
   const std::uint64_t size = size_of(type);
   if (count > ~std::uint64_t{0} / size) {
-    throw Error(Code::argument, self() + "count is " + std::to_string(count) + "; expected as many as fit into memory");
+    throw Error(Code::argument, "{}count is {}; expected as many as fit into memory", self(), count);
   }
   const SegmentPart part = located(pointer, count * size, name);
   if (pointer.offset % size != 0) { // parts begin at a page or a cache line
-    throw Error(Code::argument, self() + name + " is " + text_of(pointer) +
-                                    "; expected an offset that is a multiple of " + std::to_string(size) +
-                                    ", the size of the datatype");
+    throw Error(Code::argument, "{}{} is {}; expected an offset that is a multiple of {}, the size of the datatype",
+                self(), name, text_of(pointer), size);
   }
   return part;
 }
@@ -232,10 +200,10 @@ GlobalPointer GlobalMemory::allocate(std::uint64_t bytes) {
   const std::lock_guard lock(heap_mutex_);
   const auto offset = heap_.take(bytes, heap_alignment);
   if (!offset) {
-    throw Error(Code::resource, self() + "the predefined segment is exhausted: " + std::to_string(bytes) +
-                                    " bytes requested, " + std::to_string(heap_.bytes_in_use()) + " of " +
-                                    std::to_string(heap_bytes_) + " in use, largest free block " +
-                                    std::to_string(heap_.largest_free()) + "; raise heap_bytes");
+    throw Error(Code::resource,
+                "{}the predefined segment is exhausted: {} bytes requested, {} of {} in use, largest free block {}; "
+                "raise heap_bytes",
+                self(), bytes, heap_.bytes_in_use(), heap_bytes_, heap_.largest_free());
   }
   std::memset(memory_->arena().base() + heap_place_ + *offset, 0, bytes);
   return {.unit = engine_->rank(), .segment = 0, .offset = *offset};
@@ -245,8 +213,9 @@ void GlobalMemory::deallocate(GlobalPointer pointer) {
   check_open();
   const std::lock_guard lock(heap_mutex_);
   if (pointer.unit != engine_->rank() || pointer.segment != 0 || !heap_.size_of(pointer.offset)) {
-    throw Error(Code::argument, self() + "pointer is " + text_of(pointer) +
-                                    "; expected the beginning of an allocation of this unit's that is not freed");
+    throw Error(Code::argument,
+                "{}pointer is {}; expected the beginning of an allocation of this unit's that is not freed", self(),
+                text_of(pointer));
   }
   heap_.give(pointer.offset);
 }
@@ -266,26 +235,74 @@ void GlobalMemory::delist(Team& team) {
   teams_.remove(&team);
 }
 
-void GlobalMemory::insert_segment(std::uint32_t number, std::uint64_t bytes, std::span<const int> units,
-                                  std::span<const SegmentPart> parts) {
+GlobalMemory::Allocation GlobalMemory::add_segment(MPI_Comm comm, std::span<const int> units, std::uint64_t bytes,
+                                                   const char* name, bool predefined) {
+  struct Part {
+    std::uint64_t place = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t number = 0; // the first unit's counts
+    std::uint64_t displacement = 0;
+  };
+  Part mine{.bytes = bytes};
+  Arena& arena = memory_->arena();
+  int rank = 0;
+  MPI_Comm_rank(comm, &rank);
+  const auto failure = attempt([&] {
+    mine.place = arena.allocate(bytes, page_size());
+    mine.displacement = expose(mine.place, bytes);
+    if (!predefined) {
+      std::memset(arena.base() + mine.place, 0, bytes); // of the predefined segment each allocation is cleared
+    }
+    if (!predefined && rank == 0) {
+      mine.number = service_.next_segment();
+      if (mine.number > std::numeric_limits<std::uint32_t>::max()) {
+        throw Error(Code::resource, "the numbers of segments are used up");
+      }
+    }
+  });
+  std::vector<Part> parts;
+  try {
+    agree(comm, with_rank(rank, failure));
+    parts = gathered(comm, mine);
+    for (std::size_t r = 1; r < parts.size(); ++r) {
+      if (parts[r].bytes != parts[0].bytes) {
+        throw Error(Code::mismatch, "rank {}: {} is {} and {} on rank 0; expected the same on all ranks", r, name,
+                    parts[r].bytes, parts[0].bytes);
+      }
+    }
+  } catch (const Error&) {
+    if (mine.displacement != 0) {
+      conceal(mine.place, bytes);
+    }
+    if (mine.place != 0) {
+      arena.deallocate(mine.place);
+    }
+    throw;
+  }
   auto segment = std::make_unique<Segment>();
-  segment->number = number;
+  segment->number = static_cast<std::uint32_t>(parts[0].number);
   segment->bytes = bytes;
   segment->parts.resize(static_cast<std::size_t>(ranks_));
   for (std::size_t i = 0; i < units.size(); ++i) {
-    SegmentPart& part = segment->parts[static_cast<std::size_t>(units[i])];
-    part = parts[i];
-    if (engine_->layout().same_node(units[i], engine_->rank())) {
-      part.address = memory_->base(engine_->arena_of(units[i])) + part.place;
-    }
+    const bool near = engine_->layout().same_node(units[i], engine_->rank());
+    segment->parts[static_cast<std::size_t>(units[i])] = {
+        .address = near ? memory_->base(engine_->arena_of(units[i])) + parts[i].place : nullptr,
+        .place = parts[i].place,
+        .displacement = parts[i].displacement};
   }
+  const Allocation added{segment->number, mine.place, bytes};
   const std::lock_guard lock(table_mutex_);
   table_.insert(std::move(segment));
+  return added;
 }
 
-void GlobalMemory::erase_segment(std::uint32_t number) {
-  const std::lock_guard lock(table_mutex_);
-  table_.erase(number);
+void GlobalMemory::remove_segment(const Allocation& allocation) {
+  {
+    const std::lock_guard lock(table_mutex_);
+    table_.erase(allocation.segment);
+  }
+  conceal(allocation.place, allocation.bytes);
+  memory_->arena().deallocate(allocation.place);
 }
 
 } // namespace stoker::engine

@@ -112,21 +112,27 @@ public:
 
   // For teams.
   [[nodiscard]] Engine& engine() { return *engine_; }
-  [[nodiscard]] std::uint64_t next_segment() { return service_.next_segment(); }
-  [[nodiscard]] NodeMemory& memory() { return *memory_; }
   [[nodiscard]] RankRoot* carrier_root() { return carrier_; } // null: there are no helpers
   void enlist(Team& team);
   void delist(Team& team);
-  // Each with its place in an arena, and in the carriers' window, if there is one.
-  void insert_segment(std::uint32_t number, std::uint64_t bytes, std::span<const int> units,
-                      std::span<const SegmentPart> parts);
+  // This unit's part of a segment.
+  struct Allocation {
+    std::uint32_t segment = 0;
+    std::uint64_t place = 0; // in the arena
+    std::uint64_t bytes = 0;
+  };
+  // Collective over comm, whose ranks are `units`: a segment with memory of each, which messages call `name`.
+  // `predefined`: segment 0, else a new number. Throws Error on every rank.
+  [[nodiscard]] Allocation add_segment(MPI_Comm comm, std::span<const int> units, std::uint64_t bytes, const char* name,
+                                       bool predefined = false);
+  void remove_segment(const Allocation& allocation);
+
+private:
   // Puts this unit's memory into the carriers' window, and takes it out. Returns its displacement; 0: there is no
   // window.
   [[nodiscard]] std::uint64_t expose(std::uint64_t place, std::uint64_t bytes);
   void conceal(std::uint64_t place, std::uint64_t bytes);
-  void erase_segment(std::uint32_t number);
 
-private:
   [[nodiscard]] std::atomic<std::uint64_t>* word_of(const GlobalPointer& pointer, const char* name) const;
 
   [[nodiscard]] std::byte* reach(const GlobalPointer& pointer, std::uint64_t bytes) const noexcept {

@@ -149,10 +149,10 @@ void GlobalMemory::settle(Slot& slot) {
   const GlobalOperation& operation = *slot.operation;
   slot.code = static_cast<Code>(operation.error); // ordered by `completed`
   if (slot.code != Code::success && operation.kind == OperationKind::expose) {
-    slot.text = self() + operation.error_text;
+    slot.text = operation.error_text;
   } else if (slot.code != Code::success) {
-    slot.text = self() + "the transfer " + (operation.kind == OperationKind::get ? "from" : "to") + " unit " +
-                std::to_string(operation.unit) + " failed: " + operation.error_text;
+    slot.text = fmt::format("{}the transfer {} unit {} failed: {}", self(),
+                            operation.kind == OperationKind::get ? "from" : "to", operation.unit, operation.error_text);
   } else if (slot.copy_to != nullptr) {
     std::memcpy(slot.copy_to, memory_->arena().base() + operation.local.offset, operation.bytes);
   }
@@ -217,8 +217,8 @@ GlobalMemory::Slot* GlobalMemory::begin(OperationKind kind, GlobalPointer pointe
   if (signal) {
     word = located_element(signal->word, 1, ElementType::uint64, "signal");
     if (signal->word.unit != pointer.unit) {
-      throw Error(Code::argument, self() + "signal is " + text_of(signal->word) +
-                                      "; expected a word of the target's unit, " + std::to_string(pointer.unit));
+      throw Error(Code::argument, "{}signal is {}; expected a word of the target's unit, {}", self(),
+                  text_of(signal->word), pointer.unit);
     }
   }
   const bool near = part.address != nullptr;
@@ -232,13 +232,8 @@ GlobalMemory::Slot* GlobalMemory::begin(OperationKind kind, GlobalPointer pointe
     }
     return nullptr;
   }
-  if (bytes == 0) {
-    if (signal) {
-      put(signal->word, &signal->value, sizeof signal->value);
-    }
-    return nullptr;
-  }
-  if (!reached && bytes > staging_bytes) { // through a buffer of bounded size, by this thread
+  if (bytes == 0 ||
+      (!reached && bytes > staging_bytes)) { // the latter through a buffer of bounded size, by this thread
     transfer(kind, pointer, local, bytes);
     if (signal) {
       put(signal->word, &signal->value, sizeof signal->value);
@@ -276,8 +271,9 @@ void GlobalMemory::look_for_carrier(Slot& slot) {
   const std::lock_guard lock(slots_mutex_);
   slot.lost = true;
   slot.code = Code::peer_lost;
-  slot.text = self() + "the process of unit " + std::to_string(carrier) + " (pid " + std::to_string(pid) +
-              "), whose helper carries this unit's transfers, is gone; the transfer cannot complete";
+  slot.text = fmt::format("{}the process of unit {} (pid {}), whose helper carries this unit's transfers, is gone; the "
+                          "transfer cannot complete",
+                          self(), carrier, pid);
   throw Error(slot.code, slot.text);
 }
 
@@ -352,8 +348,7 @@ void GlobalMemory::complete(int unit) {
 void GlobalMemory::flush(int unit) {
   check_open();
   if (unit < -1 || unit >= ranks_) {
-    throw Error(Code::argument,
-                self() + "unit is " + std::to_string(unit) + "; expected 0 to " + std::to_string(ranks_ - 1));
+    throw Error(Code::argument, "{}unit is {}; expected 0 to {}", self(), unit, ranks_ - 1);
   }
   complete(unit);
   const std::lock_guard lock(slots_mutex_);

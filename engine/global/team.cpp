@@ -5,11 +5,6 @@
 #include "engine/helper/waiting.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <limits>
-#include <string>
-
-#include <unistd.h>
 
 namespace stoker::engine {
 
@@ -23,65 +18,16 @@ Team::Team(std::shared_ptr<GlobalMemory> global, MPI_Comm comm) : global_(std::m
 
 Team::~Team() { global_->delist(*this); }
 
-Error Team::by_rank(const Error& error) const {
-  return Error(error.code(), "rank " + std::to_string(rank_) + ": " + error.what());
-}
-
 int Team::unit(int rank) const {
   if (rank < 0 || rank >= size()) {
-    throw Error(Code::argument, "rank is " + std::to_string(rank) + "; expected 0 to " + std::to_string(size() - 1));
+    throw Error(Code::argument, "rank is {}; expected 0 to {}", rank, size() - 1);
   }
   return units_[static_cast<std::size_t>(rank)];
 }
 
 GlobalPointer Team::allocate(std::uint64_t bytes) {
-  struct Part {
-    std::uint64_t place = 0;
-    std::uint64_t bytes = 0;
-    std::uint64_t number = 0; // the first unit's counts
-    std::uint64_t displacement = 0;
-  };
-  Arena& arena = global_->memory().arena();
-  Part mine{.bytes = bytes};
-  const auto failure = attempt([&] {
-    mine.place = arena.allocate(bytes, static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)));
-    std::memset(arena.base() + mine.place, 0, bytes);
-    mine.displacement = global_->expose(mine.place, bytes);
-    if (rank_ == 0) {
-      mine.number = global_->next_segment();
-      if (mine.number > std::numeric_limits<std::uint32_t>::max()) {
-        throw Error(Code::resource, "the numbers of segments are used up");
-      }
-    }
-  });
-  std::vector<Part> parts(units_.size());
-  try {
-    agree(comm_, failure ? std::optional(by_rank(*failure)) : std::nullopt);
-    check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, parts.data(), sizeof mine, MPI_BYTE, comm_), "MPI_Allgather");
-    for (std::size_t r = 1; r < parts.size(); ++r) {
-      if (parts[r].bytes != parts[0].bytes) {
-        throw Error(Code::mismatch, "rank " + std::to_string(r) + ": bytes is " + std::to_string(parts[r].bytes) +
-                                        " and " + std::to_string(parts[0].bytes) +
-                                        " on rank 0; expected the same on all ranks of the team");
-      }
-    }
-  } catch (const Error&) {
-    if (mine.displacement != 0) {
-      global_->conceal(mine.place, bytes);
-    }
-    if (mine.place != 0) {
-      arena.deallocate(mine.place);
-    }
-    throw;
-  }
-  const auto number = static_cast<std::uint32_t>(parts[0].number);
-  std::vector<SegmentPart> segment;
-  for (const Part& part : parts) {
-    segment.push_back({.address = nullptr, .place = part.place, .displacement = part.displacement});
-  }
-  global_->insert_segment(number, bytes, units_, segment);
-  allocations_.push_back({number, mine.place, bytes});
-  return {.unit = units_[0], .segment = number, .offset = 0};
+  allocations_.push_back(global_->add_segment(comm_, units_, bytes, "bytes"));
+  return {.unit = units_[0], .segment = allocations_.back().segment, .offset = 0};
 }
 
 void Team::meet(const std::optional<Error>& failure) {
@@ -90,15 +36,16 @@ void Team::meet(const std::optional<Error>& failure) {
   if (RankRoot* carrier = global_->carrier_root()) {
     plea.make(*carrier);
   }
-  agree(comm_, failure ? std::optional(by_rank(*failure)) : std::nullopt);
+  agree(comm_, with_rank(rank_, failure));
 }
 
 void Team::deallocate(GlobalPointer pointer) {
-  const auto found = std::ranges::find(allocations_, pointer.segment, &Allocation::segment);
+  const auto found = std::ranges::find(allocations_, pointer.segment, &GlobalMemory::Allocation::segment);
   meet(attempt([&] {
     if (found == allocations_.end() || pointer.offset != 0) {
-      throw Error(Code::argument, "pointer is " + text_of(pointer) +
-                                      "; expected the beginning of one of the team's allocations that is not freed");
+      throw Error(Code::argument,
+                  "pointer is {}; expected the beginning of one of the team's allocations that is not freed",
+                  text_of(pointer));
     }
     global_->complete_all();
   }));
@@ -107,12 +54,10 @@ void Team::deallocate(GlobalPointer pointer) {
   std::int64_t extremes[2] = {number, -number};
   check_mpi(MPI_Allreduce(MPI_IN_PLACE, extremes, 2, MPI_INT64_T, MPI_MAX, comm_), "MPI_Allreduce");
   if (extremes[0] != -extremes[1]) {
-    throw Error(Code::mismatch, "rank " + std::to_string(rank_) + ": pointer is to segment " + std::to_string(number) +
-                                    "; expected the same segment on all ranks of the team");
+    throw Error(Code::mismatch, "rank {}: pointer is to segment {}; expected the same segment on all ranks of the team",
+                rank_, number);
   }
-  global_->erase_segment(found->segment);
-  global_->conceal(found->place, found->bytes);
-  global_->memory().arena().deallocate(found->place);
+  global_->remove_segment(*found);
   allocations_.erase(found);
 }
 
@@ -133,10 +78,8 @@ void Team::close() {
     return;
   }
   closed_ = true;
-  for (const Allocation& allocation : allocations_) {
-    global_->erase_segment(allocation.segment);
-    global_->conceal(allocation.place, allocation.bytes);
-    global_->memory().arena().deallocate(allocation.place);
+  for (const GlobalMemory::Allocation& allocation : allocations_) {
+    global_->remove_segment(allocation);
   }
   allocations_.clear();
   comm_ = OwnedComm();

@@ -37,19 +37,13 @@ public:
   void deallocate(GlobalPointer pointer);
 
 private:
-  struct Allocation {
-    std::uint32_t segment = 0;
-    std::uint64_t place = 0; // of the own part
-    std::uint64_t bytes = 0;
-  };
-  [[nodiscard]] Error by_rank(const Error& error) const;
   void meet(const std::optional<Error>& failure); // after the caller's transfers; everybody's are complete then
 
   std::shared_ptr<GlobalMemory> global_;
   OwnedComm comm_;
   std::vector<int> units_; // by rank
   int rank_ = 0;
-  std::vector<Allocation> allocations_;
+  std::vector<GlobalMemory::Allocation> allocations_;
   bool closed_ = false;
 };
 

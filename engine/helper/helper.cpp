@@ -29,7 +29,7 @@ void Helper::start() {
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& error) {
-    throw Error(Code::resource, std::string("the progress thread could not be started: ") + error.what());
+    throw Error(Code::resource, "the progress thread could not be started: {}", error.what());
   }
   pthread_getcpuclockid(thread_.native_handle(), &cpu_clock_);
   bound_.wait(false, std::memory_order_acquire); // released in run()

@@ -110,7 +110,7 @@ void Trace::write(MPI_Comm comm, const HelperStatistics* statistics) const {
     out << "]\n";
     out.close();
     if (!out) {
-      failure = Error(Code::resource, "rank 0: the trace could not be written to " + file_);
+      failure = Error(Code::resource, "rank 0: the trace could not be written to {}", file_);
     }
   }
   agree(comm, failure);

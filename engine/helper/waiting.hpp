@@ -7,7 +7,6 @@
 #include "engine/helper/idle.hpp"
 #include "engine/shared/node_memory.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 

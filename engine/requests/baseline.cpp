@@ -42,9 +42,7 @@ double mpi_seconds(const CommContext& context, algos::Collective collective, con
   const MPI_Comm comm = context.comm();
   Side to(in_place ? recv : send);
   Side from(recv);
-  int fits = to.fits && from.fits ? 1 : 0;
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &fits, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
-  if (fits == 0) {
+  if (!on_all(comm, to.fits && from.fits)) {
     return 0;
   }
   // Ends without a neighbor are empty here, which only the call with counts allows.

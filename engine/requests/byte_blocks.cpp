@@ -33,8 +33,7 @@ ByteBlocks::Side::Side(Engine& engine, const Arguments& arguments, std::size_t b
     : bytes_(blocks), displs_(blocks), blocks_(blocks) {
   const auto& [buffer, counts, displs, types] = arguments;
   if (blocks != 0 && (!counts.given() || !displs.given() || types == nullptr)) {
-    throw Error(Code::argument,
-                "counts, displacements or datatypes are null; expected " + std::to_string(blocks) + " entries each");
+    throw Error(Code::argument, "counts, displacements or datatypes are null; expected {} entries each", blocks);
   }
   bool runs = true;
   for (std::size_t i = 0; i < blocks; ++i) {
@@ -42,8 +41,7 @@ ByteBlocks::Side::Side(Engine& engine, const Arguments& arguments, std::size_t b
       continue;
     }
     if (counts.at(i) < 0) {
-      throw Error(Code::argument,
-                  "count " + std::to_string(i) + " is " + std::to_string(counts.at(i)) + "; expected 0 or more");
+      throw Error(Code::argument, "count {} is {}; expected 0 or more", i, counts.at(i));
     }
     Datatype type(types[i], "datatype " + std::to_string(i));
     runs = runs && type.contiguous();

@@ -34,9 +34,8 @@ void check_fit(const algos::Algorithm& algorithm, const Operation& operation, bo
     const std::string why = algorithm.commutative && !operation.commutative()
                                 ? " combines operands in any order, but op is not commutative"
                                 : " has no fixed order of combining operands, but the request is to be deterministic";
-    throw Error(Code::setting, "algorithm " + std::string(algorithm.name) + " of " +
-                                   std::string(algos::name_of(algorithm.collective)) + why + "; expected " +
-                                   fitting(algorithm.collective, operation, deterministic));
+    throw Error(Code::setting, "algorithm {} of {}{}; expected {}", algorithm.name,
+                algos::name_of(algorithm.collective), why, fitting(algorithm.collective, operation, deterministic));
   }
 }
 
@@ -72,11 +71,11 @@ struct Common {
 // Throws Error(mismatch).
 void compare(const Common& mine, const Common& first) {
   const auto refuse = [](const std::string& what) {
-    throw Error(Code::mismatch, what + " on rank 0; expected the same on all ranks");
+    throw Error(Code::mismatch, "{} on rank 0; expected the same on all ranks", what);
   };
   if (mine.collective != first.collective) {
-    throw Error(Code::mismatch, std::string(name_of(mine.collective)) + " is initialised here, but on rank 0 " +
-                                    std::string(name_of(first.collective)) + "; expected the same on all ranks");
+    throw Error(Code::mismatch, "{} is initialised here, but on rank 0 {}; expected the same on all ranks",
+                name_of(mine.collective), name_of(first.collective));
   }
   if (mine.root != first.root) {
     refuse("root is " + std::to_string(mine.root) + " here and " + std::to_string(first.root));
@@ -90,9 +89,9 @@ void compare(const Common& mine, const Common& first) {
   }
   if (mine.operation.type != first.operation.type || mine.element_bytes != first.element_bytes) {
     throw Error(Code::mismatch,
-                "datatype does not stand for the same elements as on rank 0: " + std::to_string(mine.element_bytes) +
-                    " bytes here and " + std::to_string(first.element_bytes) +
-                    " there; expected the same kind on all ranks");
+                "datatype does not stand for the same elements as on rank 0: {} bytes here and {} there; expected the "
+                "same kind on all ranks",
+                mine.element_bytes, first.element_bytes);
   }
   if (mine.deterministic != first.deterministic) {
     refuse(std::string("info key stoker_deterministic is ") + (mine.deterministic ? "1 here and 0" : "0 here and 1"));
@@ -125,7 +124,7 @@ algos::Choice requested_choice(Engine& engine, algos::Collective collective, con
     try {
       return *wish == "auto" ? algos::Choice{} : algos::resolve(algos::parse_choice(collective, *wish), layout);
     } catch (const std::invalid_argument& error) {
-      throw Error(Code::setting, "info key stoker_algorithm=" + *wish + ": " + error.what());
+      throw Error(Code::setting, "info key stoker_algorithm={}: {}", *wish, error.what());
     }
   }
   const algos::Choice& setting = engine.settings().algorithms[static_cast<std::size_t>(collective)];
@@ -153,7 +152,7 @@ Executor chosen_executor(const Engine& engine, MPI_Info info) {
     throw Error(Code::unsupported, "info key stoker_executor=engine, but the engine has no helpers; see stoker info");
   }
   if (wish != "auto" && wish != "engine") {
-    throw Error(Code::setting, "info key stoker_executor=" + wish + "; expected auto, engine or inline");
+    throw Error(Code::setting, "info key stoker_executor={}; expected auto, engine or inline", wish);
   }
   return engine.has_helpers() ? Executor::engine : Executor::inline_;
 }
@@ -175,7 +174,7 @@ Executor chosen_executor(const Engine& engine, const Operation& operation, MPI_I
 bool is_deterministic(const Engine& engine, Collective collective, MPI_Info info) {
   const std::optional<std::string> wish = info_value(info, "stoker_deterministic");
   if (wish && *wish != "0" && *wish != "1" && *wish != "false" && *wish != "true") {
-    throw Error(Code::setting, "info key stoker_deterministic=" + *wish + "; expected 0 or 1");
+    throw Error(Code::setting, "info key stoker_deterministic={}; expected 0 or 1", *wish);
   }
   return algos::combines(collective) && (wish ? *wish == "1" || *wish == "true" : engine.settings().deterministic);
 }

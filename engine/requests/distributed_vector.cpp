@@ -40,17 +40,16 @@ Sizes agreed_sizes(const CommContext& context, Collective collective, int source
   const auto failure = attempt([&] {
     for (std::size_t b = 0; buffers.sizes && b < sizes.size(); ++b) {
       if ((*buffers.sizes)[b] != sizes[b]) {
-        throw Error(Code::mismatch, block_name(collective, b) + " has " + std::to_string((*buffers.sizes)[b]) +
-                                        " bytes here and " + std::to_string(sizes[b]) + " on rank " +
-                                        std::to_string(source) + "; expected equal counts on all ranks");
+        throw Error(Code::mismatch, "{} has {} bytes here and {} on rank {}; expected equal counts on all ranks",
+                    block_name(collective, b), (*buffers.sizes)[b], sizes[b], source);
       }
     }
     if (buffers.own && !sizes.empty()) {
       const std::uint64_t expected = sizes.size() == 1 ? sizes[0] : sizes[static_cast<std::size_t>(context.rank())];
       if (*buffers.own != expected) {
-        throw Error(Code::mismatch, "this rank's block has " + std::to_string(*buffers.own) + " bytes here, but " +
-                                        std::to_string(expected) + " for rank " + std::to_string(source) +
-                                        "; expected equal sizes at both ends");
+        throw Error(Code::mismatch,
+                    "this rank's block has {} bytes here, but {} for rank {}; expected equal sizes at both ends",
+                    *buffers.own, expected, source);
       }
     }
   });
@@ -106,9 +105,9 @@ void choose_algorithm(Engine& engine, RequestPlan& plan, const algos::Distribute
       candidates.resize(std::min<std::size_t>(candidates.size(), 1));
     }
     if (candidates.empty()) { // on all ranks
-      throw Error(Code::unsupported, std::string(algos::name_of(collective)) +
-                                         " has no algorithm with a fixed order of combining operands; expected "
-                                         "deterministic=0");
+      throw Error(Code::unsupported,
+                  "{} has no algorithm with a fixed order of combining operands; expected deterministic=0",
+                  algos::name_of(collective));
     }
     const auto driver = plan.executor == Executor::engine ? algos::Driver::helper : algos::Driver::rank;
     plan.choice = choose_or_recall(

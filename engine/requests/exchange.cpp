@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string>
 #include <utility>
 
 namespace stoker::engine {
@@ -24,9 +23,9 @@ using Sizes = std::vector<std::uint64_t>;
 void check_sizes(const CommContext& context, const Sizes& announced, const UserBuffer& recv) {
   for (std::size_t r = 0; r < announced.size(); ++r) {
     if (announced[r] != recv.block_bytes(r)) {
-      throw Error(Code::mismatch, "rank " + std::to_string(context.rank()) + ": rank " + std::to_string(r) + " sends " +
-                                      std::to_string(announced[r]) + " bytes to it, but its receive arguments expect " +
-                                      std::to_string(recv.block_bytes(r)) + " from there");
+      throw Error(Code::mismatch,
+                  "rank {}: rank {} sends {} bytes to it, but its receive arguments expect {} from there",
+                  context.rank(), r, announced[r], recv.block_bytes(r));
     }
   }
 }
@@ -49,10 +48,10 @@ algos::BlockSizes known_sizes(const CommContext& context, const algos::Choice& c
   // With the rows of all ranks the columns are known, too; of a node's ranks both are needed.
   const bool all = knowledge == algos::Knowledge::all;
   if (const std::uint64_t bytes = row.size() * row.size() * sizeof row.front(); all && bytes > most_bytes_of_sizes) {
-    throw Error(Code::unsupported, algos::to_text(choice) + " for alltoallv of " + std::to_string(row.size()) +
-                                       " ranks would take " + std::to_string(bytes >> 20U) +
-                                       " MiB for block sizes on every rank; expected 512 at most, or an algorithm that "
-                                       "forwards only what its own node sends or receives");
+    throw Error(Code::unsupported,
+                "{} for alltoallv of {} ranks would take {} MiB for block sizes on every rank; expected 512 at most, "
+                "or an algorithm that forwards only what its own node sends or receives",
+                algos::to_text(choice), row.size(), bytes >> 20U);
   }
   Sizes mine = row;
   if (!all) {
@@ -209,9 +208,9 @@ std::unique_ptr<Request> init_rebindable_alltoall(const std::shared_ptr<Engine>&
   check_mpi(MPI_Bcast(&first, 1, MPI_UINT64_T, 0, context.comm()), "MPI_Bcast");
   agree(context.comm(), attempt([&] {
           if (bytes != first) {
-            throw Error(Code::mismatch, "rank " + std::to_string(context.rank()) + ": each block has " +
-                                            std::to_string(bytes) + " bytes here and " + std::to_string(first) +
-                                            " on rank 0; expected equal sizes on all ranks");
+            throw Error(Code::mismatch,
+                        "rank {}: each block has {} bytes here and {} on rank 0; expected equal sizes on all ranks",
+                        context.rank(), bytes, first);
           }
         }));
   const EqualBlocks blocks(context.ranks(), bytes);

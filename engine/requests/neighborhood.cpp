@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -110,10 +109,10 @@ void learn_incoming(const CommContext& context, Neighborhood& own) {
     }
     for (std::size_t r = 0; r < ranks; ++r) {
       if (taken[r] != receiving[r]) {
-        throw Error(Code::mismatch, "comm's topology: rank " + std::to_string(r) +
-                                        " lists this rank as a destination " + std::to_string(receiving[r]) +
-                                        " times, but is listed here as a source " + std::to_string(taken[r]) +
-                                        " times; expected edges that both ends know");
+        throw Error(Code::mismatch,
+                    "comm's topology: rank {} lists this rank as a destination {} times, but is listed here as a "
+                    "source {} times; expected edges that both ends know",
+                    r, receiving[r], taken[r]);
       }
     }
     std::ranges::fill(taken, 0);
@@ -121,10 +120,10 @@ void learn_incoming(const CommContext& context, Neighborhood& own) {
       const auto r = static_cast<std::size_t>(block.peer);
       const NeighborBlock& sent = in[static_cast<std::size_t>(rdispls[r]) + static_cast<std::size_t>(taken[r])];
       if (sent.bytes != block.bytes) {
-        throw Error(Code::mismatch, "neighbor rank " + std::to_string(r) + " sends " + std::to_string(sent.bytes) +
-                                        " bytes to it (its block " + std::to_string(taken[r]) +
-                                        " for this rank), but the receive arguments expect " +
-                                        std::to_string(block.bytes) + " from there");
+        throw Error(Code::mismatch,
+                    "neighbor rank {} sends {} bytes to it (its block {} for this rank), but the receive arguments "
+                    "expect {} from there",
+                    r, sent.bytes, taken[r], block.bytes);
       }
       block.shared_offset = sent.shared_offset;
       ++taken[r];
@@ -135,15 +134,12 @@ void learn_incoming(const CommContext& context, Neighborhood& own) {
 
 // The neighborhoods of all ranks of this node, in rank order.
 std::vector<Neighborhood> gather_node(const CommContext& context, const Neighborhood& own) {
-  const auto members = context.layout().node_ranks(context.layout().node_of(context.rank())).size();
   struct Lengths {
     int outgoing = 0;
     int incoming = 0;
   };
   const Lengths mine{static_cast<int>(own.outgoing.size()), static_cast<int>(own.incoming.size())};
-  std::vector<Lengths> lengths(members);
-  check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, lengths.data(), sizeof mine, MPI_BYTE, context.node()),
-            "MPI_Allgather");
+  const std::vector<Lengths> lengths = gathered(context.node(), mine);
   std::vector<NeighborBlock> blocks = own.outgoing;
   blocks.insert(blocks.end(), own.incoming.begin(), own.incoming.end());
   std::vector<int> counts;
@@ -156,9 +152,9 @@ std::vector<Neighborhood> gather_node(const CommContext& context, const Neighbor
   const int code = MPI_Allgatherv(blocks.data(), static_cast<int>(blocks.size()), type.get(), all.data(), counts.data(),
                                   displs.data(), type.get(), context.node());
   check_mpi(code, "MPI_Allgatherv");
-  std::vector<Neighborhood> node(members);
+  std::vector<Neighborhood> node(lengths.size());
   auto next = all.begin();
-  for (std::size_t i = 0; i < members; ++i) {
+  for (std::size_t i = 0; i < node.size(); ++i) {
     node[i].outgoing.assign(next, next + lengths[i].outgoing);
     next += lengths[i].outgoing;
     node[i].incoming.assign(next, next + lengths[i].incoming);

@@ -6,7 +6,6 @@
 #include "engine/execute/lower.hpp"
 #include "engine/requests/baseline.hpp"
 
-#include <string>
 #include <utility>
 
 #include <unistd.h>

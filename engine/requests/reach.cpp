@@ -5,7 +5,6 @@
 #include "engine/data/arguments.hpp"
 #include "engine/requests/byte_blocks.hpp"
 
-#include <string>
 #include <utility>
 
 namespace stoker::engine {
@@ -41,14 +40,13 @@ Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& 
   switch (engine.settings().access) {
   case AccessChoice::own:
     if (readers.helper || readers.peers) {
-      throw Error(Code::access, std::string(name) + ": access=own, but " +
-                                    (readers.helper ? "the helper in another process" : "other ranks of the node") +
-                                    " must reach it; expected access=auto, mapped, cma or staged");
+      throw Error(Code::access, "{}: access=own, but {} must reach it; expected access=auto, mapped, cma or staged",
+                  name, readers.helper ? "the helper in another process" : "other ranks of the node");
     }
     return Path::own;
   case AccessChoice::mapped:
     if (!in_arena && buffer.bytes() > 0) {
-      throw Error(Code::access, std::string(name) + ": access=mapped, but it does not lie in memory from stoker_alloc");
+      throw Error(Code::access, "{}: access=mapped, but it does not lie in memory from stoker_alloc", name);
     }
     return in_arena ? Path::mapped : Path::own;
   case AccessChoice::cma:

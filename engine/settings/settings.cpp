@@ -64,7 +64,7 @@ struct Resolved {
   void apply(std::string_view key, std::string_view text, Origin origin, std::string_view where) {
     const SettingRow* const row = find_row(key);
     if (row == nullptr) {
-      throw Error(Code::setting, fmt::format("unknown setting \"{}\" from {}{}", key, where, suggestion(key, false)));
+      throw Error(Code::setting, "unknown setting \"{}\" from {}{}", key, where, suggestion(key, false));
     }
     const auto refuse = [&](const std::string& reason) {
       const std::string message =
@@ -104,7 +104,7 @@ std::optional<std::string> text_of(const toml::node& node) {
 
 void apply_file(Resolved& resolved, const std::string& path) {
   if (::access(path.c_str(), R_OK) != 0) {
-    throw Error(Code::setting, fmt::format("{}: cannot read the settings file \"{}\"", file_variable, path));
+    throw Error(Code::setting, "{}: cannot read the settings file \"{}\"", file_variable, path);
   }
   try {
     const toml::table file = toml::parse_file(path);
@@ -112,14 +112,13 @@ void apply_file(Resolved& resolved, const std::string& path) {
       const std::string where = fmt::format("{}:{}", path, key.source().begin.line);
       const auto text = text_of(node);
       if (!text && find_row(key.str()) != nullptr) {
-        throw Error(Code::setting,
-                    fmt::format("setting {} from {} must be a string, a whole number or a boolean", key.str(), where));
+        throw Error(Code::setting, "setting {} from {} must be a string, a whole number or a boolean", key.str(),
+                    where);
       }
       resolved.apply(key.str(), text.value_or(""), Origin::file, where);
     }
   } catch (const toml::parse_error& error) {
-    throw Error(Code::setting,
-                fmt::format("{}:{}: not valid TOML: {}", path, error.source().begin.line, error.description()));
+    throw Error(Code::setting, "{}:{}: not valid TOML: {}", path, error.source().begin.line, error.description());
   }
 }
 

@@ -60,15 +60,14 @@ void reserve_memory(std::byte* begin, std::uint64_t bytes, std::uint64_t arena_b
   if (bytes >= large_block) {
     const auto available = available_memory();
     if (available && bytes > *available) {
-      throw Error(Code::resource, fmt::format("shared memory: {} requested but the machine has only {} available",
-                                              megabytes(bytes), megabytes(*available)));
+      throw Error(Code::resource, "shared memory: {} requested but the machine has only {} available", megabytes(bytes),
+                  megabytes(*available));
     }
   }
   // A kernel before 5.14 does not know the advice; there the pages come with the first touch.
   if (madvise(begin, bytes, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {
-    throw Error(Code::resource,
-                fmt::format("shared memory: the system has no room for {} (setting arena_bytes is {}): {}",
-                            megabytes(bytes), arena_bytes, std::strerror(errno)));
+    throw Error(Code::resource, "shared memory: the system has no room for {} (setting arena_bytes is {}): {}",
+                megabytes(bytes), arena_bytes, std::strerror(errno));
   }
 }
 
@@ -121,11 +120,11 @@ bool Mapping::contains(const void* pointer, std::uint64_t length) const {
 Arena::Arena(const ArenaOptions& options) {
   const std::uint64_t page = page_size();
   if (options.bytes < 2 * page || options.bytes > std::uint64_t{1} << 47) {
-    throw Error(Code::setting, fmt::format("setting arena_bytes is {}: expected {} to 2^47", options.bytes, 2 * page));
+    throw Error(Code::setting, "setting arena_bytes is {}: expected {} to 2^47", options.bytes, 2 * page);
   }
   Descriptor descriptor(memfd_create("stoker-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (descriptor.get() < 0) {
-    throw Error(Code::resource, fmt::format("shared memory: memfd_create failed: {}", std::strerror(errno)));
+    throw Error(Code::resource, "shared memory: memfd_create failed: {}", std::strerror(errno));
   }
   // Beyond this limit ftruncate would not fail but kill the process.
   rlimit file_size{};
@@ -141,9 +140,10 @@ Arena::Arena(const ArenaOptions& options) {
       break;
     }
     if (bytes <= smallest_fallback) {
-      throw Error(Code::resource, fmt::format("shared memory: cannot map {} (setting arena_bytes is {}): {}; look at "
-                                              "ulimit -v and -f",
-                                              megabytes(bytes), options.bytes, std::strerror(errno)));
+      throw Error(Code::resource,
+                  "shared memory: cannot map {} (setting arena_bytes is {}): {}; look at "
+                  "ulimit -v and -f",
+                  megabytes(bytes), options.bytes, std::strerror(errno));
     }
     bytes = std::max(round_up(bytes / 2, page), smallest_fallback);
   }
@@ -158,7 +158,7 @@ Arena::Arena(const ArenaOptions& options) {
   header->layout_stamp = options.layout_stamp;
   header->bytes = bytes;
   if (getrandom(&header->identity, sizeof header->identity, 0) != sizeof header->identity) {
-    throw Error(Code::resource, fmt::format("shared memory: getrandom failed: {}", std::strerror(errno)));
+    throw Error(Code::resource, "shared memory: getrandom failed: {}", std::strerror(errno));
   }
   fd_ = descriptor.release();
   const std::uint64_t begin = round_up(sizeof(ArenaHeader), FreeList::granularity);
@@ -186,18 +186,16 @@ std::uint64_t Arena::bytes_in_use() const {
 
 std::uint64_t Arena::allocate(std::uint64_t bytes, std::uint64_t alignment) {
   if (!std::has_single_bit(alignment) || alignment > page_size()) {
-    throw Error(Code::argument,
-                fmt::format("shared memory: alignment {} is not a power of two of at most a page", alignment));
+    throw Error(Code::argument, "shared memory: alignment {} is not a power of two of at most a page", alignment);
   }
   const std::lock_guard lock(mutex_);
   const auto offset = list_.take(bytes, alignment);
   if (!offset) {
-    throw Error(
-        Code::resource,
-        fmt::format("shared memory exhausted: {} requested, {} in use, largest free block {}, arena {}; raise the "
-                    "setting arena_bytes",
-                    megabytes(bytes), megabytes(list_.bytes_in_use()), megabytes(list_.largest_free()),
-                    megabytes(this->bytes())));
+    throw Error(Code::resource,
+                "shared memory exhausted: {} requested, {} in use, largest free block {}, arena {}; raise the "
+                "setting arena_bytes",
+                megabytes(bytes), megabytes(list_.bytes_in_use()), megabytes(list_.largest_free()),
+                megabytes(this->bytes()));
   }
   try {
     const std::uint64_t first_page = *offset / page_size() * page_size();
@@ -214,7 +212,7 @@ void Arena::deallocate(std::uint64_t offset) {
   const std::lock_guard lock(mutex_);
   const auto bytes = list_.size_of(offset);
   if (!bytes) {
-    throw Error(Code::argument, fmt::format("shared memory: no block begins at offset {}", offset));
+    throw Error(Code::argument, "shared memory: no block begins at offset {}", offset);
   }
   if (*bytes >= large_block) {
     // Whole pages only; best effort, the block is free either way.
@@ -232,37 +230,36 @@ MappedArena MappedArena::attach(const ArenaDescriptor& descriptor, std::uint64_t
     const int error = errno;
     if (error == ENOENT) {
       throw Error(Code::peer_lost,
-                  fmt::format("shared memory: {} is not there: the process has ended, or lives in another "
-                              "PID namespace (run the ranks of a node in one container)",
-                              path));
+                  "shared memory: {} is not there: the process has ended, or lives in another "
+                  "PID namespace (run the ranks of a node in one container)",
+                  path);
     }
     if (error == EMFILE || error == ENFILE || error == ENOMEM) {
-      throw Error(Code::resource, fmt::format("shared memory: {} cannot be opened: {}; raise the limit (ulimit -n, -v)",
-                                              path, std::strerror(error)));
+      throw Error(Code::resource, "shared memory: {} cannot be opened: {}; raise the limit (ulimit -n, -v)", path,
+                  std::strerror(error));
     }
     throw Error(Code::access,
-                fmt::format("shared memory: {} cannot be opened: {}; the ranks of a node must belong to one "
-                            "user and be dumpable (/proc must be mounted)",
-                            path, std::strerror(error)));
+                "shared memory: {} cannot be opened: {}; the ranks of a node must belong to one "
+                "user and be dumpable (/proc must be mounted)",
+                path, std::strerror(error));
   }
   struct stat status {};
   if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
       static_cast<std::uint64_t>(status.st_size) != descriptor.bytes || descriptor.bytes < sizeof(ArenaHeader)) {
-    throw Error(Code::mismatch, fmt::format("shared memory: {} holds {} bytes, expected an arena of {}", path,
-                                            status.st_size, descriptor.bytes));
+    throw Error(Code::mismatch, "shared memory: {} holds {} bytes, expected an arena of {}", path, status.st_size,
+                descriptor.bytes);
   }
   void* base = mmap(nullptr, descriptor.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
   if (base == MAP_FAILED) {
-    throw Error(Code::resource,
-                fmt::format("shared memory: cannot map {} of process {} (lower the setting arena_bytes): {}",
-                            megabytes(descriptor.bytes), descriptor.pid, std::strerror(errno)));
+    throw Error(Code::resource, "shared memory: cannot map {} of process {} (lower the setting arena_bytes): {}",
+                megabytes(descriptor.bytes), descriptor.pid, std::strerror(errno));
   }
   Mapping mapping(base, descriptor.bytes);
   const ArenaHeader& header = *mapping.at<const ArenaHeader>(0);
   const auto expect = [&](const char* field, std::uint64_t found, std::uint64_t expected) {
     if (found != expected) {
-      throw Error(Code::mismatch, fmt::format("shared memory: header of {}: {} is {:#x}, expected {:#x}", path, field,
-                                              found, expected));
+      throw Error(Code::mismatch, "shared memory: header of {}: {} is {:#x}, expected {:#x}", path, field, found,
+                  expected);
     }
   };
   expect("magic", header.magic, ArenaHeader::magic_value);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <new>
-#include <string>
 
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -55,34 +54,27 @@ void NodeMemory::attach(std::uint32_t self, std::span<const Introduction> ranks)
 Block& NodeMemory::block(SharedRef place) const {
   Block& block = *at<Block>(place);
   if (block.magic != Block::magic_value) {
-    throw Error(Code::peer_lost, "no block of a request lies at offset " + std::to_string(place.offset) +
-                                     " of the memory of local rank " + std::to_string(place.arena) + " (pid " +
-                                     std::to_string(pids_[place.arena]) + "): it has been overwritten or freed");
+    throw Error(Code::peer_lost,
+                "no block of a request lies at offset {} of the memory of local rank {} (pid {}): it has been "
+                "overwritten or freed",
+                place.offset, place.arena, pids_[place.arena]);
   }
   return block;
 }
 
 NodeMemory::NodeMemory(MPI_Comm node, std::uint64_t bytes, int numa) {
   int rank = 0;
-  int ranks = 1;
   MPI_Comm_rank(node, &rank);
-  MPI_Comm_size(node, &ranks);
-
   Introduction mine;
   agree(node, attempt([&] {
           create(bytes, numa);
           mine = introduction();
         }));
-  std::vector<Introduction> all(static_cast<std::size_t>(ranks));
-  check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, node), "MPI_Allgather");
+  const std::vector<Introduction> all = gathered(node, mine);
   agree(node,
         attempt([&] { attach(static_cast<std::uint32_t>(rank), all); })); // and every peer has attached and probed
   own_->close_descriptor();
-
-  const int works = attach_works_ ? 1 : 0;
-  int everywhere = 0;
-  check_mpi(MPI_Allreduce(&works, &everywhere, 1, MPI_INT, MPI_MIN, node), "MPI_Allreduce");
-  attach_works_ = everywhere == 1;
+  attach_works_ = on_all(node, attach_works_);
 }
 
 } // namespace stoker::engine

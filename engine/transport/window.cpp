@@ -19,15 +19,14 @@ std::shared_ptr<Window> Window::create(MPI_Comm comm, Create create) {
   check_mpi(MPI_Comm_dup(comm, &own), "MPI_Comm_dup");
   MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
   MPI_Win win = MPI_WIN_NULL;
-  int works = create(own, &win) == MPI_SUCCESS ? 1 : 0;
-  if (works != 0) {
+  bool works = create(own, &win) == MPI_SUCCESS;
+  if (works) {
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
-    works = MPI_Win_lock_all(MPI_MODE_NOCHECK, win) == MPI_SUCCESS ? 1 : 0;
+    works = MPI_Win_lock_all(MPI_MODE_NOCHECK, win) == MPI_SUCCESS;
   }
-  int everywhere = 0;
-  check_mpi(MPI_Allreduce(&works, &everywhere, 1, MPI_INT, MPI_MIN, own), "MPI_Allreduce");
+  works = on_all(own, works);
   MPI_Comm_free(&own); // the window has its own
-  if (everywhere == 0) {
+  if (!works) {
     // This happens if the MPI library has no one-sided communication between these ranks, and then on all of them. A
     // window that only some ranks had would be left behind, because freeing is collective.
     return nullptr;
@@ -43,10 +42,7 @@ std::shared_ptr<Window> Window::over(MPI_Comm comm, void* base, std::uint64_t by
                           own, win);
   });
   if (window != nullptr) {
-    int ranks = 0;
-    MPI_Comm_size(comm, &ranks);
-    window->skews_.resize(static_cast<std::size_t>(ranks));
-    check_mpi(MPI_Allgather(&skew, 1, MPI_UINT8_T, window->skews_.data(), 1, MPI_UINT8_T, comm), "MPI_Allgather");
+    window->skews_ = gathered(comm, skew);
   }
   return window;
 }

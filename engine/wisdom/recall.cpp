@@ -8,9 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 namespace stoker::engine {

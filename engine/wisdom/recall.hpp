@@ -13,7 +13,6 @@
 #include <mpi.h>
 
 #include <functional>
-#include <optional>
 #include <span>
 
 namespace stoker::engine {
