@@ -17,22 +17,38 @@
 
 using stoker::api::check_comm;
 using stoker::api::check_pointer;
+using stoker::api::check_struct;
 using stoker::api::guarded;
 using stoker::api::live;
 using stoker::engine::Code;
 using stoker::engine::Engine;
 using stoker::engine::Error;
 
-static_assert(
-    STOKER_SUCCESS == static_cast<int>(Code::success) && STOKER_ERR_ARGUMENT == static_cast<int>(Code::argument) &&
-    STOKER_ERR_REQUEST == static_cast<int>(Code::request) && STOKER_ERR_STATE == static_cast<int>(Code::state) &&
-    STOKER_ERR_UNSUPPORTED == static_cast<int>(Code::unsupported) &&
-    STOKER_ERR_MISMATCH == static_cast<int>(Code::mismatch) &&
-    STOKER_ERR_RESOURCE == static_cast<int>(Code::resource) && STOKER_ERR_SETTING == static_cast<int>(Code::setting) &&
-    STOKER_ERR_THREAD_LEVEL == static_cast<int>(Code::thread_level) && STOKER_ERR_MPI == static_cast<int>(Code::mpi) &&
-    STOKER_ERR_ACCESS == static_cast<int>(Code::access) && STOKER_ERR_PEER_LOST == static_cast<int>(Code::peer_lost));
-
 namespace {
+
+struct CodeRow {
+  int door;
+  Code code;
+  const char* text;
+};
+// By number.
+constexpr std::array codes{
+    CodeRow{STOKER_SUCCESS, Code::success, "success"},
+    CodeRow{STOKER_ERR_ARGUMENT, Code::argument, "invalid argument"},
+    CodeRow{STOKER_ERR_REQUEST, Code::request, "not a live handle"},
+    CodeRow{STOKER_ERR_STATE, Code::state, "not allowed in this state"},
+    CodeRow{STOKER_ERR_UNSUPPORTED, Code::unsupported, "not supported"},
+    CodeRow{STOKER_ERR_MISMATCH, Code::mismatch, "ranks disagree"},
+    CodeRow{STOKER_ERR_RESOURCE, Code::resource, "resource exhausted"},
+    CodeRow{STOKER_ERR_SETTING, Code::setting, "bad setting"},
+    CodeRow{STOKER_ERR_THREAD_LEVEL, Code::thread_level, "MPI_THREAD_MULTIPLE is missing"},
+    CodeRow{STOKER_ERR_MPI, Code::mpi, "an MPI call failed"},
+    CodeRow{STOKER_ERR_ACCESS, Code::access, "memory of a rank cannot be reached"},
+    CodeRow{STOKER_ERR_PEER_LOST, Code::peer_lost, "a process is gone"},
+};
+static_assert(std::ranges::all_of(codes, [](const CodeRow& row) {
+  return row.door == static_cast<int>(row.code) && &row == &codes[static_cast<std::size_t>(row.door)];
+}));
 
 // Never destroyed: an application may give back handles in destructors of its own global objects.
 auto& engine_table = *new stoker::api::HandleTable<std::shared_ptr<Engine>, stoker_engine>;
@@ -40,30 +56,24 @@ auto& engine_table = *new stoker::api::HandleTable<std::shared_ptr<Engine>, stok
 // Needs no destructor, for the same reason.
 thread_local std::array<char, 1024> last_message{};
 
-// For messages of calls that fail before a communicator is known.
-std::string this_rank() {
+struct MpiState {
+  MpiState() {
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+  }
+  [[nodiscard]] bool usable() const { return initialized != 0 && finalized == 0; }
   int initialized = 0;
   int finalized = 0;
-  MPI_Initialized(&initialized);
-  MPI_Finalized(&finalized);
-  if (initialized == 0 || finalized != 0) {
+};
+
+// For messages of calls that fail before a communicator is known.
+std::string this_rank() {
+  if (!MpiState().usable()) {
     return "";
   }
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   return "rank " + std::to_string(rank) + ": ";
-}
-
-void check_mpi_usable() {
-  int initialized = 0;
-  int finalized = 0;
-  MPI_Initialized(&initialized);
-  MPI_Finalized(&finalized);
-  if (initialized == 0 || finalized != 0) {
-    throw Error(Code::state, initialized == 0
-                                 ? "MPI is not initialised; expected MPI_Init_thread before any stoker call"
-                                 : "MPI is finalized; no stoker call is possible any more");
-  }
 }
 
 } // namespace
@@ -87,7 +97,11 @@ const std::shared_ptr<Engine>& live(stoker_engine handle) {
 }
 
 void check_comm(MPI_Comm comm) {
-  check_mpi_usable();
+  if (const MpiState mpi; !mpi.usable()) {
+    throw Error(Code::state, mpi.initialized == 0
+                                 ? "MPI is not initialised; expected MPI_Init_thread before any stoker call"
+                                 : "MPI is finalized; no stoker call is possible any more");
+  }
   if (comm == MPI_COMM_NULL) {
     throw Error(Code::argument, "comm is MPI_COMM_NULL; expected an intracommunicator");
   }
@@ -105,34 +119,8 @@ std::shared_ptr<Engine> engine_of(stoker_engine handle) { return live(handle); }
 extern "C" {
 
 const char* stoker_error_string(int code) {
-  switch (code) {
-  case STOKER_SUCCESS:
-    return "success";
-  case STOKER_ERR_ARGUMENT:
-    return "invalid argument";
-  case STOKER_ERR_REQUEST:
-    return "not a live handle";
-  case STOKER_ERR_STATE:
-    return "not allowed in this state";
-  case STOKER_ERR_UNSUPPORTED:
-    return "not supported";
-  case STOKER_ERR_MISMATCH:
-    return "ranks disagree";
-  case STOKER_ERR_RESOURCE:
-    return "resource exhausted";
-  case STOKER_ERR_SETTING:
-    return "bad setting";
-  case STOKER_ERR_THREAD_LEVEL:
-    return "MPI_THREAD_MULTIPLE is missing";
-  case STOKER_ERR_MPI:
-    return "an MPI call failed";
-  case STOKER_ERR_ACCESS:
-    return "memory of a rank cannot be reached";
-  case STOKER_ERR_PEER_LOST:
-    return "a process is gone";
-  default:
-    return "unknown error code";
-  }
+  const auto* const row = std::ranges::find(codes, code, &CodeRow::door);
+  return row == codes.end() ? "unknown error code" : row->text;
 }
 
 const char* stoker_error_message(void) { return last_message.data(); }
@@ -191,10 +179,7 @@ int stoker_dealloc(void* memory) {
 
 int stoker_engine_get_facts(stoker_engine engine, stoker_engine_facts* facts) {
   return guarded([&] {
-    check_pointer(facts, "facts");
-    if (facts->size < sizeof *facts) {
-      throw Error(Code::argument, "facts->size is {}; expected at least {}", facts->size, sizeof *facts);
-    }
+    check_struct(facts, sizeof *facts, "facts");
     const Engine& object = *live(engine);
     const auto& layout = object.layout();
     const auto& helper = object.helper_facts()[static_cast<std::size_t>(object.carrier())];
@@ -214,10 +199,7 @@ int stoker_engine_get_facts(stoker_engine engine, stoker_engine_facts* facts) {
 
 int stoker_helper_get_statistics(stoker_engine engine, stoker_helper_statistics* statistics) {
   return guarded([&] {
-    check_pointer(statistics, "statistics");
-    if (statistics->size < sizeof *statistics) {
-      throw Error(Code::argument, "statistics->size is {}; expected at least {}", statistics->size, sizeof *statistics);
-    }
+    check_struct(statistics, sizeof *statistics, "statistics");
     using stoker::engine::Submitted;
     const stoker::engine::HelperStatistics sums = live(engine)->helper_statistics();
     const auto rounds = [&](Submitted kind) { return sums.rounds[static_cast<std::size_t>(kind)]; };

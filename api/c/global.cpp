@@ -12,7 +12,9 @@
 #include <string>
 
 using stoker::api::check_comm;
+using stoker::api::check_list;
 using stoker::api::check_pointer;
+using stoker::api::check_struct;
 using stoker::api::guarded;
 using stoker::api::live;
 using stoker::engine::AtomicOp;
@@ -286,12 +288,7 @@ int stoker_transfer_wait(stoker_transfer* transfer) {
 
 int stoker_transfer_waitall(int count, stoker_transfer transfers[]) {
   return guarded([&] {
-    if (count < 0) {
-      throw Error(Code::argument, "count is {}; expected 0 or more", count);
-    }
-    if (count > 0) {
-      check_pointer(transfers, "transfers");
-    }
+    check_list(count, transfers, "transfers");
     std::optional<Error> failure; // the first; every transfer is completed
     for (int i = 0; i < count; ++i) {
       try {
@@ -350,10 +347,7 @@ int stoker_accumulate(stoker_global global, stoker_gptr target, MPI_Datatype typ
 
 int stoker_global_get_statistics(stoker_global global, stoker_global_statistics* statistics) {
   return guarded([&] {
-    check_pointer(statistics, "statistics");
-    if (statistics->size < sizeof *statistics) { // of the first release
-      throw Error(Code::argument, "statistics->size is {}; expected at least {}", statistics->size, sizeof *statistics);
-    }
+    check_struct(statistics, sizeof *statistics, "statistics");
     live(global)->check_open();
     const TransferCounters::Sums sums = live(global)->statistics();
     *statistics = {.size = statistics->size,

@@ -43,6 +43,23 @@ inline void check_pointer(const void* pointer, const char* name) {
     throw engine::Error(engine::Code::argument, "{} is null", name);
   }
 }
+// That says its size, which must not be less than that of the first release.
+template <class Struct>
+void check_struct(const Struct* out, std::size_t least, const char* name) {
+  check_pointer(out, name);
+  if (out->size < least) {
+    throw engine::Error(engine::Code::argument, "{}->size is {}; expected at least {}", name, out->size, least);
+  }
+}
+// A list of `count` entries.
+inline void check_list(int count, const void* list, const char* name) {
+  if (count < 0) {
+    throw engine::Error(engine::Code::argument, "count is {}; expected 0 or more", count);
+  }
+  if (count > 0) {
+    check_pointer(list, name);
+  }
+}
 void check_comm(MPI_Comm comm); // an intracommunicator, while MPI works
 [[nodiscard]] const std::shared_ptr<engine::Engine>& live(stoker_engine handle);
 // Takes ownership. Throws engine::Error(resource) when there are too many.

@@ -12,7 +12,9 @@
 #include <optional>
 #include <vector>
 
+using stoker::api::check_list;
 using stoker::api::check_pointer;
+using stoker::api::check_struct;
 using stoker::api::guarded;
 using stoker::engine::Code;
 using stoker::engine::Error;
@@ -33,12 +35,7 @@ Request& live(stoker_request handle) {
 
 // Requests of a list; null ones are left out, as they count as inactive.
 std::vector<Request*> listed(int count, const stoker_request* handles) {
-  if (count < 0) {
-    throw Error(Code::argument, "count is {}; expected 0 or more", count);
-  }
-  if (count > 0) {
-    check_pointer(handles, "requests");
-  }
+  check_list(count, handles, "requests");
   std::vector<Request*> list(static_cast<std::size_t>(count), nullptr);
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (handles[i] != STOKER_REQUEST_NULL) {
@@ -191,12 +188,8 @@ int stoker_request_free(stoker_request* request) {
 
 int stoker_request_statistics(stoker_request request, stoker_statistics* statistics) {
   return guarded([&] {
-    check_pointer(statistics, "statistics");
+    check_struct(statistics, offsetof(stoker_statistics, before_wire_seconds), "statistics");
     const std::size_t size = statistics->size;
-    constexpr std::size_t least = offsetof(stoker_statistics, before_wire_seconds); // of the first release
-    if (size < least) {
-      throw Error(Code::argument, "statistics->size is {}; expected at least {}", size, least);
-    }
     const Request& object = live(request);
     const auto& plan = object.plan();
     const auto& sums = object.statistics();

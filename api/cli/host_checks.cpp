@@ -111,7 +111,7 @@ Finding check_attach() {
 Finding check_segments() {
   const Outcome outcome = between_siblings([](const Offer& offer) -> Outcome {
     try {
-      const auto arena = engine::MappedArena::attach(offer.arena, offer.arena_stamp);
+      const auto arena = engine::attach_arena(offer.arena, offer.arena_stamp);
       return *arena.at<std::uint64_t>(offer.arena_offset) == offer.word ? Outcome{}
                                                                         : Outcome{EIO, "the contents differ"};
     } catch (const engine::Error& error) {

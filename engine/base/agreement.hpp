@@ -38,6 +38,14 @@ template <class Work>
   }
 }
 
+// Collective over comm: runs `work` on each rank. Throws on all of them if it throws on any, with that rank in front.
+template <class Work>
+void attempt_on_all(MPI_Comm comm, Work&& work) {
+  int rank = 0;
+  MPI_Comm_rank(comm, &rank);
+  agree(comm, with_rank(rank, attempt(work)));
+}
+
 // MPI's own text for an error code.
 [[nodiscard]] std::string mpi_text(int code);
 

@@ -35,11 +35,12 @@ std::vector<int> translate(MPI_Comm comm, MPI_Group engine_group) {
 }
 
 CommContext::CommContext(MPI_Comm comm, MPI_Group engine_group, const topology::Layout& engine_layout)
-    : engine_ranks_(translate(comm, engine_group)), layout_(engine_layout.restricted_to(engine_ranks_)) {
-  check_mpi(MPI_Comm_dup(comm, &comm_), "MPI_Comm_dup");
-  MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+    : engine_ranks_(translate(comm, engine_group)), layout_(engine_layout.restricted_to(engine_ranks_)),
+      comm_(OwnedComm::duplicate_of(comm)) {
   MPI_Comm_rank(comm_, &rank_);
-  check_mpi(MPI_Comm_split(comm_, layout_.node_of(rank_), rank_, &node_), "MPI_Comm_split");
+  MPI_Comm node = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split(comm_, layout_.node_of(rank_), rank_, &node), "MPI_Comm_split");
+  node_ = OwnedComm(node);
 }
 
 int CommContext::rank_of(int engine_rank) const {
@@ -49,13 +50,8 @@ int CommContext::rank_of(int engine_rank) const {
 
 void CommContext::free() {
   attachments_.clear();
-  int finalized = 0;
-  MPI_Finalized(&finalized);
-  for (MPI_Comm* comm : {&node_, &comm_}) {
-    if (*comm != MPI_COMM_NULL && finalized == 0) {
-      MPI_Comm_free(comm);
-    }
-  }
+  node_ = OwnedComm();
+  comm_ = OwnedComm();
 }
 
 } // namespace stoker::engine

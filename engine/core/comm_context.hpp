@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine/base/attachments.hpp"
+#include "engine/base/owned_handle.hpp"
 #include "topology/layout.hpp"
 
 #include <mpi.h>
@@ -41,8 +42,8 @@ private:
   std::vector<int> engine_ranks_;
   topology::Layout layout_;
   Attachments attachments_; // requests among them keep this context: a circle until free()
-  MPI_Comm comm_ = MPI_COMM_NULL;
-  MPI_Comm node_ = MPI_COMM_NULL;
+  OwnedComm comm_;
+  OwnedComm node_;
   int rank_ = 0;
 };
 

@@ -5,7 +5,7 @@
 
 #include "algos/select/cost_model.hpp"
 #include "engine/base/attachments.hpp"
-#include "engine/base/owned_comm.hpp"
+#include "engine/base/owned_handle.hpp"
 #include "engine/core/comm_context.hpp"
 #include "engine/core/dependent.hpp"
 #include "engine/core/put_windows.hpp"

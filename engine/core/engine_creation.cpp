@@ -92,12 +92,11 @@ Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
     trace_ = std::make_unique<Trace>(settings_.trace);
   }
   inline_ = std::make_unique<Progress>(network_, rank_executor);
-  const auto failure = attempt([&] {
+  attempt_on_all(control_, [&] {
     if (has_helpers_) {
       start_helper();
     }
   });
-  agree(control_, with_rank(rank_, failure));
   gather_helper_facts();
   note_created(*this);
 }

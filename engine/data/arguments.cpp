@@ -160,45 +160,29 @@ void refuse_in_place(const void* address, const char* name, const char* expected
 class Checker {
 public:
   Checker(const CollectiveCall& call, int rank, int ranks, const Neighbors* neighbors)
-      : call_(call), neighbors_(neighbors), ranks_(static_cast<std::size_t>(ranks)), rank_(rank) {
-    if (algos::has_root(call.collective) && (call.root < 0 || call.root >= ranks)) {
+      : call_(call), traits_(traits_of(call.collective)), neighborhood_(traits_.pattern == Pattern::neighborhood),
+        neighbors_(neighbors), ranks_(static_cast<std::size_t>(ranks)), rank_(rank) {
+    if (traits_.has_root && (call.root < 0 || call.root >= ranks)) {
       throw Error(Code::argument, "root is {}; expected 0 to {}, a rank of comm", call.root, ranks - 1);
     }
   }
 
   CallBuffers check() {
-    switch (call_.collective) {
-    case Collective::alltoall:
-    case Collective::alltoallv:
-    case Collective::neighbor_alltoall:
-    case Collective::neighbor_alltoallv:
-    case Collective::neighbor_allgather:
-    case Collective::neighbor_allgatherv:
+    const Collective collective = call_.collective;
+    if (traits_.pattern != Pattern::distributed_vector) {
       exchange();
-      break;
-    case Collective::bcast:
-      broadcast();
-      break;
-    case Collective::allgather:
-    case Collective::allgatherv:
-    case Collective::gather:
-    case Collective::gatherv:
-      gather();
-      break;
-    case Collective::scatter:
-    case Collective::scatterv:
-      scatter();
-      break;
-    case Collective::barrier:
-      result_.sizes.emplace();
-      break;
-    case Collective::reduce_scatter:
-    case Collective::reduce_scatter_block:
+    } else if (collective == Collective::reduce_scatter || collective == Collective::reduce_scatter_block) {
       reduce_scatter();
-      break;
-    default:
+    } else if (traits_.combines) {
       reduce();
-      break;
+    } else if (collective == Collective::barrier) {
+      result_.sizes.emplace();
+    } else if (collective == Collective::bcast) {
+      broadcast();
+    } else if (traits_.recv.blocks == Number::each) {
+      gather();
+    } else {
+      scatter();
     }
     if (!result_.in_place && !result_.operation.slots()) { // slots lie elsewhere
       check_buffers_apart(result_.send, result_.recv);
@@ -228,46 +212,59 @@ private:
                     .type_name = "datatype"});
   }
 
+  // A buffer of blocks and its arguments, as the traits describe them.
+  [[nodiscard]] BufferArguments blocks_to_send() const {
+    return described({.address = call_.sendbuf,
+                      .counts = call_.sendcounts,
+                      .displs = call_.sdispls,
+                      .type = call_.sendtypes,
+                      .address_name = "sendbuf",
+                      .counts_name = "sendcounts",
+                      .displs_name = "sdispls",
+                      .type_name = "sendtype",
+                      .peers = neighborhood_ ? &neighbors_->targets : nullptr},
+                     traits_.send, "sendcount");
+  }
+  [[nodiscard]] BufferArguments blocks_to_receive() const {
+    return described({.address = call_.recvbuf,
+                      .counts = call_.recvcounts,
+                      .displs = call_.rdispls,
+                      .type = call_.recvtypes,
+                      .address_name = "recvbuf",
+                      .counts_name = "recvcounts",
+                      .displs_name = "rdispls",
+                      .type_name = "recvtype",
+                      .peers = neighborhood_ ? &neighbors_->sources : nullptr},
+                     traits_.recv, "recvcount");
+  }
+  [[nodiscard]] BufferArguments described(BufferArguments arguments, const algos::BufferTraits& traits,
+                                          const char* count_name) const {
+    arguments.counted = traits.counts == Number::each;
+    if (traits_.pattern == Pattern::distributed_vector) {
+      arguments.blocks = traits.blocks == Number::each ? ranks_ : 1;
+      arguments.counts_name = arguments.counted ? arguments.counts_name : count_name;
+      arguments.displs_name = "displs";
+    } else {
+      arguments.blocks = neighborhood_ ? arguments.peers->size() : ranks_;
+      arguments.repeated = traits.blocks == Number::one;
+      arguments.by_index = true;
+    }
+    return arguments;
+  }
+
   void exchange() {
-    const algos::CollectiveTraits& traits = traits_of(call_.collective);
-    const bool neighborhood = traits.pattern == Pattern::neighborhood;
     result_.in_place = call_.sendbuf == MPI_IN_PLACE;
-    if (neighborhood && result_.in_place) {
+    if (neighborhood_ && result_.in_place) {
       throw Error(Code::argument,
                   "sendbuf is MPI_IN_PLACE; expected a buffer: neighborhood collectives have no such form");
     }
     refuse_in_place(call_.recvbuf, "recvbuf", "that in sendbuf only");
-    const std::vector<int>* const sources = neighborhood ? &neighbors_->sources : nullptr;
-    result_.recv = checked({.address = call_.recvbuf,
-                            .blocks = neighborhood ? sources->size() : ranks_,
-                            .counted = traits.recv.counts == Number::each,
-                            .counts = call_.recvcounts,
-                            .displs = call_.rdispls,
-                            .type = call_.recvtypes,
-                            .address_name = "recvbuf",
-                            .counts_name = "recvcounts",
-                            .displs_name = "rdispls",
-                            .type_name = "recvtype",
-                            .by_index = true,
-                            .peers = sources});
+    result_.recv = checked(blocks_to_receive());
     check_blocks_apart(result_.recv);
     if (!result_.in_place) {
-      const std::vector<int>* const targets = neighborhood ? &neighbors_->targets : nullptr;
-      result_.send = checked({.address = call_.sendbuf,
-                              .blocks = neighborhood ? targets->size() : ranks_,
-                              .counted = traits.send.counts == Number::each,
-                              .repeated = traits.send.blocks == Number::one,
-                              .counts = call_.sendcounts,
-                              .displs = call_.sdispls,
-                              .type = call_.sendtypes,
-                              .address_name = "sendbuf",
-                              .counts_name = "sendcounts",
-                              .displs_name = "sdispls",
-                              .type_name = "sendtype",
-                              .by_index = true,
-                              .peers = targets});
+      result_.send = checked(blocks_to_send());
     }
-    if (traits.sizes == algos::SizesKnownTo::all) {
+    if (traits_.sizes == algos::SizesKnownTo::all) {
       result_.sizes = {result_.recv.block_bytes(0)};
       result_.own = (result_.in_place ? result_.recv : result_.send).block_bytes(0);
     }
@@ -346,64 +343,36 @@ private:
   }
 
   void gather() {
-    const bool by_rank = traits_of(call_.collective).recv.counts == Number::each;
-    const bool receives = !algos::has_root(call_.collective) || at_root();
+    const bool receives = !traits_.has_root || at_root();
     result_.in_place = receives && call_.sendbuf == MPI_IN_PLACE;
     if (receives) {
       refuse_in_place(call_.recvbuf, "recvbuf", "that in sendbuf only");
-      result_.recv = all_blocks({.address = call_.recvbuf,
-                                 .blocks = ranks_,
-                                 .counted = by_rank,
-                                 .counts = call_.recvcounts,
-                                 .displs = call_.rdispls,
-                                 .type = call_.recvtypes,
-                                 .address_name = "recvbuf",
-                                 .counts_name = by_rank ? "recvcounts" : "recvcount",
-                                 .displs_name = "displs",
-                                 .type_name = "recvtype"});
+      result_.recv = all_blocks(blocks_to_receive());
       check_blocks_apart(result_.recv);
     }
     if (!result_.in_place) {
       refuse_in_place(call_.sendbuf, "sendbuf", "a buffer: only the root may have that");
-      result_.send = checked({.address = call_.sendbuf,
-                              .counts = call_.sendcounts,
-                              .type = call_.sendtypes,
-                              .address_name = "sendbuf",
-                              .counts_name = "sendcount",
-                              .type_name = "sendtype"});
+      result_.send = checked(blocks_to_send());
       result_.own = result_.send.bytes();
     }
   }
 
   void scatter() {
-    const bool by_rank = call_.collective == Collective::scatterv;
     result_.in_place = at_root() && call_.recvbuf == MPI_IN_PLACE;
     if (at_root()) {
       refuse_in_place(call_.sendbuf, "sendbuf", "that in recvbuf of the root only");
-      result_.send = all_blocks({.address = call_.sendbuf,
-                                 .blocks = ranks_,
-                                 .counted = by_rank,
-                                 .counts = call_.sendcounts,
-                                 .displs = call_.sdispls,
-                                 .type = call_.sendtypes,
-                                 .address_name = "sendbuf",
-                                 .counts_name = by_rank ? "sendcounts" : "sendcount",
-                                 .displs_name = "displs",
-                                 .type_name = "sendtype"});
+      result_.send = all_blocks(blocks_to_send());
     }
     if (!result_.in_place) {
       refuse_in_place(call_.recvbuf, "recvbuf", "a buffer: only the root may have that");
-      result_.recv = checked({.address = call_.recvbuf,
-                              .counts = call_.recvcounts,
-                              .type = call_.recvtypes,
-                              .address_name = "recvbuf",
-                              .counts_name = "recvcount",
-                              .type_name = "recvtype"});
+      result_.recv = checked(blocks_to_receive());
       result_.own = result_.recv.bytes();
     }
   }
 
   const CollectiveCall& call_;
+  const algos::CollectiveTraits& traits_;
+  bool neighborhood_;
   const Neighbors* neighbors_;
   std::size_t ranks_;
   int rank_;

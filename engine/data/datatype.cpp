@@ -86,26 +86,12 @@ Datatype::Datatype(MPI_Datatype type, const std::string& what) {
   true_lower_ = true_lower;
   true_extent_ = true_extent;
   contiguous_ = lower == 0 && true_lower == 0 && size == extent && size == true_extent && in_order(type, size_);
-  if (!contiguous_ && MPI_Type_dup(type, &type_) != MPI_SUCCESS) {
-    throw Error(Code::argument, "{} cannot be duplicated by MPI; expected a committed datatype", what);
-  }
-}
-
-Datatype& Datatype::operator=(Datatype&& other) noexcept {
-  std::swap(type_, other.type_);
-  size_ = other.size_;
-  extent_ = other.extent_;
-  true_lower_ = other.true_lower_;
-  true_extent_ = other.true_extent_;
-  contiguous_ = other.contiguous_;
-  return *this;
-}
-
-Datatype::~Datatype() {
-  int finalized = 0;
-  MPI_Finalized(&finalized);
-  if (type_ != MPI_DATATYPE_NULL && finalized == 0) {
-    MPI_Type_free(&type_);
+  if (!contiguous_) {
+    MPI_Datatype duplicate = MPI_DATATYPE_NULL;
+    if (MPI_Type_dup(type, &duplicate) != MPI_SUCCESS) {
+      throw Error(Code::argument, "{} cannot be duplicated by MPI; expected a committed datatype", what);
+    }
+    type_ = OwnedType(duplicate);
   }
 }
 

@@ -2,6 +2,8 @@
 // MPI datatypes, and a buffer of the application described by one.
 #pragma once
 
+#include "engine/base/owned_handle.hpp"
+
 #include <mpi.h>
 
 #include <cstddef>
@@ -19,9 +21,6 @@ public:
   Datatype() = default;
   // `what` names the argument. Throws Error(argument) for MPI_DATATYPE_NULL and datatypes that MPI refuses.
   Datatype(MPI_Datatype type, const std::string& what);
-  Datatype(Datatype&& other) noexcept { *this = std::move(other); }
-  Datatype& operator=(Datatype&& other) noexcept;
-  ~Datatype();
 
   // MPI_DATATYPE_NULL if contiguous().
   [[nodiscard]] MPI_Datatype handle() const { return type_; }
@@ -33,7 +32,7 @@ public:
   [[nodiscard]] bool contiguous() const { return contiguous_; }
 
 private:
-  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+  OwnedType type_;
   std::uint64_t size_ = 0;
   std::int64_t extent_ = 0;
   std::int64_t true_lower_ = 0;

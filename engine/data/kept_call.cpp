@@ -24,7 +24,7 @@ KeptTypes::KeptTypes(const MPI_Datatype*& types, std::size_t count, bool single,
     kept = given;
     if (significant && !needs_no_keeping(given)) {
       check_mpi(MPI_Type_dup(given, &kept), "MPI_Type_dup");
-      duplicates_.push_back(kept);
+      duplicates_.emplace_back(kept);
     }
   };
   if (single) {
@@ -37,19 +37,6 @@ KeptTypes::KeptTypes(const MPI_Datatype*& types, std::size_t count, bool single,
       keep(types_[i], types[i]);
     }
     types = types_.data();
-  }
-}
-
-KeptTypes::~KeptTypes() {
-  if (duplicates_.empty()) {
-    return;
-  }
-  int finalized = 0;
-  MPI_Finalized(&finalized);
-  for (MPI_Datatype& type : duplicates_) {
-    if (finalized == 0) {
-      MPI_Type_free(&type);
-    }
   }
 }
 

@@ -3,6 +3,7 @@
 // of that function, and datatypes may be freed.
 #pragma once
 
+#include "engine/base/owned_handle.hpp"
 #include "engine/data/collective_call.hpp"
 
 #include <mpi.h>
@@ -58,12 +59,12 @@ public:
   KeptTypes(const MPI_Datatype*& types, std::size_t count, bool single, bool arrays, bool significant);
   KeptTypes(const KeptTypes&) = delete;
   KeptTypes& operator=(const KeptTypes&) = delete;
-  ~KeptTypes();
+  ~KeptTypes() = default;
 
 private:
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
   std::vector<MPI_Datatype> types_;
-  std::vector<MPI_Datatype> duplicates_;
+  std::vector<OwnedType> duplicates_;
 };
 
 class KeptCall {

@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace stoker::engine {
 namespace {
@@ -73,35 +75,16 @@ std::optional<OperatorRow> predefined(MPI_Op op) {
   return row == rows.end() ? std::nullopt : std::optional(*row);
 }
 
-std::optional<ReduceType> signed_integer(int bytes) {
-  switch (bytes) {
-  case 1:
-    return ReduceType::int8;
-  case 2:
-    return ReduceType::int16;
-  case 4:
-    return ReduceType::int32;
-  case 8:
-    return ReduceType::int64;
-  default:
-    return std::nullopt;
-  }
-}
-
+// Of 1, 2, 4 and 8 bytes.
+using Integers = std::array<ReduceType, 4>;
+constexpr Integers signed_integers{ReduceType::int8, ReduceType::int16, ReduceType::int32, ReduceType::int64};
 // Also bytes and logicals.
-std::optional<ReduceType> unsigned_integer(int bytes) {
-  switch (bytes) {
-  case 1:
-    return ReduceType::uint8;
-  case 2:
-    return ReduceType::uint16;
-  case 4:
-    return ReduceType::uint32;
-  case 8:
-    return ReduceType::uint64;
-  default:
-    return std::nullopt;
-  }
+constexpr Integers unsigned_integers{ReduceType::uint8, ReduceType::uint16, ReduceType::uint32, ReduceType::uint64};
+
+std::optional<ReduceType> integer(const Integers& of, int bytes) {
+  const bool known = bytes > 0 && bytes <= 8 && std::has_single_bit(static_cast<unsigned>(bytes));
+  return known ? std::optional(of[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(bytes)))])
+               : std::nullopt;
 }
 
 // Returns `of_4` for numbers (or pairs of them) of 4 bytes each, `of_8` for numbers of 8.
@@ -121,23 +104,15 @@ bool among(MPI_Datatype type, std::initializer_list<MPI_Datatype> list) {
 
 std::optional<KnownType> known_pair(MPI_Datatype type, int bytes) {
   const auto pair = [](std::optional<ReduceType> representation) { return KnownType{TypeClass::pair, representation}; };
-  if (type == MPI_DOUBLE_INT) {
-    return pair(ReduceType::float64_int);
-  }
-  if (type == MPI_FLOAT_INT) {
-    return pair(ReduceType::float32_int);
-  }
-  if (type == MPI_2INT) {
-    return pair(ReduceType::int_int);
-  }
-  if (type == MPI_LONG_INT) {
-    return pair(ReduceType::long_int);
-  }
-  if (type == MPI_SHORT_INT) {
-    return pair(ReduceType::short_int);
-  }
-  if (type == MPI_LONG_DOUBLE_INT) {
-    return pair(ReduceType::long_float_int);
+  const std::array<std::pair<MPI_Datatype, ReduceType>, 6> of_c{{{MPI_DOUBLE_INT, ReduceType::float64_int},
+                                                                 {MPI_FLOAT_INT, ReduceType::float32_int},
+                                                                 {MPI_2INT, ReduceType::int_int},
+                                                                 {MPI_LONG_INT, ReduceType::long_int},
+                                                                 {MPI_SHORT_INT, ReduceType::short_int},
+                                                                 {MPI_LONG_DOUBLE_INT, ReduceType::long_float_int}}};
+  if (const auto* found = std::ranges::find(of_c, type, &std::pair<MPI_Datatype, ReduceType>::first);
+      found != of_c.end()) {
+    return pair(found->second);
   }
   if (type == MPI_2INTEGER) {
     return pair(by_size(bytes / 2, ReduceType::int_int, std::nullopt));
@@ -157,7 +132,7 @@ std::optional<KnownType> known_f90(MPI_Datatype type, int bytes) {
   MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
   switch (combiner) {
   case MPI_COMBINER_F90_INTEGER:
-    return KnownType{TypeClass::fortran_integer, signed_integer(bytes)};
+    return KnownType{TypeClass::fortran_integer, integer(signed_integers, bytes)};
   case MPI_COMBINER_F90_REAL:
     return KnownType{TypeClass::floating, by_size(bytes, ReduceType::float32, ReduceType::float64)};
   case MPI_COMBINER_F90_COMPLEX:
@@ -179,20 +154,20 @@ std::optional<KnownType> known_type(MPI_Datatype type) {
   }
   if (among(type, {MPI_INT, MPI_LONG, MPI_SHORT, MPI_LONG_LONG, MPI_LONG_LONG_INT, MPI_SIGNED_CHAR, MPI_INT8_T,
                    MPI_INT16_T, MPI_INT32_T, MPI_INT64_T})) {
-    return KnownType{TypeClass::c_integer, signed_integer(bytes)};
+    return KnownType{TypeClass::c_integer, integer(signed_integers, bytes)};
   }
   if (among(type, {MPI_UNSIGNED, MPI_UNSIGNED_LONG, MPI_UNSIGNED_SHORT, MPI_UNSIGNED_LONG_LONG, MPI_UNSIGNED_CHAR,
                    MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T})) {
-    return KnownType{TypeClass::c_integer, unsigned_integer(bytes)};
+    return KnownType{TypeClass::c_integer, integer(unsigned_integers, bytes)};
   }
   if (among(type, {MPI_AINT, MPI_COUNT, MPI_OFFSET})) {
-    return KnownType{TypeClass::multi_language, signed_integer(bytes)};
+    return KnownType{TypeClass::multi_language, integer(signed_integers, bytes)};
   }
   if (among(type, {MPI_INTEGER, MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8})) {
-    return KnownType{TypeClass::fortran_integer, signed_integer(bytes)};
+    return KnownType{TypeClass::fortran_integer, integer(signed_integers, bytes)};
   }
   if (among(type, {MPI_C_BOOL, MPI_CXX_BOOL, MPI_LOGICAL})) {
-    return KnownType{TypeClass::logical, unsigned_integer(bytes)};
+    return KnownType{TypeClass::logical, integer(unsigned_integers, bytes)};
   }
   if (among(type,
             {MPI_C_COMPLEX, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX,
@@ -203,7 +178,7 @@ std::optional<KnownType> known_type(MPI_Datatype type) {
     return KnownType{TypeClass::complex, ReduceType::complex_long_float};
   }
   if (type == MPI_BYTE) {
-    return KnownType{TypeClass::byte, unsigned_integer(bytes)};
+    return KnownType{TypeClass::byte, integer(unsigned_integers, bytes)};
   }
   const std::optional<KnownType> pair = known_pair(type, bytes);
   return pair ? pair : known_f90(type, bytes);

@@ -29,15 +29,7 @@ UserOperator::UserOperator(MPI_Op op, MPI_Datatype type) : op_(op), type_(type) 
   scratch_.resize(elements_at_once_ * std::max(element_bytes_, size_));
   if (!is_named(type)) {
     check_mpi(MPI_Type_dup(type, &type_), "MPI_Type_dup");
-    duplicated_ = true;
-  }
-}
-
-UserOperator::~UserOperator() {
-  int finalized = 0;
-  MPI_Finalized(&finalized);
-  if (duplicated_ && finalized == 0) {
-    MPI_Type_free(&type_);
+    duplicate_ = OwnedType(type_);
   }
 }
 

@@ -2,6 +2,8 @@
 // An operator of the application, and the datatype that it is called with, in the process that created the operator.
 #pragma once
 
+#include "engine/base/owned_handle.hpp"
+
 #include <mpi.h>
 
 #include <cstddef>
@@ -24,7 +26,7 @@ public:
   UserOperator(MPI_Op op, MPI_Datatype type);
   UserOperator(const UserOperator&) = delete;
   UserOperator& operator=(const UserOperator&) = delete;
-  ~UserOperator();
+  ~UserOperator() = default;
 
   [[nodiscard]] bool commutative() const { return commutative_; }
   [[nodiscard]] std::uint64_t element_bytes() const { return element_bytes_; }
@@ -47,7 +49,7 @@ private:
 
   MPI_Op op_;
   MPI_Datatype type_;
-  bool duplicated_ = false; // type_ is ours
+  OwnedType duplicate_; // `type_`, unless that is one of MPI's own
   bool commutative_ = true;
   bool slots_ = false;
   std::uint64_t size_ = 0;             // of an element's data

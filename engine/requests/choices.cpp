@@ -195,12 +195,11 @@ algos::Choice select(const Engine& engine, const CommContext& context, const std
   }
   const auto driver = executor == Executor::engine ? algos::Driver::helper : algos::Driver::rank;
   std::vector<algos::NodeLoad> loads(candidates.size(), {driver, layout, layout.node_of(context.rank())});
-  const auto failure = attempt([&] {
+  attempt_on_all(context.comm(), [&] {
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       loads[i].add(context.rank(), load_of(compile(candidates[i]), layout, engine.cost_model()));
     }
   });
-  agree(context.comm(), with_rank(context.rank(), failure));
   std::vector<double> sums;
   for (algos::NodeLoad& load : loads) {
     sums.insert(sums.end(), load.sums().begin(), load.sums().end());
@@ -226,7 +225,7 @@ void agree_on_choice(const CommContext& context, Collective collective, const Re
   static_assert(std::is_trivially_copyable_v<Common>);
   Common first = mine;
   check_mpi(MPI_Bcast(&first, sizeof first, MPI_BYTE, 0, context.comm()), "MPI_Bcast");
-  agree(context.comm(), with_rank(context.rank(), attempt([&] { compare(mine, first); })));
+  attempt_on_all(context.comm(), [&] { compare(mine, first); });
 }
 
 } // namespace stoker::engine

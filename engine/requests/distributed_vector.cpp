@@ -37,7 +37,7 @@ Sizes agreed_sizes(const CommContext& context, Collective collective, int source
   check_mpi(MPI_Bcast(&length, 1, MPI_UINT64_T, source, context.comm()), "MPI_Bcast");
   Sizes sizes = context.rank() == source ? *buffers.sizes : Sizes(length);
   check_mpi(MPI_Bcast(sizes.data(), static_cast<int>(length), MPI_UINT64_T, source, context.comm()), "MPI_Bcast");
-  const auto failure = attempt([&] {
+  attempt_on_all(context.comm(), [&] {
     for (std::size_t b = 0; buffers.sizes && b < sizes.size(); ++b) {
       if ((*buffers.sizes)[b] != sizes[b]) {
         throw Error(Code::mismatch, "{} has {} bytes here and {} on rank {}; expected equal counts on all ranks",
@@ -53,7 +53,6 @@ Sizes agreed_sizes(const CommContext& context, Collective collective, int source
       }
     }
   });
-  agree(context.comm(), with_rank(context.rank(), failure));
   if (sizes.size() == 1 && algos::has_blocks(collective)) {
     sizes.resize(ranks, sizes.front());
   }
@@ -61,11 +60,11 @@ Sizes agreed_sizes(const CommContext& context, Collective collective, int source
 }
 
 // Where the blocks of all ranks begin, on ranks that have such a buffer.
-Sizes block_offsets(Collective collective, const RequestPlan& plan, Path send_path, Path recv_path) {
+Sizes block_offsets(Collective collective, const RequestPlan& plan, const Paths& paths) {
   const algos::CollectiveTraits& traits = traits_of(collective);
   return traits.combines                             ? Sizes{}
-         : traits.recv.blocks == algos::Number::each ? program_offsets(plan.recv, recv_path)
-         : traits.send.blocks == algos::Number::each ? program_offsets(plan.send, send_path)
+         : traits.recv.blocks == algos::Number::each ? program_offsets(plan.recv, paths.recv)
+         : traits.send.blocks == algos::Number::each ? program_offsets(plan.send, paths.send)
                                                      : Sizes{};
 }
 
@@ -121,32 +120,27 @@ void choose_algorithm(Engine& engine, RequestPlan& plan, const algos::Distribute
 }
 
 // Collective. `bytes`: of the buffers as the program sees them.
-std::unique_ptr<Request> make_request_for(const std::shared_ptr<Engine>& engine, RequestPlan plan, Path send_path,
-                                          Path recv_path, const algos::DistributedVector& vector,
-                                          const BufferSizes& bytes, std::uint64_t begin) {
-  const algos::Choice choice = plan.choice;
-  const auto program = [&] {
+std::unique_ptr<Request> make_request_for(const std::shared_ptr<Engine>& engine, RequestPlan plan, const Paths& paths,
+                                          const algos::DistributedVector& vector, const BufferSizes& bytes,
+                                          std::uint64_t begin) {
+  const auto program = [&](const algos::Choice& choice) {
     return compile_or_recall(
         engine->wisdom(), [&] { return program_key(choice, vector); }, bytes,
         [&] { return algos::compile(choice, vector); });
   };
-  return make_request(engine, std::move(plan), send_path, recv_path, program, begin);
+  return make_request(engine, std::move(plan), paths, program, begin);
 }
 
 } // namespace
 
 std::unique_ptr<Request> init_distributed_vector(const std::shared_ptr<Engine>& engine, const CollectiveCall& call,
-                                                 MPI_Info info) {
-  const std::uint64_t begin = now_ns();
-  engine->sweep();
-  RequestPlan plan;
-  plan.context = engine->context(call.comm);
+                                                 MPI_Info info, RequestPlan plan, std::uint64_t begin_ns) {
   const CommContext& context = *plan.context;
   const Collective collective = call.collective;
 
   // 1. What each rank can check by itself.
   CallBuffers buffers;
-  const auto wrong = attempt([&] {
+  attempt_on_all(context.comm(), [&] {
     buffers = checked_buffers(call, context.rank(), context.ranks());
     plan.in_place = buffers.in_place;
     plan.operation = std::move(buffers.operation);
@@ -154,35 +148,31 @@ std::unique_ptr<Request> init_distributed_vector(const std::shared_ptr<Engine>& 
     choose(*engine, collective, info, plan);
     plan.executor = chosen_executor(*engine, plan.operation, info);
   });
-  agree(context.comm(), with_rank(context.rank(), wrong));
 
   // 2. What the ranks must agree on.
   agree_on_choice(context, collective, plan);
   const Sizes sizes = agreed_sizes(context, collective, plan.root, buffers);
-  Path send_path = Path::own;
-  Path recv_path = Path::own;
-  const auto unreachable = attempt([&] {
+  Paths paths;
+  attempt_on_all(context.comm(), [&] {
     plan.send = std::move(buffers.send);
     plan.recv = std::move(buffers.recv);
     if (plan.operation.slots()) {
-      send_path = Path::staged;
-      recv_path = Path::staged;
+      paths = {Path::staged, Path::staged};
       return;
     }
     // No message is longer than everything together. Results that a rank passes on lie in its receive buffer.
     const std::uint64_t longest = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
     const Readers readers = readers_of(*engine, context, plan.executor, longest, false);
-    send_path = chosen_path(*engine, plan.send, readers, collective == Collective::bcast ? "buffer" : "sendbuf");
-    recv_path = chosen_path(*engine, plan.recv, readers, collective == Collective::bcast ? "buffer" : "recvbuf");
+    paths.send = chosen_path(*engine, plan.send, readers, collective == Collective::bcast ? "buffer" : "sendbuf");
+    paths.recv = chosen_path(*engine, plan.recv, readers, collective == Collective::bcast ? "buffer" : "recvbuf");
   });
-  agree(context.comm(), with_rank(context.rank(), unreachable));
 
   // 3. The program.
   algos::DistributedVector vector = vector_of(plan, collective, sizes);
-  vector.offsets = block_offsets(collective, plan, send_path, recv_path);
+  vector.offsets = block_offsets(collective, plan, paths);
   choose_algorithm(*engine, plan, vector, collective);
-  const BufferSizes bytes{program_bytes(plan.send, send_path), program_bytes(plan.recv, recv_path)};
-  return make_request_for(engine, std::move(plan), send_path, recv_path, vector, bytes, begin);
+  const BufferSizes bytes{program_bytes(plan.send, paths.send), program_bytes(plan.recv, paths.recv)};
+  return make_request_for(engine, std::move(plan), paths, vector, bytes, begin_ns);
 }
 
 std::unique_ptr<Request> init_rebindable_distributed_vector(const std::shared_ptr<Engine>& engine,
@@ -202,7 +192,7 @@ std::unique_ptr<Request> init_rebindable_distributed_vector(const std::shared_pt
   }
   choose_algorithm(*engine, plan, vector, collective);
   const BufferSizes bytes = packed_sizes(collective, vector);
-  return make_request_for(engine, std::move(plan), Path::own, Path::own, vector, bytes, begin);
+  return make_request_for(engine, std::move(plan), {}, vector, bytes, begin);
 }
 
 BufferSizes packed_sizes(Collective collective, const algos::DistributedVector& vector) {

@@ -14,9 +14,10 @@
 
 namespace stoker::engine {
 
-// init() for collectives of Pattern::distributed_vector.
+// init() for collectives of Pattern::distributed_vector. `plan` has the context; `begin_ns`: when init began.
 [[nodiscard]] std::unique_ptr<Request> init_distributed_vector(const std::shared_ptr<Engine>& engine,
-                                                               const CollectiveCall& call, MPI_Info info);
+                                                               const CollectiveCall& call, MPI_Info info,
+                                                               RequestPlan plan, std::uint64_t begin_ns);
 
 // The sizes of a rank's buffers in which all blocks lie one behind the other.
 [[nodiscard]] BufferSizes packed_sizes(algos::Collective collective, const algos::DistributedVector& vector);

@@ -88,11 +88,6 @@ Sizes exchanged(const Sizes& mine, MPI_Comm comm) {
   return theirs;
 }
 
-// How the buffers are reached.
-struct Paths {
-  Path send = Path::own;
-  Path recv = Path::own;
-};
 Paths chosen_paths(const Engine& engine, const RequestPlan& plan, const Sizes& row) {
   const CommContext& context = *plan.context;
   const topology::Layout& layout = context.layout();
@@ -129,6 +124,11 @@ struct EqualBlocks {
   Sizes offsets;
 };
 
+// `exchange` outlives it.
+auto compiler(const algos::Exchange& exchange) {
+  return [&exchange](const algos::Choice& choice) { return CompiledProgram{algos::compile(choice, exchange)}; };
+}
+
 // Collective.
 algos::Choice select_exchange(const Engine& engine, const RequestPlan& plan, Collective collective,
                               const algos::Exchange& exchange) {
@@ -146,12 +146,8 @@ algos::Choice select_by_mean(const Engine& engine, const RequestPlan& plan, Coll
 
 } // namespace
 
-std::unique_ptr<Request> init_exchange(const std::shared_ptr<Engine>& engine, const CollectiveCall& call,
-                                       MPI_Info info) {
-  const std::uint64_t begin = now_ns();
-  engine->sweep();
-  RequestPlan plan;
-  plan.context = engine->context(call.comm);
+std::unique_ptr<Request> init_exchange(const std::shared_ptr<Engine>& engine, const CollectiveCall& call, MPI_Info info,
+                                       RequestPlan plan, std::uint64_t begin_ns) {
   const CommContext& context = *plan.context;
   const MPI_Comm comm = context.comm();
   const Collective collective = traits_of(call.collective).carried_out_as;
@@ -159,14 +155,13 @@ std::unique_ptr<Request> init_exchange(const std::shared_ptr<Engine>& engine, co
   // 1. What each rank can check by itself.
   Sizes row;
   Paths paths;
-  const auto failure = attempt([&] {
+  attempt_on_all(comm, [&] {
     take_buffers(*engine, call, nullptr, plan);
     choose(*engine, collective, info, plan);
     plan.executor = chosen_executor(*engine, info);
     row = (plan.in_place ? plan.recv : plan.send).block_sizes();
     paths = chosen_paths(*engine, plan, row);
   });
-  agree(comm, with_rank(context.rank(), failure));
 
   // 2. What the ranks must agree on, and who sends how much to whom.
   agree_on_choice(context, collective, plan);
@@ -184,7 +179,6 @@ std::unique_ptr<Request> init_exchange(const std::shared_ptr<Engine>& engine, co
   }
   const Sizes recv_offsets = program_offsets(plan.recv, paths.recv);
   const Sizes put_offsets = plan.choice.algorithm->puts ? exchanged(recv_offsets, comm) : Sizes{};
-  const algos::Choice choice = plan.choice;
   const algos::Exchange exchange{.layout = context.layout(),
                                  .rank = context.rank(),
                                  .sizes = sizes,
@@ -192,9 +186,7 @@ std::unique_ptr<Request> init_exchange(const std::shared_ptr<Engine>& engine, co
                                  .recv_offsets = recv_offsets,
                                  .in_place = plan.in_place,
                                  .put_offsets = put_offsets};
-  return make_request(
-      engine, std::move(plan), paths.send, paths.recv,
-      [&] { return CompiledProgram{algos::compile(choice, exchange)}; }, begin);
+  return make_request(engine, std::move(plan), paths, compiler(exchange), begin_ns);
 }
 
 std::unique_ptr<Request> init_rebindable_alltoall(const std::shared_ptr<Engine>& engine, RequestPlan plan,
@@ -219,10 +211,7 @@ std::unique_ptr<Request> init_rebindable_alltoall(const std::shared_ptr<Engine>&
   if (plan.choice.algorithm == nullptr) {
     plan.choice = select_exchange(*engine, plan, Collective::alltoall, exchange);
   }
-  const algos::Choice choice = plan.choice;
-  return make_request(
-      engine, std::move(plan), Path::own, Path::own, [&] { return CompiledProgram{algos::compile(choice, exchange)}; },
-      begin);
+  return make_request(engine, std::move(plan), {}, compiler(exchange), begin);
 }
 
 std::unique_ptr<Request> init_any_exchange(const std::shared_ptr<Engine>& engine, RequestPlan plan) {
@@ -235,10 +224,7 @@ std::unique_ptr<Request> init_any_exchange(const std::shared_ptr<Engine>& engine
   agree_on_choice(context, Collective::alltoallv, plan);
   const EqualBlocks blocks(context.ranks(), 1); // one byte stands for what will be
   const algos::Exchange exchange = blocks.exchange(context, false, 0);
-  const algos::Choice choice = plan.choice;
-  return make_request(
-      engine, std::move(plan), Path::own, Path::own, [&] { return CompiledProgram{algos::compile(choice, exchange)}; },
-      begin);
+  return make_request(engine, std::move(plan), {}, compiler(exchange), begin);
 }
 
 } // namespace stoker::engine

@@ -11,9 +11,9 @@
 
 namespace stoker::engine {
 
-// init() for collectives of Pattern::exchange.
+// init() for collectives of Pattern::exchange. `plan` has the context; `begin_ns`: when init began.
 [[nodiscard]] std::unique_ptr<Request> init_exchange(const std::shared_ptr<Engine>& engine, const CollectiveCall& call,
-                                                     MPI_Info info);
+                                                     MPI_Info info, RequestPlan plan, std::uint64_t begin_ns);
 
 // A rebindable alltoall: each epoch brings its buffers, in which blocks of `bytes` lie one behind the other. Collective
 // over the plan's context. The plan says the executor, whether it is in place, and perhaps an algorithm. Throws Error

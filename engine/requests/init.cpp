@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/requests/init.hpp"
 
+#include "engine/base/clock.hpp"
 #include "engine/requests/distributed_vector.hpp"
 #include "engine/requests/exchange.hpp"
 #include "engine/requests/neighborhood.hpp"
 
+#include <utility>
+
 namespace stoker::engine {
 
 std::unique_ptr<Request> init(const std::shared_ptr<Engine>& engine, const CollectiveCall& call, MPI_Info info) {
+  const std::uint64_t begin = now_ns();
+  engine->sweep();
+  RequestPlan plan;
+  plan.context = engine->context(call.comm);
   switch (pattern_of(call.collective)) {
   case algos::Pattern::exchange:
-    return init_exchange(engine, call, info);
+    return init_exchange(engine, call, info, std::move(plan), begin);
   case algos::Pattern::neighborhood:
-    return init_neighborhood(engine, call, info);
+    return init_neighborhood(engine, call, info, std::move(plan), begin);
   case algos::Pattern::distributed_vector:
     break;
   }
-  return init_distributed_vector(engine, call, info);
+  return init_distributed_vector(engine, call, info, std::move(plan), begin);
 }
 
 } // namespace stoker::engine

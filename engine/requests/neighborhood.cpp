@@ -5,6 +5,7 @@
 #include "algos/select/selection.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/base/clock.hpp"
+#include "engine/base/owned_handle.hpp"
 #include "engine/requests/choices.hpp"
 #include "engine/requests/placing.hpp"
 #include "engine/requests/reach.hpp"
@@ -22,21 +23,13 @@ using algos::NeighborBlock;
 using algos::Neighborhood;
 
 // The MPI datatype with which ranks tell each other of blocks.
-static_assert(std::is_trivially_copyable_v<NeighborBlock>);
-class BlockType {
-public:
-  BlockType() {
-    MPI_Type_contiguous(sizeof(NeighborBlock), MPI_BYTE, &type_);
-    MPI_Type_commit(&type_);
-  }
-  BlockType(const BlockType&) = delete;
-  BlockType& operator=(const BlockType&) = delete;
-  ~BlockType() { MPI_Type_free(&type_); }
-  [[nodiscard]] MPI_Datatype get() const { return type_; }
-
-private:
-  MPI_Datatype type_ = MPI_DATATYPE_NULL;
-};
+OwnedType block_type() {
+  static_assert(std::is_trivially_copyable_v<NeighborBlock>);
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(sizeof(NeighborBlock), MPI_BYTE, &type);
+  MPI_Type_commit(&type);
+  return OwnedType(type);
+}
 
 // One block for each neighbor that exists, in the order in which blocks of one pair of ranks match.
 std::vector<NeighborBlock> blocks_to(const std::vector<int>& ranks, const std::vector<std::size_t>& order,
@@ -97,12 +90,12 @@ void learn_incoming(const CommContext& context, Neighborhood& own) {
   const std::vector<int> sdispls = displacements(sending);
   const std::vector<int> rdispls = displacements(receiving);
   std::vector<NeighborBlock> in(static_cast<std::size_t>(rdispls.back() + receiving.back()));
-  const BlockType type;
-  const int code = MPI_Alltoallv(out.data(), sending.data(), sdispls.data(), type.get(), in.data(), receiving.data(),
-                                 rdispls.data(), type.get(), context.comm());
+  const OwnedType type = block_type();
+  const int code = MPI_Alltoallv(out.data(), sending.data(), sdispls.data(), type, in.data(), receiving.data(),
+                                 rdispls.data(), type, context.comm());
   check_mpi(code, "MPI_Alltoallv");
 
-  const auto failure = attempt([&] {
+  attempt_on_all(context.comm(), [&] {
     std::vector<int> taken(ranks, 0);
     for (const NeighborBlock& block : own.incoming) {
       ++taken[static_cast<std::size_t>(block.peer)];
@@ -129,7 +122,6 @@ void learn_incoming(const CommContext& context, Neighborhood& own) {
       ++taken[r];
     }
   });
-  agree(context.comm(), with_rank(context.rank(), failure));
 }
 
 // The neighborhoods of all ranks of this node, in rank order.
@@ -148,9 +140,9 @@ std::vector<Neighborhood> gather_node(const CommContext& context, const Neighbor
   }
   const std::vector<int> displs = displacements(counts);
   std::vector<NeighborBlock> all(static_cast<std::size_t>(displs.back() + counts.back()));
-  const BlockType type;
-  const int code = MPI_Allgatherv(blocks.data(), static_cast<int>(blocks.size()), type.get(), all.data(), counts.data(),
-                                  displs.data(), type.get(), context.node());
+  const OwnedType type = block_type();
+  const int code = MPI_Allgatherv(blocks.data(), static_cast<int>(blocks.size()), type, all.data(), counts.data(),
+                                  displs.data(), type, context.node());
   check_mpi(code, "MPI_Allgatherv");
   std::vector<Neighborhood> node(lengths.size());
   auto next = all.begin();
@@ -166,34 +158,28 @@ std::vector<Neighborhood> gather_node(const CommContext& context, const Neighbor
 } // namespace
 
 std::unique_ptr<Request> init_neighborhood(const std::shared_ptr<Engine>& engine, const CollectiveCall& call,
-                                           MPI_Info info) {
-  const std::uint64_t begin = now_ns();
+                                           MPI_Info info, RequestPlan plan, std::uint64_t begin_ns) {
   const Neighbors neighbors = neighbors_of(call.comm);
-  engine->sweep();
-  RequestPlan plan;
-  plan.context = engine->context(call.comm);
   const CommContext& context = *plan.context;
   const topology::Layout& layout = context.layout();
   const Collective collective = traits_of(call.collective).carried_out_as;
 
   // 1. What each rank can check by itself.
   Neighborhood own;
-  Path send_path = Path::own;
-  Path recv_path = Path::own;
-  const auto failure = attempt([&] {
+  Paths paths;
+  attempt_on_all(context.comm(), [&] {
     take_buffers(*engine, call, &neighbors, plan);
     choose(*engine, collective, info, plan);
     plan.executor = chosen_executor(*engine, info);
     const Readers readers =
         readers_of(*engine, context, plan.executor, longest_in_node(plan, neighbors), may_bundle(plan.choice, layout));
     // Peers fetch from send buffers and scratch only.
-    recv_path = chosen_path(*engine, plan.recv, {.helper = readers.helper}, "recvbuf");
-    send_path = chosen_path(*engine, plan.send, readers, "sendbuf");
-    own.outgoing = blocks_to(neighbors.targets, in_order(neighbors.targets.size()), plan.send, send_path);
-    own.incoming = blocks_to(neighbors.sources, neighbors.arrival_order, plan.recv, recv_path);
+    paths.recv = chosen_path(*engine, plan.recv, {.helper = readers.helper}, "recvbuf");
+    paths.send = chosen_path(*engine, plan.send, readers, "sendbuf");
+    own.outgoing = blocks_to(neighbors.targets, in_order(neighbors.targets.size()), plan.send, paths.send);
+    own.incoming = blocks_to(neighbors.sources, neighbors.arrival_order, plan.recv, paths.recv);
     share_by_node(layout, own.outgoing);
   });
-  agree(context.comm(), with_rank(context.rank(), failure));
 
   // 2. What the ranks must agree on, and what they know of each other's blocks.
   agree_on_choice(context, collective, plan);
@@ -209,10 +195,9 @@ std::unique_ptr<Request> init_neighborhood(const std::shared_ptr<Engine>& engine
   }
 
   // 3. The program.
-  const algos::Choice choice = plan.choice;
   return make_request(
-      engine, std::move(plan), send_path, recv_path, [&] { return CompiledProgram{algos::compile(choice, exchange)}; },
-      begin);
+      engine, std::move(plan), paths,
+      [&](const algos::Choice& choice) { return CompiledProgram{algos::compile(choice, exchange)}; }, begin_ns);
 }
 
 } // namespace stoker::engine

@@ -11,8 +11,9 @@
 
 namespace stoker::engine {
 
-// init() for collectives of Pattern::neighborhood.
+// init() for collectives of Pattern::neighborhood. `plan` has the context; `begin_ns`: when init began.
 [[nodiscard]] std::unique_ptr<Request> init_neighborhood(const std::shared_ptr<Engine>& engine,
-                                                         const CollectiveCall& call, MPI_Info info);
+                                                         const CollectiveCall& call, MPI_Info info, RequestPlan plan,
+                                                         std::uint64_t begin_ns);
 
 } // namespace stoker::engine

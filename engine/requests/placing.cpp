@@ -123,8 +123,8 @@ void complete(PlacementOptions& options, const Engine& engine, const RequestPlan
 }
 
 // Collective: compiles and places the program, and makes it known to the peers.
-void place_program(Engine& engine, RequestPlan& plan, Path send_path, Path recv_path,
-                   const std::function<CompiledProgram()>& compile) {
+void place_program(Engine& engine, RequestPlan& plan, const Paths& paths,
+                   const std::function<CompiledProgram(const algos::Choice&)>& compile) {
   const CommContext& context = *plan.context;
   const MPI_Comm comm = context.comm();
   NodeMemory& memory = *engine.memory();
@@ -132,11 +132,10 @@ void place_program(Engine& engine, RequestPlan& plan, Path send_path, Path recv_
   std::vector<PairInfo> pairs(static_cast<std::size_t>(context.ranks()));
   std::vector<PairInfo> peers(pairs.size());
   PlacementOptions options;
-  const auto unplaced = attempt([&] {
-    options.send = describe(memory, plan.send, send_path, plan.send_staging);
-    options.recv = describe(memory, plan.recv, recv_path, plan.recv_staging);
+  attempt_on_all(comm, [&] {
+    options.send = describe(memory, plan.send, paths.send, plan.send_staging);
+    options.recv = describe(memory, plan.recv, paths.recv, plan.recv_staging);
   });
-  agree(comm, with_rank(context.rank(), unplaced));
   if (plan.through_window) {
     plan.window = window_for_puts(engine, plan);
     if (plan.window == nullptr && engine.settings().rma == RmaChoice::window) {
@@ -144,14 +143,13 @@ void place_program(Engine& engine, RequestPlan& plan, Path send_path, Path recv_
                   "rma=window, but the MPI library refuses a window over this receive buffer on some rank");
     }
   }
-  const auto failure = attempt([&] {
-    const auto [program, from_wisdom] = compile();
+  attempt_on_all(comm, [&] {
+    const auto [program, from_wisdom] = compile(plan.choice);
     plan.from_wisdom = from_wisdom;
     count_bytes(program, map, plan);
     complete(options, engine, plan);
     plan.block = place(program, memory, map, options, pairs);
   });
-  agree(comm, with_rank(context.rank(), failure));
   // Tell the peers where things are. What place() wrote happens before MPI delivers this.
   check_mpi(MPI_Alltoall(pairs.data(), sizeof(PairInfo), MPI_BYTE, peers.data(), sizeof(PairInfo), MPI_BYTE, comm),
             "MPI_Alltoall");
@@ -161,11 +159,11 @@ void place_program(Engine& engine, RequestPlan& plan, Path send_path, Path recv_
 
 } // namespace
 
-std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, RequestPlan plan, Path send_path,
-                                      Path recv_path, const std::function<CompiledProgram()>& compile,
+std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, RequestPlan plan, const Paths& paths,
+                                      const std::function<CompiledProgram(const algos::Choice&)>& compile,
                                       std::uint64_t begin_ns) {
   try {
-    place_program(*engine, plan, send_path, recv_path, compile);
+    place_program(*engine, plan, paths, compile);
   } catch (...) { // nobody has started it, so nobody touches it
     for (const std::uint64_t place : {plan.block, plan.send_staging, plan.recv_staging}) {
       if (place != 0) {

@@ -12,6 +12,12 @@
 
 namespace stoker::engine {
 
+// How a request's buffers are reached.
+struct Paths {
+  Path send = Path::own;
+  Path recv = Path::own;
+};
+
 // Collective: whether the puts of the plan's algorithm, if it has any, go through a window; else they are messages.
 // Throws Error(unsupported) on all ranks if the settings demand a window that is not possible.
 [[nodiscard]] bool puts_through_window(Engine& engine, const RequestPlan& plan);
@@ -19,8 +25,8 @@ namespace stoker::engine {
 // Collective: compiles and places the program, and makes the request known to the peers. The plan must be complete but
 // for the results of that. `begin_ns`: when init began.
 [[nodiscard]] std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, RequestPlan plan,
-                                                    Path send_path, Path recv_path,
-                                                    const std::function<CompiledProgram()>& compile,
+                                                    const Paths& paths,
+                                                    const std::function<CompiledProgram(const algos::Choice&)>& compile,
                                                     std::uint64_t begin_ns);
 
 } // namespace stoker::engine

@@ -103,24 +103,23 @@ private:
   std::array<iovec, 64> remote_;
 };
 
+// Moves one run.
+int move_run(AttachCall call, std::byte* here, pid_t pid, std::uint64_t there, std::uint64_t bytes) {
+  AttachBatch batch(call);
+  const int error = batch.add(here, pid, there, bytes);
+  return error != 0 ? error : batch.flush();
+}
+
 // Between two foreign processes there is no single call: pass through a buffer that stays in the cache.
 int relay(pid_t target_pid, std::uint64_t target, pid_t source_pid, std::uint64_t source, std::uint64_t bytes) {
   static constexpr std::uint64_t chunk = std::uint64_t{64} * 1024;
   thread_local std::vector<std::byte> buffer(chunk);
-  AttachBatch read(process_vm_readv);
-  AttachBatch write(process_vm_writev);
   for (std::uint64_t done = 0; done < bytes; done += chunk) {
     const std::uint64_t part = std::min(chunk, bytes - done);
-    if (const int error = read.add(buffer.data(), source_pid, source + done, part)) {
+    if (const int error = move_run(process_vm_readv, buffer.data(), source_pid, source + done, part)) {
       return error;
     }
-    if (const int error = read.flush()) {
-      return error;
-    }
-    if (const int error = write.add(buffer.data(), target_pid, target + done, part)) {
-      return error;
-    }
-    if (const int error = write.flush()) {
+    if (const int error = move_run(process_vm_writev, buffer.data(), target_pid, target + done, part)) {
       return error;
     }
   }
@@ -210,75 +209,9 @@ int move_chunk(AttachCall call, Cursor& cursor, std::byte* here, std::uint64_t b
   return batch.flush();
 }
 
-// An operand as runs that this process can address.
-class OperandRuns {
+// A place as runs that this process can address: its own, or chunks.
+class Runs {
 public:
-  OperandRuns(const Place& place, std::uint64_t element_bytes, std::size_t which)
-      : cursor_(place.views, place.slices), element_bytes_(element_bytes), which_(which) {}
-
-  // Goes on to the next run if this one is used up; there is one. Returns 0 or errno.
-  [[nodiscard]] int next() {
-    if (bytes_ > 0) {
-      return 0;
-    }
-    if (const BufferView& view = cursor_.view(); view.direct != nullptr) {
-      data_ = view.direct + cursor_.offset();
-      bytes_ = cursor_.run();
-      cursor_.advance(bytes_);
-      return 0;
-    }
-    const std::uint64_t most = chunk_of(element_bytes_);
-    std::byte* const here = chunk(which_, most);
-    data_ = here;
-    bytes_ = remote_bytes(cursor_, most);
-    return move_chunk(process_vm_readv, cursor_, here, bytes_);
-  }
-  [[nodiscard]] const std::byte* data() const { return data_; }
-  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-  void advance(std::uint64_t bytes) {
-    data_ += bytes;
-    bytes_ -= bytes;
-  }
-
-private:
-  Cursor cursor_;
-  std::uint64_t element_bytes_;
-  std::size_t which_;
-  const std::byte* data_ = nullptr;
-  std::uint64_t bytes_ = 0;
-};
-
-// The same for the place of the result, where a run is written to its place once it is used up.
-class ResultRuns {
-public:
-  ResultRuns(const Place& place, std::uint64_t element_bytes)
-      : cursor_(place.views, place.slices), element_bytes_(element_bytes) {}
-
-  // As above, but at the end bytes() is 0.
-  [[nodiscard]] int next() {
-    if (bytes_ > 0) {
-      return 0;
-    }
-    if (unwritten_ > 0) {
-      if (const int error = move_chunk(process_vm_writev, cursor_, chunk(2, unwritten_), unwritten_)) {
-        return error;
-      }
-      unwritten_ = 0;
-    }
-    if (cursor_.done()) {
-      return 0;
-    }
-    if (const BufferView& view = cursor_.view(); view.direct != nullptr) {
-      data_ = view.direct + cursor_.offset();
-      bytes_ = cursor_.run();
-      cursor_.advance(bytes_);
-      return 0;
-    }
-    const std::uint64_t most = chunk_of(element_bytes_);
-    data_ = chunk(2, most);
-    bytes_ = unwritten_ = remote_bytes(cursor_, most);
-    return 0;
-  }
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   void advance(std::uint64_t bytes) {
@@ -286,12 +219,67 @@ public:
     bytes_ -= bytes;
   }
 
-private:
+protected:
+  Runs(const Place& place, std::uint64_t element_bytes, std::size_t which)
+      : cursor_(place.views, place.slices), element_bytes_(element_bytes), which_(which) {}
+
+  // Goes on to the next run, behind the cursor. Returns whether it is a chunk, in front of the cursor.
+  bool take() {
+    if (const BufferView& view = cursor_.view(); view.direct != nullptr) {
+      data_ = view.direct + cursor_.offset();
+      bytes_ = cursor_.run();
+      cursor_.advance(bytes_);
+      return false;
+    }
+    const std::uint64_t most = chunk_of(element_bytes_);
+    data_ = chunk(which_, most);
+    bytes_ = remote_bytes(cursor_, most);
+    return true;
+  }
+
   Cursor cursor_;
+
+private:
   std::uint64_t element_bytes_;
+  std::size_t which_;
   std::byte* data_ = nullptr;
   std::uint64_t bytes_ = 0;
-  std::uint64_t unwritten_ = 0; // in the chunk
+};
+
+class OperandRuns : public Runs {
+public:
+  OperandRuns(const Place& place, std::uint64_t element_bytes, std::size_t which) : Runs(place, element_bytes, which) {}
+
+  // Goes on to the next run if this one is used up; there is one. Returns 0 or errno.
+  [[nodiscard]] int next() {
+    return bytes() == 0 && take() ? move_chunk(process_vm_readv, cursor_, data(), bytes()) : 0;
+  }
+};
+
+// The place of the result, where a chunk is written to its place once it is used up.
+class ResultRuns : public Runs {
+public:
+  ResultRuns(const Place& place, std::uint64_t element_bytes) : Runs(place, element_bytes, 2) {}
+
+  // As above, but at the end bytes() is 0.
+  [[nodiscard]] int next() {
+    if (bytes() > 0) {
+      return 0;
+    }
+    if (unwritten_ > 0) {
+      if (const int error = move_chunk(process_vm_writev, cursor_, data() - unwritten_, unwritten_)) {
+        return error;
+      }
+      unwritten_ = 0;
+    }
+    if (!cursor_.done() && take()) {
+      unwritten_ = bytes();
+    }
+    return 0;
+  }
+
+private:
+  std::uint64_t unwritten_ = 0; // of the chunk
 };
 
 } // namespace
@@ -386,19 +374,14 @@ std::byte* contiguous(const BufferViews& views, std::span<const Slice> slices) {
 
 int probe_cross_memory_attach(pid_t pid, std::uint64_t address, std::uint64_t expected) {
   std::uint64_t value = 0;
-  AttachBatch read(process_vm_readv);
-  AttachBatch write(process_vm_writev);
   auto* here = reinterpret_cast<std::byte*>(&value);
-  int error = read.add(here, pid, address, sizeof value);
-  error = error != 0 ? error : read.flush();
-  if (error != 0) {
+  if (const int error = move_run(process_vm_readv, here, pid, address, sizeof value)) {
     return error;
   }
   if (value != expected) {
     return ESRCH; // a process with that number exists, but it is not the one that we mean
   }
-  error = write.add(here, pid, address, sizeof value); // writes back what was read
-  return error != 0 ? error : write.flush();
+  return move_run(process_vm_writev, here, pid, address, sizeof value); // writes back what was read
 }
 
 } // namespace stoker::engine

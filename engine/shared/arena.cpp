@@ -80,23 +80,6 @@ bool prefer_numa_node(void* begin, std::uint64_t bytes, int node) {
   return mbind(begin, bytes, MPOL_PREFERRED, mask.data(), mask.size() * bits + 1, 0) == 0;
 }
 
-class Descriptor {
-public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) {
-      ::close(fd_);
-    }
-  }
-  [[nodiscard]] int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
-private:
-  int fd_;
-};
-
 } // namespace
 
 Mapping& Mapping::operator=(Mapping&& other) noexcept {
@@ -122,8 +105,8 @@ Arena::Arena(const ArenaOptions& options) {
   if (options.bytes < 2 * page || options.bytes > std::uint64_t{1} << 47) {
     throw Error(Code::setting, "setting arena_bytes is {}: expected {} to 2^47", options.bytes, 2 * page);
   }
-  Descriptor descriptor(memfd_create("stoker-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (descriptor.get() < 0) {
+  OwnedFd file(memfd_create("stoker-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (file < 0) {
     throw Error(Code::resource, "shared memory: memfd_create failed: {}", std::strerror(errno));
   }
   // Beyond this limit ftruncate would not fail but kill the process.
@@ -133,8 +116,8 @@ Arena::Arena(const ArenaOptions& options) {
   void* base = MAP_FAILED;
   while (true) {
     errno = EFBIG;
-    if (bytes <= file_size.rlim_cur && ftruncate(descriptor.get(), static_cast<off_t>(bytes)) == 0) {
-      base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor.get(), 0);
+    if (bytes <= file_size.rlim_cur && ftruncate(file, static_cast<off_t>(bytes)) == 0) {
+      base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
     }
     if (base != MAP_FAILED) {
       break;
@@ -147,12 +130,12 @@ Arena::Arena(const ArenaOptions& options) {
     }
     bytes = std::max(round_up(bytes / 2, page), smallest_fallback);
   }
-  mapping_ = Mapping(base, bytes);
+  static_cast<Mapping&>(*this) = Mapping(base, bytes);
   // Seals the segment, so that nobody can shorten it under a peer. Some sandboxes refuse that; it is not essential.
-  (void)fcntl(descriptor.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  (void)fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   on_numa_node_ = options.numa_node >= 0 && prefer_numa_node(base, bytes, options.numa_node);
 
-  reserve_memory(mapping_.base(), page, bytes);
+  reserve_memory(this->base(), page, bytes);
   auto* header = new (base) ArenaHeader;
   header->pid = getpid();
   header->layout_stamp = options.layout_stamp;
@@ -160,23 +143,14 @@ Arena::Arena(const ArenaOptions& options) {
   if (getrandom(&header->identity, sizeof header->identity, 0) != sizeof header->identity) {
     throw Error(Code::resource, "shared memory: getrandom failed: {}", std::strerror(errno));
   }
-  fd_ = descriptor.release();
+  file_ = std::move(file);
   const std::uint64_t begin = round_up(sizeof(ArenaHeader), FreeList::granularity);
   list_ = FreeList(begin, bytes - begin);
 }
 
-Arena::~Arena() { close_descriptor(); }
-
 ArenaDescriptor Arena::descriptor() const {
   const auto* header = at<ArenaHeader>(0);
-  return {.pid = header->pid, .fd = fd_, .bytes = header->bytes, .identity = header->identity};
-}
-
-void Arena::close_descriptor() {
-  if (fd_ >= 0) {
-    ::close(fd_);
-    fd_ = -1;
-  }
+  return {.pid = header->pid, .fd = file_, .bytes = header->bytes, .identity = header->identity};
 }
 
 std::uint64_t Arena::bytes_in_use() const {
@@ -223,10 +197,10 @@ void Arena::deallocate(std::uint64_t offset) {
   list_.give(offset);
 }
 
-MappedArena MappedArena::attach(const ArenaDescriptor& descriptor, std::uint64_t layout_stamp) {
+Mapping attach_arena(const ArenaDescriptor& descriptor, std::uint64_t layout_stamp) {
   const std::string path = fmt::format("/proc/{}/fd/{}", descriptor.pid, descriptor.fd);
-  const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (file.get() < 0) {
+  const OwnedFd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (file < 0) {
     const int error = errno;
     if (error == ENOENT) {
       throw Error(Code::peer_lost,
@@ -244,12 +218,12 @@ MappedArena MappedArena::attach(const ArenaDescriptor& descriptor, std::uint64_t
                 path, std::strerror(error));
   }
   struct stat status {};
-  if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+  if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) ||
       static_cast<std::uint64_t>(status.st_size) != descriptor.bytes || descriptor.bytes < sizeof(ArenaHeader)) {
     throw Error(Code::mismatch, "shared memory: {} holds {} bytes, expected an arena of {}", path, status.st_size,
                 descriptor.bytes);
   }
-  void* base = mmap(nullptr, descriptor.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
+  void* base = mmap(nullptr, descriptor.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
   if (base == MAP_FAILED) {
     throw Error(Code::resource, "shared memory: cannot map {} of process {} (lower the setting arena_bytes): {}",
                 megabytes(descriptor.bytes), descriptor.pid, std::strerror(errno));
@@ -268,7 +242,7 @@ MappedArena MappedArena::attach(const ArenaDescriptor& descriptor, std::uint64_t
   expect("length", header.bytes, descriptor.bytes);
   expect("pid", static_cast<std::uint64_t>(header.pid), static_cast<std::uint64_t>(descriptor.pid));
   expect("identity", header.identity, descriptor.identity);
-  return MappedArena(std::move(mapping));
+  return mapping;
 }
 
 } // namespace stoker::engine

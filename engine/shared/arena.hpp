@@ -3,6 +3,7 @@
 // in any file system, and goes with the last process that maps it, however that process ends.
 #pragma once
 
+#include "engine/base/owned_fd.hpp"
 #include "engine/shared/free_list.hpp"
 
 #include <cstddef>
@@ -71,14 +72,14 @@ struct ArenaOptions {
 };
 
 // The owner's side. Several threads may call allocate and deallocate. The free list is private to the process.
-class Arena {
+class Arena : public Mapping {
 public:
   // Takes less address space than asked for, down to 64 MiB, when the process cannot have more; bytes() says how much.
   // Throws Error(resource).
   explicit Arena(const ArenaOptions& options);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
-  ~Arena();
+  ~Arena() = default;
 
   // `alignment` is a power of two, at most a page. Returns the offset, never 0; the memory is there (no SIGBUS later)
   // but not cleared. No two blocks share a cache line. Throws Error(resource) when it is exhausted.
@@ -86,57 +87,24 @@ public:
   // Large blocks go back to the system at once.
   void deallocate(std::uint64_t offset);
 
-  [[nodiscard]] const Mapping& mapping() const { return mapping_; }
-  [[nodiscard]] std::byte* base() const { return mapping_.base(); }
-  [[nodiscard]] std::uint64_t bytes() const { return mapping_.bytes(); }
-  [[nodiscard]] bool contains(const void* pointer, std::uint64_t length) const {
-    return mapping_.contains(pointer, length);
-  }
-  [[nodiscard]] std::uint64_t offset_of(const void* pointer) const { return mapping_.offset_of(pointer); }
-  template <class T>
-  [[nodiscard]] T* at(std::uint64_t offset) const {
-    return mapping_.at<T>(offset);
-  }
-
   // Whether the system accepted the NUMA node that the options name.
   [[nodiscard]] bool on_numa_node() const { return on_numa_node_; }
   [[nodiscard]] std::uint64_t bytes_in_use() const;
 
   [[nodiscard]] ArenaDescriptor descriptor() const;
   // Called after the last peer has attached. Nobody can attach from then on; allocation goes on as before.
-  void close_descriptor();
+  void close_descriptor() { file_ = OwnedFd(); }
 
 private:
-  int fd_ = -1;
-  Mapping mapping_;
+  OwnedFd file_;
   bool on_numa_node_ = false;
   mutable std::mutex mutex_; // guards list_
   FreeList list_;
 };
 
-// A peer's side.
-class MappedArena {
-public:
-  // Maps the segment of another process of this machine, through /proc/PID/fd, and verifies its header. Throws
-  // Error(access) when it may not be opened, Error(peer_lost) when it is not there any more, Error(mismatch) when it is
-  // not what the descriptor says.
-  [[nodiscard]] static MappedArena attach(const ArenaDescriptor& descriptor, std::uint64_t layout_stamp);
-
-  [[nodiscard]] const Mapping& mapping() const { return mapping_; }
-  [[nodiscard]] std::byte* base() const { return mapping_.base(); }
-  [[nodiscard]] std::uint64_t bytes() const { return mapping_.bytes(); }
-  [[nodiscard]] bool contains(const void* pointer, std::uint64_t length) const {
-    return mapping_.contains(pointer, length);
-  }
-  [[nodiscard]] std::uint64_t offset_of(const void* pointer) const { return mapping_.offset_of(pointer); }
-  template <class T>
-  [[nodiscard]] T* at(std::uint64_t offset) const {
-    return mapping_.at<T>(offset);
-  }
-
-private:
-  explicit MappedArena(Mapping mapping) : mapping_(std::move(mapping)) {}
-  Mapping mapping_;
-};
+// A peer's side: maps the segment of another process of this machine, through /proc/PID/fd, and verifies its header.
+// Throws Error(access) when it may not be opened, Error(peer_lost) when it is not there any more, Error(mismatch) when
+// it is not what the descriptor says.
+[[nodiscard]] Mapping attach_arena(const ArenaDescriptor& descriptor, std::uint64_t layout_stamp);
 
 } // namespace stoker::engine

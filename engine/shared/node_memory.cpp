@@ -42,7 +42,7 @@ void NodeMemory::attach(std::uint32_t self, std::span<const Introduction> ranks)
     if (i == self) {
       bases_.push_back(own_->base());
     } else {
-      others_.push_back(MappedArena::attach(rank.arena, layout_stamp));
+      others_.push_back(attach_arena(rank.arena, layout_stamp));
       bases_.push_back(others_.back().base());
       attach_errors_[i] = probe_cross_memory_attach(rank.arena.pid, rank.probe_address, rank.probe_value);
     }

@@ -76,7 +76,7 @@ private:
   std::unique_ptr<Arena> own_;
   std::uint64_t root_ = 0;  // in own_
   std::uint64_t probe_ = 0; // peers attach to it while they look whether they can
-  std::vector<MappedArena> others_;
+  std::vector<Mapping> others_;
   std::vector<std::byte*> bases_;
   std::vector<pid_t> pids_;
   std::vector<RankRoot*> roots_;

@@ -2,6 +2,7 @@
 #include "engine/wisdom/wisdom.hpp"
 
 #include "engine/base/byte_stream.hpp"
+#include "engine/base/owned_fd.hpp"
 #include "engine/wisdom/built_from.hpp"
 
 #include <fmt/format.h>
@@ -27,28 +28,6 @@ constexpr std::uint32_t format = 1;
 constexpr std::uint64_t header_bytes = 8 + 4 + 4 + 8 + 16;
 
 std::system_error last_error(const char* what) { return {errno, std::generic_category(), what}; }
-
-class File {
-public:
-  explicit File(int fd) : fd_(fd) {}
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() {
-    if (fd_ >= 0) {
-      close(fd_);
-    }
-  }
-  [[nodiscard]] int fd() const { return fd_; }
-  // Some file systems report only on closing that there was no room.
-  void close_written() {
-    if (close(std::exchange(fd_, -1)) != 0) {
-      throw last_error("close");
-    }
-  }
-
-private:
-  int fd_;
-};
 
 // splitmix64's finaliser: a bijection.
 std::uint64_t mix(std::uint64_t x) {
@@ -95,13 +74,15 @@ void write_all(int fd, std::span<const std::byte> bytes) {
 void write_and_rename(const std::string& path, std::span<const std::byte> bytes) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
   std::string other = path + ".XXXXXX";
-  File file(mkostemp(other.data(), O_CLOEXEC));
-  if (file.fd() < 0) {
+  OwnedFd file(mkostemp(other.data(), O_CLOEXEC));
+  if (file < 0) {
     throw last_error("mkostemp");
   }
   try {
-    write_all(file.fd(), bytes);
-    file.close_written();
+    write_all(file, bytes);
+    if (close(file.release()) != 0) { // some file systems report only then that there was no room
+      throw last_error("close");
+    }
     std::filesystem::rename(other, path);
   } catch (...) {
     unlink(other.c_str());
@@ -190,14 +171,14 @@ std::string Wisdom::path_of(const WisdomKey& key) const {
 }
 
 std::optional<std::vector<std::byte>> Wisdom::read(const WisdomKey& key) const {
-  const File file(open(path_of(key).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)); // a FIFO must not keep us here
-  if (file.fd() < 0) {
+  const OwnedFd file(open(path_of(key).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)); // a FIFO must not keep us here
+  if (file < 0) {
     if (errno == ENOENT) {
       return std::nullopt;
     }
     throw last_error("open");
   }
-  return content_of(contents(file.fd()), key);
+  return content_of(contents(file), key);
 }
 
 void Wisdom::keep(const WisdomKey& key, std::span<const std::byte> content) {

@@ -58,7 +58,7 @@ TEST_F(ArenaTest, AnotherProcessSeesTheSameBytesAtTheSameOffsets) {
   auto* word = new (arena.at<void>(at)) std::atomic<std::uint64_t>{41};
   std::memset(arena.base() + at + 64, 'p', 1000);
   const pid_t child = test::fork_child([&, descriptor = arena.descriptor()] {
-    const MappedArena peer = MappedArena::attach(descriptor, stamp);
+    const Mapping peer = attach_arena(descriptor, stamp);
     const bool elsewhere = peer.base() != arena.base() && peer.bytes() == arena.bytes();
     const auto* text = peer.at<const char>(at + 64);
     const bool same = std::all_of(text, text + 1000, [](char c) { return c == 'p'; });
@@ -95,12 +95,12 @@ TEST_F(ArenaTest, NothingStaysWhenTheOwnerIsKilled) {
   }
   const ArenaDescriptor descriptor = mail->descriptor;
   {
-    const MappedArena peer = MappedArena::attach(descriptor, 0);
+    const Mapping peer = attach_arena(descriptor, 0);
     kill(owner, SIGKILL);
     EXPECT_EQ(test::join_child(owner), -1);
     EXPECT_EQ(*peer.at<int>(64), 7);
   }
-  const auto error = error_of([&] { (void)MappedArena::attach(descriptor, 0); });
+  const auto error = error_of([&] { (void)attach_arena(descriptor, 0); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), Code::peer_lost);
   if (std::filesystem::exists("/dev/shm")) {
@@ -116,7 +116,7 @@ TEST_F(ArenaTest, RefusesADamagedHeader) {
   auto& header = *arena.at<ArenaHeader>(0);
   const ArenaHeader good = header;
   const auto refused = [&](const char* field) {
-    const auto error = error_of([&] { (void)MappedArena::attach(descriptor, stamp); });
+    const auto error = error_of([&] { (void)attach_arena(descriptor, stamp); });
     ASSERT_TRUE(error) << field;
     EXPECT_EQ(error->code(), Code::mismatch);
     EXPECT_TRUE(mentions(*error, field)) << error->what();
@@ -135,8 +135,8 @@ TEST_F(ArenaTest, RefusesADamagedHeader) {
   header.identity ^= 1;
   refused("identity");
   // Unharmed it is accepted, by those who expect the same layout.
-  EXPECT_FALSE(error_of([&] { (void)MappedArena::attach(descriptor, stamp); }));
-  const auto error = error_of([&] { (void)MappedArena::attach(descriptor, stamp + 1); });
+  EXPECT_FALSE(error_of([&] { (void)attach_arena(descriptor, stamp); }));
+  const auto error = error_of([&] { (void)attach_arena(descriptor, stamp + 1); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), Code::mismatch);
 }
@@ -145,7 +145,7 @@ TEST_F(ArenaTest, RefusesWhatIsNotTheDescribedSegment) {
   Arena arena({.bytes = mib});
   Arena other({.bytes = mib});
   const auto code_of = [](const ArenaDescriptor& descriptor) {
-    const auto error = error_of([&] { (void)MappedArena::attach(descriptor, 0); });
+    const auto error = error_of([&] { (void)attach_arena(descriptor, 0); });
     return error ? error->code() : Code::success;
   };
   ArenaDescriptor descriptor = arena.descriptor();
@@ -173,7 +173,7 @@ TEST_F(ArenaTest, SaysWhenAccessIsDenied) {
     if (geteuid() == 0 && setuid(65534) != 0) { // root may do anything
       return 2;
     }
-    const auto error = error_of([&] { (void)MappedArena::attach(descriptor, 0); });
+    const auto error = error_of([&] { (void)attach_arena(descriptor, 0); });
     return error && error->code() == Code::access && mentions(*error, "dumpable") ? 0 : 1;
   });
   EXPECT_EQ(test::join_child(child), 0);
@@ -183,11 +183,11 @@ TEST_F(ArenaTest, SaysWhenAccessIsDenied) {
 TEST_F(ArenaTest, ClosingTheDescriptorEndsAttachingAndNothingElse) {
   Arena arena({.bytes = 16 * mib});
   const ArenaDescriptor descriptor = arena.descriptor();
-  const MappedArena peer = MappedArena::attach(descriptor, 0);
+  const Mapping peer = attach_arena(descriptor, 0);
   arena.close_descriptor();
   EXPECT_EQ(arena.descriptor().fd, -1);
-  EXPECT_TRUE(error_of([&] { (void)MappedArena::attach(descriptor, 0); }));
-  EXPECT_TRUE(error_of([&] { (void)MappedArena::attach(arena.descriptor(), 0); }));
+  EXPECT_TRUE(error_of([&] { (void)attach_arena(descriptor, 0); }));
+  EXPECT_TRUE(error_of([&] { (void)attach_arena(arena.descriptor(), 0); }));
   const std::uint64_t at = arena.allocate(2 * mib);
   arena.base()[at + 2 * mib - 1] = std::byte{9};
   EXPECT_EQ(peer.base()[at + 2 * mib - 1], std::byte{9});

@@ -95,7 +95,7 @@ TEST_F(DoorbellTest, NoWakeUpIsLostBetweenProcesses) {
   const std::uint64_t at = arena.allocate(sizeof(Pair), alignof(Pair));
   auto* pair = new (arena.at<void>(at)) Pair;
   const pid_t child = test::fork_child([&, descriptor = arena.descriptor()] {
-    const MappedArena mapped = MappedArena::attach(descriptor, 0);
+    const Mapping mapped = attach_arena(descriptor, 0);
     return serve(*mapped.at<Pair>(at)) ? 0 : 1;
   });
   ASSERT_GT(child, 0);

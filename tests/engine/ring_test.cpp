@@ -106,7 +106,7 @@ TEST_F(Ring, SumsAgreeBetweenProcesses) {
   const std::uint64_t at = arena.allocate(sizeof(SubmissionRing), alignof(SubmissionRing));
   auto* ring = new (arena.at<void>(at)) SubmissionRing;
   const pid_t child = test::fork_child([&, descriptor = arena.descriptor()] {
-    const MappedArena mapped = MappedArena::attach(descriptor, 0);
+    const Mapping mapped = attach_arena(descriptor, 0);
     auto* other = mapped.at<SubmissionRing>(at);
     for (std::uint64_t i = 1; i <= count; ++i) {
       while (!other->push({i, 3 * i})) {

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Handles of MPI's that are freed at the end, unless MPI is finalized by then.
+#pragma once
+
+#include <mpi.h>
+
+#include <utility>
+
+namespace stoker::engine {
+
+// `Kind` says what the handle is, how it is freed, and its null value.
+template <class Kind>
+class OwnedHandle {
+public:
+  using Handle = typename Kind::Handle;
+
+  OwnedHandle() = default;
+  explicit OwnedHandle(Handle handle) : handle_(handle) {}
+  OwnedHandle(OwnedHandle&& other) noexcept : handle_(std::exchange(other.handle_, Kind::null())) {}
+  OwnedHandle& operator=(OwnedHandle&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~OwnedHandle() {
+    if (handle_ != Kind::null()) {
+      int finalized = 0;
+      MPI_Finalized(&finalized);
+      if (finalized == 0) {
+        Kind::free(&handle_);
+      }
+    }
+  }
+  operator Handle() const { return handle_; } // NOLINT(google-explicit-constructor): it is one
+
+private:
+  Handle handle_ = Kind::null();
+};
+
+struct CommKind {
+  using Handle = MPI_Comm;
+  static MPI_Comm null() { return MPI_COMM_NULL; }
+  static void free(MPI_Comm* comm) { MPI_Comm_free(comm); }
+};
+struct TypeKind {
+  using Handle = MPI_Datatype;
+  static MPI_Datatype null() { return MPI_DATATYPE_NULL; }
+  static void free(MPI_Datatype* type) { MPI_Type_free(type); }
+};
+
+using OwnedType = OwnedHandle<TypeKind>;
+
+// A communicator of the engine's own; errors are returned. Freeing is collective.
+class OwnedComm : public OwnedHandle<CommKind> {
+public:
+  OwnedComm() = default;
+  explicit OwnedComm(MPI_Comm comm) : OwnedHandle(comm) { MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN); }
+  // Collective. Throws Error(mpi).
+  [[nodiscard]] static OwnedComm duplicate_of(MPI_Comm comm);
+};
+
+} // namespace stoker::engine
