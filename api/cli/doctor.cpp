@@ -40,11 +40,9 @@ ordered_json to_json(const Findings& findings) {
 Findings findings_from(const ordered_json& list) {
   Findings findings;
   for (const auto& entry : list) {
-    const auto name = entry.at("verdict").get<std::string>();
-    const Verdict verdict = name == name_of(Verdict::ok)     ? Verdict::ok
-                            : name == name_of(Verdict::slow) ? Verdict::slow
-                                                             : Verdict::fails;
-    findings.push_back({entry.at("check"), verdict, entry.at("found"), entry.at("remedy")});
+    const auto name = std::ranges::find(verdict_names, entry.at("verdict").get<std::string>());
+    findings.push_back(
+        {entry.at("check"), static_cast<Verdict>(name - verdict_names.begin()), entry.at("found"), entry.at("remedy")});
   }
   return findings;
 }

@@ -2,6 +2,8 @@
 // The finding of one check of `stoker doctor`.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,17 +12,8 @@ namespace stoker::cli {
 
 enum class Verdict { ok, slow, fails };
 
-constexpr std::string_view name_of(Verdict verdict) {
-  switch (verdict) {
-  case Verdict::ok:
-    return "ok";
-  case Verdict::slow:
-    return "slow";
-  case Verdict::fails:
-    return "fails";
-  }
-  return "";
-}
+inline constexpr std::array<std::string_view, 3> verdict_names{"ok", "slow", "fails"};
+constexpr std::string_view name_of(Verdict verdict) { return verdict_names[static_cast<std::size_t>(verdict)]; }
 
 struct Finding {
   std::string check; // the same wording wherever it is run

@@ -8,8 +8,7 @@
 namespace stoker::engine {
 
 void agree(MPI_Comm comm, const std::optional<Error>& mine) {
-  int rank = 0;
-  MPI_Comm_rank(comm, &rank);
+  const int rank = rank_in(comm);
   const int failing = mine ? rank : INT_MAX;
   int first = INT_MAX;
   check_mpi(MPI_Allreduce(&failing, &first, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");

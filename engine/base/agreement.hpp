@@ -13,6 +13,12 @@
 
 namespace stoker::engine {
 
+[[nodiscard]] inline int rank_in(MPI_Comm comm) {
+  int rank = 0;
+  MPI_Comm_rank(comm, &rank);
+  return rank;
+}
+
 // Collective over comm. Throws on all ranks if `mine` holds an error on any. A rank whose own error it was keeps its
 // text.
 void agree(MPI_Comm comm, const std::optional<Error>& mine);
@@ -41,9 +47,7 @@ template <class Work>
 // Collective over comm: runs `work` on each rank. Throws on all of them if it throws on any, with that rank in front.
 template <class Work>
 void attempt_on_all(MPI_Comm comm, Work&& work) {
-  int rank = 0;
-  MPI_Comm_rank(comm, &rank);
-  agree(comm, with_rank(rank, attempt(work)));
+  agree(comm, with_rank(rank_in(comm), attempt(work)));
 }
 
 // MPI's own text for an error code.

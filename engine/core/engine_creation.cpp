@@ -55,21 +55,18 @@ void check_equal_settings(MPI_Comm comm, const std::vector<EffectiveSetting>& mi
   for (const EffectiveSetting& setting : mine) {
     text += setting.value + '\n';
   }
-  int rank = 0;
-  MPI_Comm_rank(comm, &rank);
   const std::string first = text_of_rank_0(comm, text);
-  agree(comm, attempt([&] {
-          std::istringstream lines(first);
-          for (const EffectiveSetting& setting : mine) {
-            std::string value;
-            std::getline(lines, value);
-            if (value != setting.value && setting.row->kind != SettingKind::drop_in) {
-              throw Error(Code::mismatch,
-                          "rank {}: setting {} is {} here and {} on rank 0; expected equal settings on all ranks", rank,
-                          setting.row->key, setting.value, value);
-            }
-          }
-        }));
+  attempt_on_all(comm, [&] {
+    std::istringstream lines(first);
+    for (const EffectiveSetting& setting : mine) {
+      std::string value;
+      std::getline(lines, value);
+      if (value != setting.value && setting.row->kind != SettingKind::drop_in) {
+        throw Error(Code::mismatch, "setting {} is {} here and {} on rank 0; expected equal settings on all ranks",
+                    setting.row->key, setting.value, value);
+      }
+    }
+  });
 }
 
 } // namespace

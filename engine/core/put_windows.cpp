@@ -161,9 +161,7 @@ std::shared_ptr<const PutWindow> PutWindows::carried(const std::shared_ptr<CommC
     return nullptr;
   }
   const auto exposed = expose(*context, carrier, *result.window, base, bytes);
-  int me = 0;
-  MPI_Comm_rank(context->node(), &me);
-  result.exposed = exposed[static_cast<std::size_t>(me)];
+  result.exposed = exposed[static_cast<std::size_t>(rank_in(context->node()))];
   if (!on_all(context->comm(), bytes == 0 || result.exposed != 0)) {
     result.window->free();
     return nullptr;

@@ -245,8 +245,7 @@ GlobalMemory::Allocation GlobalMemory::add_segment(MPI_Comm comm, std::span<cons
   };
   Part mine{.bytes = bytes};
   Arena& arena = memory_->arena();
-  int rank = 0;
-  MPI_Comm_rank(comm, &rank);
+  const int rank = rank_in(comm);
   const auto failure = attempt([&] {
     mine.place = arena.allocate(bytes, page_size());
     mine.displacement = expose(mine.place, bytes);

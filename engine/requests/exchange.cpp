@@ -20,12 +20,11 @@ using algos::Collective;
 using Sizes = std::vector<std::uint64_t>;
 
 // Sizes that this rank receives according to its peers; compared with what it expects.
-void check_sizes(const CommContext& context, const Sizes& announced, const UserBuffer& recv) {
+void check_sizes(const Sizes& announced, const UserBuffer& recv) {
   for (std::size_t r = 0; r < announced.size(); ++r) {
     if (announced[r] != recv.block_bytes(r)) {
-      throw Error(Code::mismatch,
-                  "rank {}: rank {} sends {} bytes to it, but its receive arguments expect {} from there",
-                  context.rank(), r, announced[r], recv.block_bytes(r));
+      throw Error(Code::mismatch, "rank {} sends {} bytes to it, but its receive arguments expect {} from there", r,
+                  announced[r], recv.block_bytes(r));
     }
   }
 }
@@ -166,7 +165,7 @@ std::unique_ptr<Request> init_exchange(const std::shared_ptr<Engine>& engine, co
   // 2. What the ranks must agree on, and who sends how much to whom.
   agree_on_choice(context, collective, plan);
   const Sizes announced = exchanged(row, comm);
-  agree(comm, attempt([&] { check_sizes(context, announced, plan.recv); }));
+  attempt_on_all(comm, [&] { check_sizes(announced, plan.recv); });
   if (plan.choice.algorithm == nullptr) {
     plan.choice = select_by_mean(*engine, plan, collective, total(row));
   }
@@ -198,13 +197,12 @@ std::unique_ptr<Request> init_rebindable_alltoall(const std::shared_ptr<Engine>&
   agree_on_choice(context, Collective::alltoall, plan);
   std::uint64_t first = bytes;
   check_mpi(MPI_Bcast(&first, 1, MPI_UINT64_T, 0, context.comm()), "MPI_Bcast");
-  agree(context.comm(), attempt([&] {
-          if (bytes != first) {
-            throw Error(Code::mismatch,
-                        "rank {}: each block has {} bytes here and {} on rank 0; expected equal sizes on all ranks",
-                        context.rank(), bytes, first);
-          }
-        }));
+  attempt_on_all(context.comm(), [&] {
+    if (bytes != first) {
+      throw Error(Code::mismatch, "each block has {} bytes here and {} on rank 0; expected equal sizes on all ranks",
+                  bytes, first);
+    }
+  });
   const EqualBlocks blocks(context.ranks(), bytes);
   const algos::Exchange exchange =
       blocks.exchange(context, plan.in_place, bytes * static_cast<std::uint64_t>(context.rank()));

@@ -63,8 +63,6 @@ Block& NodeMemory::block(SharedRef place) const {
 }
 
 NodeMemory::NodeMemory(MPI_Comm node, std::uint64_t bytes, int numa) {
-  int rank = 0;
-  MPI_Comm_rank(node, &rank);
   Introduction mine;
   agree(node, attempt([&] {
           create(bytes, numa);
@@ -72,7 +70,7 @@ NodeMemory::NodeMemory(MPI_Comm node, std::uint64_t bytes, int numa) {
         }));
   const std::vector<Introduction> all = gathered(node, mine);
   agree(node,
-        attempt([&] { attach(static_cast<std::uint32_t>(rank), all); })); // and every peer has attached and probed
+        attempt([&] { attach(static_cast<std::uint32_t>(rank_in(node)), all); })); // and every peer has attached and probed
   own_->close_descriptor();
   attach_works_ = on_all(node, attach_works_);
 }

@@ -122,8 +122,7 @@ std::uint64_t agreed_eager_limit(MPI_Comm comm, int sender, int receiver) {
   if (least[0] != 0 || least[1] == 0) {
     return least[0];
   }
-  int rank = 0;
-  MPI_Comm_rank(comm, &rank);
+  const int rank = rank_in(comm);
   std::uint64_t found = 0;
   if (rank == sender) {
     found = static_cast<std::uint64_t>(send_unasked(comm, receiver));

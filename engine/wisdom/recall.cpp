@@ -103,8 +103,7 @@ algos::Choice choose_or_recall(Wisdom& wisdom, MPI_Comm comm, const std::functio
   if (!wisdom.enabled() || candidates.size() == 1) {
     return choose();
   }
-  int rank = 0;
-  MPI_Comm_rank(comm, &rank);
+  const int rank = rank_in(comm);
   int known = -1;
   if (rank == 0) {
     known =
