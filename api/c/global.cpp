@@ -4,6 +4,7 @@
 
 #include "api/c/guarded.hpp"
 #include "api/c/handles.hpp"
+#include "engine/base/agreement.hpp"
 #include "engine/global/global_memory.hpp"
 #include "engine/global/team.hpp"
 
@@ -128,10 +129,7 @@ void complete(stoker_transfer* transfer) {
     return;
   }
   const Transfer& object = live(*transfer);
-  try {
-    object.global->wait(*object.slot);
-  } catch (const Error&) { // release() says it: the handle goes all the same
-  }
+  (void)stoker::engine::attempt([&] { object.global->wait(*object.slot); }); // release() says it: the handle goes
   release(transfer);
 }
 
@@ -291,12 +289,9 @@ int stoker_transfer_waitall(int count, stoker_transfer transfers[]) {
     check_list(count, transfers, "transfers");
     std::optional<Error> failure; // the first; every transfer is completed
     for (int i = 0; i < count; ++i) {
-      try {
-        complete(&transfers[i]);
-      } catch (const Error& error) {
-        if (!failure) {
-          failure.emplace(error.code(), "transfers[" + std::to_string(i) + "]: " + error.what());
-        }
+      const auto error = stoker::engine::attempt([&] { complete(&transfers[i]); });
+      if (error && !failure) {
+        failure = Error(error->code(), "transfers[{}]: {}", i, error->what());
       }
     }
     if (failure) {

@@ -4,7 +4,7 @@
 
 #include "api/c/guarded.hpp"
 #include "api/c/handles.hpp"
-#include "engine/base/error.hpp"
+#include "engine/base/agreement.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -54,13 +54,8 @@ void complete_all(const std::vector<Request*>& list) {
   std::optional<Error> failure;
   for (Request* request : list) {
     if (request != nullptr) {
-      try {
-        request->wait();
-      } catch (const Error& error) {
-        if (!failure) {
-          failure = error;
-        }
-      }
+      const std::optional<Error> error = stoker::engine::attempt([&] { request->wait(); });
+      failure = failure ? failure : error;
     }
   }
   if (failure) {

@@ -4,6 +4,7 @@
 #include "api/cli/job_checks.hpp"
 
 #include "api/c/engine_of.hpp"
+#include "engine/base/agreement.hpp"
 #include "engine/core/engine.hpp"
 #include <stoker/stoker.h>
 
@@ -33,9 +34,7 @@ Finding check_helpers(stoker_engine engine) {
   stoker_engine_facts facts{};
   facts.size = sizeof facts;
   stoker_engine_get_facts(engine, &facts);
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  const bool carries = facts.helpers != 0 && facts.carrier == rank;
+  const bool carries = facts.helpers != 0 && facts.carrier == stoker::engine::rank_in(MPI_COMM_WORLD);
   const std::array<int, 2> mine{carries ? 1 : 0, carries && facts.helper_reserved != 0 ? 1 : 0};
   std::array<int, 2> sum{};
   MPI_Allreduce(mine.data(), sum.data(), 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -107,11 +106,8 @@ Finding check_exchange(stoker_engine engine, const MpiSession& session) {
   const bool mine = stoker_alloc(engine, words * sizeof(std::uint64_t), &mapped_send) == STOKER_SUCCESS &&
                     stoker_alloc(engine, words * sizeof(std::uint64_t), &mapped_recv) == STOKER_SUCCESS;
   const std::string allocation = mine ? "" : stoker_error_message();
-  const int good = mine ? 1 : 0;
-  int everywhere = 0;
-  MPI_Allreduce(&good, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   std::string mapped_access;
-  if (everywhere == 1) {
+  if (stoker::engine::on_all(MPI_COMM_WORLD, mine)) {
     const std::string second = exchange(engine, session, static_cast<std::uint64_t*>(mapped_send),
                                         static_cast<std::uint64_t*>(mapped_recv), MPI_INFO_NULL, statistics);
     mapped_access = second.empty() ? statistics.send_access : "";
@@ -153,10 +149,7 @@ Finding check_one_sided(stoker_engine engine, const MpiSession& session) {
   stoker_engine_facts facts{};
   facts.size = sizeof facts;
   stoker_engine_get_facts(engine, &facts);
-  const int helped = facts.helpers;
-  int all_helped = 0;
-  MPI_Allreduce(&helped, &all_helped, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  if (all_helped != 0) {
+  if (stoker::engine::on_all(MPI_COMM_WORLD, facts.helpers != 0)) {
     executors.insert(executors.begin(), "engine");
   }
   std::vector<std::string> ways;

@@ -32,13 +32,7 @@ struct Member {
   std::string allowed; // where they could be bound to
 };
 
-void to_json(nlohmann::json& json, const Member& m) { json = {m.machine, m.node, m.cpus, m.allowed}; }
-void from_json(const nlohmann::json& json, Member& m) {
-  json.at(0).get_to(m.machine);
-  json.at(1).get_to(m.node);
-  json.at(2).get_to(m.cpus);
-  json.at(3).get_to(m.allowed);
-}
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Member, machine, node, cpus, allowed)
 
 int node_of(const MpiSession& session) {
   MPI_Comm node = MPI_COMM_NULL;

@@ -5,6 +5,9 @@
 
 namespace stoker::engine {
 
+// How the datatype was made: MPI_COMBINER_*. Throws Error(mpi).
+[[nodiscard]] int combiner_of(MPI_Datatype type);
+
 // Whether the datatype is one of MPI's own. Nobody frees these. Predefined operators take them, but not their
 // duplicates. Only pairs of value and location among them have gaps. Throws Error(mpi).
 [[nodiscard]] bool is_named(MPI_Datatype type);

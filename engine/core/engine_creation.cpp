@@ -50,20 +50,20 @@ std::uint64_t agreed_piece_bytes(MPI_Comm comm, const topology::Layout& layout, 
 }
 
 // Names the first key whose value is not rank 0's, except the drop-in library's keys, which may differ.
-void check_equal_settings(MPI_Comm comm, const std::vector<EffectiveSetting>& mine) {
+void check_equal_settings(MPI_Comm comm, const Settings& mine) {
   std::string text;
-  for (const EffectiveSetting& setting : mine) {
-    text += setting.value + '\n';
+  for (const SettingRow& row : setting_table()) {
+    text += row.get(mine) + '\n';
   }
   const std::string first = text_of_rank_0(comm, text);
   attempt_on_all(comm, [&] {
     std::istringstream lines(first);
-    for (const EffectiveSetting& setting : mine) {
+    for (const SettingRow& row : setting_table()) {
       std::string value;
       std::getline(lines, value);
-      if (value != setting.value && setting.row->kind != SettingKind::drop_in) {
+      if (value != row.get(mine) && row.kind != SettingKind::drop_in) {
         throw Error(Code::mismatch, "setting {} is {} here and {} on rank 0; expected equal settings on all ranks",
-                    setting.row->key, setting.value, value);
+                    row.key, row.get(mine), value);
       }
     }
   });
@@ -99,15 +99,11 @@ Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
 }
 
 void Engine::read_settings(std::span<const SettingText> settings) {
-  std::vector<EffectiveSetting> effective;
-  const auto failure = attempt([&] {
-    settings_ = load_settings(settings);
-    effective = effective_settings(settings);
-  });
+  const auto failure = attempt([&] { settings_ = load_settings(settings); });
   log_ = make_log(settings_.log);
   wisdom_ = std::make_unique<Wisdom>(settings_.wisdom, log_);
   agree(control_, with_rank(rank_, failure));
-  check_equal_settings(control_, effective);
+  check_equal_settings(control_, settings_);
   if (rank_ == 0) {
     for (const std::string& line : environment_warnings()) {
       log_->warn("{}", line);

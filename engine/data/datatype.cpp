@@ -2,6 +2,7 @@
 #include "engine/data/datatype.hpp"
 
 #include "engine/base/agreement.hpp"
+#include "engine/base/named_type.hpp"
 
 #include <algorithm>
 #include <climits>
@@ -31,12 +32,7 @@ void check_position(int position, int expected, const char* call) {
 // Whether the elements of a type without gaps also lie in the order in which they are sent. A struct may list its
 // second member first. Types can be built in many ways; packing an element is the one test that works for all of them.
 bool in_order(MPI_Datatype type, std::uint64_t size) {
-  int integers = 0;
-  int addresses = 0;
-  int types = 0;
-  int combiner = 0;
-  check_mpi(MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner), "MPI_Type_get_envelope");
-  if (combiner == MPI_COMBINER_NAMED || size == 0) {
+  if (combiner_of(type) == MPI_COMBINER_NAMED || size == 0) {
     return true;
   }
   constexpr std::uint64_t most = 1U << 20U;

@@ -4,6 +4,7 @@
 #include "engine/data/operation.hpp"
 
 #include "engine/base/error.hpp"
+#include "engine/base/named_type.hpp"
 
 #include <algorithm>
 #include <array>
@@ -125,12 +126,7 @@ std::optional<KnownType> known_pair(MPI_Datatype type, int bytes) {
 
 // The types of MPI_Type_create_f90_integer and the like, which have no names.
 std::optional<KnownType> known_f90(MPI_Datatype type, int bytes) {
-  int integers = 0;
-  int addresses = 0;
-  int types = 0;
-  int combiner = 0;
-  MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-  switch (combiner) {
+  switch (combiner_of(type)) {
   case MPI_COMBINER_F90_INTEGER:
     return KnownType{TypeClass::fortran_integer, integer(signed_integers, bytes)};
   case MPI_COMBINER_F90_REAL:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Transfers: what this unit submits to its helper, and waiting for it.
-#include "engine/base/error.hpp"
+#include "engine/base/agreement.hpp"
 #include "engine/global/global_memory.hpp"
 
 #include <algorithm>
@@ -283,9 +283,7 @@ bool GlobalMemory::test(Slot& slot) {
   }
   constexpr unsigned tests_per_look = 4096;
   if (++slot.tests % tests_per_look == 0) {
-    try {
-      look_for_carrier(slot);
-    } catch (const Error&) { // for release() to say
+    if (attempt([&] { look_for_carrier(slot); })) { // for release() to say
       return true;
     }
   }
@@ -327,11 +325,9 @@ void GlobalMemory::complete(int unit) {
   }
   std::optional<Error> lost;
   for (const auto& [slot, epoch] : under_way) {
-    try {
-      wait_for(*slot, epoch); // its thread may release it meanwhile: the record's later epochs are later
-    } catch (const Error& error) {
-      lost = lost ? lost : std::optional(error);
-    }
+    // Its thread may release it meanwhile: the record's later epochs are later.
+    const auto failed = attempt([&] { wait_for(*slot, epoch); });
+    lost = lost ? lost : failed;
   }
   const std::lock_guard lock(slots_mutex_);
   for (const auto& [slot, epoch] : under_way) {

@@ -3,7 +3,10 @@
 
 #include "engine/base/byte_stream.hpp"
 
+#include <concepts>
+#include <cstdint>
 #include <string>
+#include <type_traits>
 
 namespace stoker::engine {
 namespace {
@@ -16,112 +19,83 @@ using algos::Step;
 constexpr std::uint64_t step_bytes = (4 * sizeof(std::uint8_t)) + (8 * sizeof(std::uint32_t)) + sizeof(std::uint64_t);
 constexpr std::uint64_t slice_bytes = sizeof(std::uint8_t) + (4 * sizeof(std::uint64_t));
 
-void write(ByteWriter& writer, const Range& range) {
-  writer.number(range.begin);
-  writer.number(range.count);
+template <class T, class Type>
+concept IsOf = std::same_as<std::remove_const_t<T>, Type>;
+
+// The members in their order in the file. `file` writes or reads them.
+void members(auto& file, IsOf<Range> auto& range) { file(range.begin, range.count); }
+
+void members(auto& file, IsOf<Slice> auto& slice) {
+  file(slice.buffer, slice.offset, slice.length, slice.stride, slice.count);
 }
 
-Range read_range(ByteReader& reader) {
-  Range range;
-  range.begin = reader.number<std::uint32_t>();
-  range.count = reader.number<std::uint32_t>();
-  return range;
+void members(auto& file, IsOf<Step> auto& step) {
+  std::uint8_t unused = 0;
+  file(step.kind, step.message, step.announced, unused, step.peer);
+  members(file, step.source);
+  members(file, step.target);
+  members(file, step.successors);
+  file(step.predecessors, step.bytes);
 }
 
-void write(ByteWriter& writer, const Step& step) {
-  writer.number(static_cast<std::uint8_t>(step.kind));
-  writer.number(static_cast<std::uint8_t>(step.message));
-  writer.number<std::uint8_t>(step.announced ? 1 : 0);
-  writer.number<std::uint8_t>(0);
-  writer.number(step.peer);
-  write(writer, step.source);
-  write(writer, step.target);
-  write(writer, step.successors);
-  writer.number(step.predecessors);
-  writer.number(step.bytes);
+void members(auto& file, IsOf<algos::StepId> auto& step) { file(step); }
+
+void members(auto& file, IsOf<Program> auto& program) {
+  file(program.rank, program.ranks, program.send_bytes, program.recv_bytes, program.scratch_bytes,
+       program.element_bytes);
+  file.list(program.steps, step_bytes);
+  file.list(program.slices, slice_bytes);
+  file.list(program.successors, sizeof(algos::StepId));
 }
+
+// Enumerations and switches are bytes.
+template <class T>
+using Stored = std::conditional_t<std::is_enum_v<T> || std::is_same_v<T, bool>, std::uint8_t, T>;
+
+struct Output {
+  ByteWriter writer;
+  template <class... T>
+  void operator()(T... values) {
+    (writer.number(static_cast<Stored<T>>(values)), ...);
+  }
+  template <class T>
+  void list(const std::vector<T>& entries, std::uint64_t /*each*/) {
+    writer.number<std::uint64_t>(entries.size());
+    for (const T& entry : entries) {
+      members(*this, entry);
+    }
+  }
+};
 
 // Enumerations may get values that have no name; find_defect() checks that.
-Step read_step(ByteReader& reader) {
-  Step step;
-  step.kind = static_cast<algos::StepKind>(reader.number<std::uint8_t>());
-  step.message = static_cast<algos::Operand>(reader.number<std::uint8_t>());
-  step.announced = reader.number<std::uint8_t>() != 0;
-  (void)reader.number<std::uint8_t>();
-  step.peer = reader.number<std::int32_t>();
-  step.source = read_range(reader);
-  step.target = read_range(reader);
-  step.successors = read_range(reader);
-  step.predecessors = reader.number<std::uint32_t>();
-  step.bytes = reader.number<std::uint64_t>();
-  return step;
-}
-
-void write(ByteWriter& writer, const Slice& slice) {
-  writer.number(static_cast<std::uint8_t>(slice.buffer));
-  writer.number(slice.offset);
-  writer.number(slice.length);
-  writer.number(slice.stride);
-  writer.number(slice.count);
-}
-
-Slice read_slice(ByteReader& reader) {
-  Slice slice;
-  slice.buffer = static_cast<algos::Buffer>(reader.number<std::uint8_t>());
-  slice.offset = reader.number<std::uint64_t>();
-  slice.length = reader.number<std::uint64_t>();
-  slice.stride = reader.number<std::uint64_t>();
-  slice.count = reader.number<std::uint64_t>();
-  return slice;
-}
+struct Input {
+  ByteReader reader;
+  template <class... T>
+  void operator()(T&... values) {
+    ((values = static_cast<T>(reader.number<Stored<T>>())), ...);
+  }
+  template <class T>
+  void list(std::vector<T>& entries, std::uint64_t each) {
+    entries.resize(reader.entries(each));
+    for (T& entry : entries) {
+      members(*this, entry);
+    }
+  }
+};
 
 } // namespace
 
 std::vector<std::byte> to_bytes(const Program& program) {
-  ByteWriter writer;
-  writer.number(program.rank);
-  writer.number(program.ranks);
-  writer.number(program.send_bytes);
-  writer.number(program.recv_bytes);
-  writer.number(program.scratch_bytes);
-  writer.number(program.element_bytes);
-  writer.number<std::uint64_t>(program.steps.size());
-  for (const Step& step : program.steps) {
-    write(writer, step);
-  }
-  writer.number<std::uint64_t>(program.slices.size());
-  for (const Slice& slice : program.slices) {
-    write(writer, slice);
-  }
-  writer.number<std::uint64_t>(program.successors.size());
-  for (const algos::StepId successor : program.successors) {
-    writer.number(successor);
-  }
-  return writer.take();
+  Output file;
+  members(file, program);
+  return file.writer.take();
 }
 
 Program program_from(std::span<const std::byte> bytes) {
-  ByteReader reader(bytes);
+  Input file{ByteReader(bytes)};
   Program program;
-  program.rank = reader.number<std::int32_t>();
-  program.ranks = reader.number<std::int32_t>();
-  program.send_bytes = reader.number<std::uint64_t>();
-  program.recv_bytes = reader.number<std::uint64_t>();
-  program.scratch_bytes = reader.number<std::uint64_t>();
-  program.element_bytes = reader.number<std::uint64_t>();
-  program.steps.resize(reader.entries(step_bytes));
-  for (Step& step : program.steps) {
-    step = read_step(reader);
-  }
-  program.slices.resize(reader.entries(slice_bytes));
-  for (Slice& slice : program.slices) {
-    slice = read_slice(reader);
-  }
-  program.successors.resize(reader.entries(sizeof(algos::StepId)));
-  for (algos::StepId& successor : program.successors) {
-    successor = reader.number<algos::StepId>();
-  }
-  if (!reader.rest().empty()) {
+  members(file, program);
+  if (!file.reader.rest().empty()) {
     throw std::invalid_argument("bytes are left over behind the program");
   }
   if (const std::string defect = algos::find_defect(program); !defect.empty()) {
