@@ -134,6 +134,14 @@ std::vector<NodeDomain> Discovery::node_domains() const {
   return domains;
 }
 
+LogicalIndex Discovery::numa_of(int rank) const {
+  const std::vector<NodeDomain> domains = node_domains();
+  return std::ranges::find_if(
+             domains,
+             [&](const NodeDomain& domain) { return std::ranges::find(domain.ranks, rank) != domain.ranks.end(); })
+      ->numa;
+}
+
 Discovery discover(MPI_Comm comm, const Machine& machine, const DiscoverOptions& options) {
   NodeRank mine;
   agree(comm, [&] {

@@ -28,6 +28,8 @@ struct Discovery {
 
   // The domains of this rank's node, in the order of their number: what reserve() asks for.
   [[nodiscard]] std::vector<NodeDomain> node_domains() const;
+  // Where the helper and the staging memory of a rank of this node belong.
+  [[nodiscard]] LogicalIndex numa_of(int rank) const;
 };
 
 // Collective over comm. Throws TopologyError on every rank when it fails on one.

@@ -10,7 +10,6 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 
 using stoker::api::check_comm;
 using stoker::api::check_list;

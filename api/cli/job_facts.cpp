@@ -30,16 +30,6 @@ std::string attach_result(const engine::NodeMemory* memory) {
   return refused == errors.end() ? "works" : std::strerror(*refused);
 }
 
-// The NUMA domain that this rank's helper and staging belong to.
-int numa_of(const topology::Discovery& discovery, int rank) {
-  for (const topology::NodeDomain& domain : discovery.node_domains()) {
-    if (std::ranges::find(domain.ranks, rank) != domain.ranks.end()) {
-      return domain.numa.value;
-    }
-  }
-  return -1;
-}
-
 // Sorts the ranks' own reports by node and domain. The report of a domain's carrier, its first rank, about the helper
 // holds for the domain.
 ordered_json arrange(const std::vector<ordered_json>& ranks) {
@@ -80,7 +70,7 @@ ordered_json gather_job(const MpiSession& session, std::span<const engine::Setti
                     {"host", host.data()},
                     {"node", layout.node_of(rank)},
                     {"domain", layout.domain_of(rank)},
-                    {"numa", numa_of(engine->discovery(), rank)},
+                    {"numa", engine->discovery().numa_of(rank).value},
                     {"cpus", topology::process_binding(machine).to_string()},
                     {"carrier", engine->carrier()},
                     {"helper", nullptr},

@@ -168,13 +168,10 @@ void Engine::open_network(MPI_Comm comm) {
 }
 
 void Engine::map_node_memory(const OwnedComm& node) {
-  const auto domains = discovery_->node_domains();
   int numa = -1;
-  for (const topology::NodeDomain& domain : domains) {
-    if (std::ranges::find(domain.ranks, rank_) != domain.ranks.end() && machine_->is_this_system()) {
-      const auto os = machine_->numa_domain(domain.numa).os;
-      numa = os ? os->value : -1;
-    }
+  if (machine_->is_this_system()) {
+    const auto os = machine_->numa_domain(discovery_->numa_of(rank_)).os;
+    numa = os ? os->value : -1;
   }
   memory_ =
       std::make_shared<NodeMemory>(node, settings_.arena_bytes != 0 ? settings_.arena_bytes : physical_memory(), numa);

@@ -86,22 +86,10 @@ std::atomic<std::uint64_t>* GlobalMemory::word_of(const GlobalPointer& pointer, 
 
 namespace {
 
+// In the order of the enumeration.
 bool compares(std::uint64_t word, GlobalMemory::Comparison comparison, std::uint64_t value) {
-  switch (comparison) {
-  case GlobalMemory::Comparison::equal:
-    return word == value;
-  case GlobalMemory::Comparison::not_equal:
-    return word != value;
-  case GlobalMemory::Comparison::greater:
-    return word > value;
-  case GlobalMemory::Comparison::greater_equal:
-    return word >= value;
-  case GlobalMemory::Comparison::less:
-    return word < value;
-  case GlobalMemory::Comparison::less_equal:
-    return word <= value;
-  }
-  return true;
+  const std::array holds{word == value, word != value, word > value, word >= value, word < value, word <= value};
+  return holds[static_cast<std::size_t>(comparison)];
 }
 
 } // namespace
