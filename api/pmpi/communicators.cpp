@@ -140,8 +140,8 @@ void Communicator::cover() {
     reason_ = able[1] == 0 ? Reason::off_by_info : Reason::too_many;
     return;
   }
-  const auto failure = engine::attempt(
-      [&] { calls_ = std::make_unique<engine::NonblockingCalls>(the_engine(), handle_, able[2] != 0); });
+  const auto failure =
+      engine::attempt([&] { calls_ = std::make_unique<engine::Calls>(the_engine(), handle_, able[2] != 0); });
   if (failure) { // on every rank
     reason_ = Reason::unsupported;
     if (rank_ == 0) {

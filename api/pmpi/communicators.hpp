@@ -6,9 +6,9 @@
 // nonblocking calls are MPI's.
 #pragma once
 
-#include "api/pmpi/private_comms.hpp"
 #include "api/pmpi/state.hpp"
-#include "engine/calls/nonblocking.hpp"
+#include "engine/calls/calls.hpp"
+#include "engine/calls/private_comms.hpp"
 
 #include <mpi.h>
 
@@ -68,11 +68,11 @@ public:
   [[nodiscard]] const OwnInfo& info() const { return info_; }
   [[nodiscard]] engine::Executor executor() const { return executor_; } // of nonblocking calls
   // Null where `reason` says why.
-  [[nodiscard]] engine::NonblockingCalls* calls() const { return calls_.get(); }
+  [[nodiscard]] engine::Calls* calls() const { return calls_.get(); }
   [[nodiscard]] Reason reason() const { return reason_; }
   [[nodiscard]] bool off() const { return off_; }
   // Communicators for persistent requests that the MPI library carries out.
-  [[nodiscard]] PrivateComms& private_comms() { return private_comms_; }
+  [[nodiscard]] engine::PrivateComms& private_comms() { return private_comms_; }
 
   // Local. Values that are not accepted are reported and ignored.
   void use(OwnInfo info);
@@ -96,8 +96,8 @@ private:
   Reason reason_ = Reason::unwatched;
   OwnInfo info_;
   engine::Executor executor_ = engine::Executor::inline_;
-  std::unique_ptr<engine::NonblockingCalls> calls_;
-  PrivateComms private_comms_;
+  std::unique_ptr<engine::Calls> calls_;
+  engine::PrivateComms private_comms_;
   std::mutex mutex_; // guards outstanding_
   std::list<Outstanding*> outstanding_;
 };

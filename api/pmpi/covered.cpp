@@ -106,17 +106,17 @@ Communicator* covering(Form form, const CollectiveCall& call) {
   return communicator;
 }
 
-void CoveredCall::record(Form form, const engine::NonblockingCall& finished) const {
-  const auto report = finished.report();
-  pmpi::record({.site = anchored_.call().site,
-                .communicator = communicator_.id(),
-                .collective = anchored_.call().collective,
-                .form = form,
-                .bytes = report.bytes,
-                .by_mpi = report.by_mpi,
-                .exchange_seconds = report.exchange_seconds,
-                .exposed_seconds = report.exposed_seconds,
-                .algorithm = report.algorithm});
+std::unique_ptr<engine::CallUnderWay> CoveredCall::start(engine::Executor executor, bool blocking) const {
+  auto call = communicator_.calls()->start(anchored_.call(), communicator_.info().get(), executor, blocking);
+  if (call == nullptr) {
+    throw engine::Error(engine::Code::unsupported, "no request is to be had for the call");
+  }
+  return call;
+}
+
+void CoveredCall::record(Form form, const engine::CallUnderWay& finished) const {
+  const CollectiveCall& call = anchored_.call();
+  pmpi::record({call.site, communicator_.id(), call.collective, form}, finished);
 }
 
 } // namespace stoker::pmpi

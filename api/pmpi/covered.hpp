@@ -10,7 +10,7 @@
 #include "api/pmpi/communicators.hpp"
 #include "api/pmpi/errors.hpp"
 #include "api/pmpi/state.hpp"
-#include "engine/calls/nonblocking.hpp"
+#include "engine/calls/calls.hpp"
 
 #include <mpi.h>
 
@@ -54,12 +54,10 @@ public:
   CoveredCall(const CoveredCall&) = delete;
   CoveredCall& operator=(const CoveredCall&) = delete;
 
-  // Local. Throws what NonblockingCalls::start() does.
-  [[nodiscard]] std::unique_ptr<engine::NonblockingCall> start(engine::Executor executor) const {
-    return communicator_.calls()->start(anchored_.call(), communicator_.info().get(), executor);
-  }
+  // Local. Throws what engine::Calls::start() does, and Error(unsupported) where that returns null.
+  [[nodiscard]] std::unique_ptr<engine::CallUnderWay> start(engine::Executor executor, bool blocking) const;
   // For the summary, once the call that start() returned is finished.
-  void record(Form form, const engine::NonblockingCall& finished) const;
+  void record(Form form, const engine::CallUnderWay& finished) const;
 
 private:
   AnchoredCall anchored_;

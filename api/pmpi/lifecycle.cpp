@@ -6,11 +6,11 @@
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/load_checks.hpp"
 #include "api/pmpi/rma_progress.hpp"
-#include "api/pmpi/routed.hpp"
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/state.hpp"
 #include "api/pmpi/statistics.hpp"
 #include "engine/base/agreement.hpp"
+#include "engine/calls/put_off_starts.hpp"
 #include "engine/core/engine.hpp"
 
 #include <fmt/format.h>
@@ -60,7 +60,7 @@ void shut_down() {
   }
   close_gates(Reason::outside_mpi);
   stop_rma_progress();
-  end_put_off_starts();
+  engine::PutOffStarts::of_process().end();
   forget_communicators();
   if (!settings().pmpi_summary.empty()) {
     write_summary(MPI_COMM_WORLD, settings().pmpi_summary.c_str());

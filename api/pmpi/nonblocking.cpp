@@ -15,7 +15,7 @@ class NonblockingRequest final : public Request, private Outstanding {
 public:
   NonblockingRequest(const CollectiveCall& call, Communicator& communicator)
       : Request(call.comm), communicator_(communicator.shared_from_this()), covered_(call, communicator) {
-    call_ = covered_.start(communicator.executor());
+    call_ = covered_.start(communicator.executor(), false);
     communicator.enlist(*this);
   }
   NonblockingRequest(const NonblockingRequest&) = delete;
@@ -68,7 +68,7 @@ private:
   std::shared_ptr<Communicator> communicator_;
   CoveredCall covered_;
   bool active_ = true;
-  std::unique_ptr<engine::NonblockingCall> call_; // null once it is complete and finished
+  std::unique_ptr<engine::CallUnderWay> call_; // null once it is complete and finished
   std::optional<engine::Error> failure_;
 };
 
@@ -84,7 +84,7 @@ std::optional<int> blocking_call(const CollectiveCall& call) {
   return if_covered(Form::blocking, call, [&](Communicator& communicator) {
     const CoveredCall covered(call, communicator);
     // This thread has nothing else to do, and so executes the call itself.
-    const auto under_way = covered.start(engine::Executor::inline_);
+    const auto under_way = covered.start(engine::Executor::inline_, true);
     under_way->wait();
     under_way->finish();
     covered.record(Form::blocking, *under_way);

@@ -2,18 +2,15 @@
 #include "api/pmpi/persistent.hpp"
 
 #include "api/pmpi/anchored.hpp"
-#include "api/pmpi/by_engine.hpp"
-#include "api/pmpi/by_mpi.hpp"
 #include "api/pmpi/communicators.hpp"
 #include "api/pmpi/errors.hpp"
 #include "api/pmpi/handles.hpp"
 #include "api/pmpi/operators.hpp"
-#include "api/pmpi/private_comms.hpp"
-#include "api/pmpi/routed.hpp"
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/state.hpp"
 #include "api/pmpi/statistics.hpp"
 #include "engine/base/agreement.hpp"
+#include "engine/calls/persistent_call.hpp"
 #include "engine/requests/choices.hpp"
 #include "engine/requests/init.hpp"
 
@@ -28,6 +25,38 @@ namespace {
 
 using engine::Code;
 using engine::Error;
+using engine::MpiRequest;
+using engine::PrivateComms;
+
+// Calls that are the MPI library's from the beginning do not count for the summary.
+class PersistentRequest final : public Request {
+public:
+  // `communicator`: its id; nothing if the calls do not count.
+  PersistentRequest(const CollectiveCall& call, std::optional<std::uint64_t> communicator,
+                    std::unique_ptr<engine::Request> by_engine, std::unique_ptr<MpiRequest> by_mpi)
+      : Request(call.comm), op_(call.op), site_{call.site, communicator.value_or(0), call.collective, Form::persistent},
+        counts_(communicator.has_value()),
+        call_(the_engine(), std::move(by_engine), std::move(by_mpi), counts_ && !settings().pmpi_summary.empty()) {}
+
+  [[nodiscard]] bool persistent() const override { return true; }
+  [[nodiscard]] bool active() const override { return call_.active(); }
+  void start() override { call_.start(); }
+  [[nodiscard]] bool done() override { return call_.done(); }
+  void wait() override { call_.wait(); }
+  void settle() override { call_.settle(); }
+  void finish() override {
+    call_.finish();
+    if (counts_) {
+      record(site_, call_);
+    }
+  }
+
+private:
+  OperatorUse op_;
+  CallSite site_;
+  bool counts_;
+  engine::PersistentCall call_;
+};
 
 int keep(std::unique_ptr<Request> made, MPI_Comm comm, MPI_Request* request) {
   const std::optional<Error> failure = engine::attempt([&] { *request = insert(std::move(made)); });
@@ -56,7 +85,7 @@ struct Said {
   std::uint64_t engine_only = 0;   // it is not to be tried with the MPI library
   std::uint64_t no_more_comms = 0; // of its own
   PrivateComms::Bits comms_in_use{};
-  [[nodiscard]] bool comm_to_be_had() const { return no_more_comms == 0 || first_unused(comms_in_use); }
+  [[nodiscard]] bool comm_to_be_had() const { return no_more_comms == 0 || engine::first_unused(comms_in_use); }
 };
 
 // The bits of all ranks. Collective over comm.
@@ -73,17 +102,17 @@ constexpr int most_tried = 256;
 constexpr int most_by_mpi = 512;
 
 // Collective. Null if `must` is false and some rank cannot make the request.
-std::unique_ptr<Request> request_by_mpi(const CollectiveCall& call, Communicator* communicator, bool must) {
+std::unique_ptr<MpiRequest> request_by_mpi(const CollectiveCall& call, Communicator* communicator, bool must) {
   PrivateComms* const kept =
       communicator != nullptr && communicator->inherits() ? &communicator->private_comms() : nullptr;
   if (kept == nullptr && must) { // one rank, or an intercommunicator
-    auto made = std::make_unique<ByMpi>(call);
-    made->init(make_private_comm(call.comm));
+    auto made = std::make_unique<MpiRequest>(call);
+    made->init(engine::make_private_comm(call.comm));
     return made;
   }
-  std::unique_ptr<ByMpi> made;
-  std::optional<Error> failure = engine::attempt([&] { made = std::make_unique<ByMpi>(call); });
-  Said said{.failed = failure ? 1U : 0U, .no_more_comms = private_comms_made() < most_by_mpi ? 0U : 1U};
+  std::unique_ptr<MpiRequest> made;
+  std::optional<Error> failure = engine::attempt([&] { made = std::make_unique<MpiRequest>(call); });
+  Said said{.failed = failure ? 1U : 0U, .no_more_comms = engine::private_comms_made() < most_by_mpi ? 0U : 1U};
   if (kept != nullptr) {
     said.comms_in_use = kept->in_use();
   } else {
@@ -91,8 +120,9 @@ std::unique_ptr<Request> request_by_mpi(const CollectiveCall& call, Communicator
   }
   said = united(call.comm, said);
   if (said.failed == 0 && (must || said.comm_to_be_had())) {
-    failure = engine::attempt(
-        [&] { made->init(kept != nullptr ? kept->take(call.comm, said.comms_in_use) : make_private_comm(call.comm)); });
+    failure = engine::attempt([&] {
+      made->init(kept != nullptr ? kept->take(call.comm, said.comms_in_use) : engine::make_private_comm(call.comm));
+    });
     if (united(call.comm, std::uint64_t{failure ? 1U : 0U}) == 0) {
       return made;
     }
@@ -108,12 +138,13 @@ int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* 
            Reason reason) {
   int inter = 0;
   MPI_Comm_test_inter(call.comm, &inter);
-  const bool better =
-      !own_requests_can_be_given() && inter == 0 && (is_open(Form::persistent) || reason == Reason::one_process);
+  const bool better = !engine::own_requests_can_be_given() && inter == 0 &&
+                      (is_open(Form::persistent) || reason == Reason::one_process);
   std::unique_ptr<Request> made;
   const std::optional<Error> failure = engine::attempt([&] {
-    if (!mpi || better) {
-      made = request_by_mpi(call, communicator, !mpi);
+    std::unique_ptr<MpiRequest> own = !mpi || better ? request_by_mpi(call, communicator, !mpi) : nullptr;
+    if (own != nullptr) {
+      made = std::make_unique<PersistentRequest>(call, std::nullopt, nullptr, std::move(own));
     }
   });
   if (failure) {
@@ -125,7 +156,7 @@ int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* 
 // Whether the MPI library may carry out calls of a request. Local. It must be right and give the bits that are wanted,
 // and it must be possible to put a start off until the ranks agree on it.
 bool may_try(const CollectiveCall& call, const OwnInfo& info) {
-  if (!settings().pmpi_trials || info.names_how() || is_wrong_by_mpi(call) ||
+  if (!settings().pmpi_trials || info.names_how() || engine::is_wrong_by_mpi(call) ||
       (combines(call.collective) && !is_predefined(call.op))) {
     return false;
   }
@@ -172,34 +203,29 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
     PrivateComms& comms = communicator->private_comms();
     const Said said = united(call.comm, Said{.off = merged.off() ? 1U : 0U,
                                              .engine_only = may_try(call, merged) ? 0U : 1U,
-                                             .no_more_comms = private_comms_made() < most_tried ? 0U : 1U,
+                                             .no_more_comms = engine::private_comms_made() < most_tried ? 0U : 1U,
                                              .comms_in_use = comms.in_use()});
     if (said.off != 0) {
       reason = Reason::off_by_info;
       return;
     }
     std::optional<AnchoredCall> anchored;
-    std::unique_ptr<ByMpi> tried;
+    std::unique_ptr<MpiRequest> tried;
     engine::agree(call.comm, engine::attempt([&] {
                     anchored.emplace(call, communicator->rank() == call.root);
                     if (said.engine_only == 0 && said.comm_to_be_had()) {
-                      tried = std::make_unique<ByMpi>(call);
+                      tried = std::make_unique<MpiRequest>(call);
                     }
                   }));
-    auto own = std::make_unique<ByEngine>(call, communicator->id(),
-                                          engine::init(the_engine(), anchored->call(), merged.get()));
-    if (tried == nullptr) {
-      made = std::move(own);
-      return;
+    auto own = engine::init(the_engine(), anchored->call(), merged.get());
+    if (tried != nullptr) {
+      const auto refused = engine::attempt([&] { tried->init(comms.take(call.comm, said.comms_in_use)); });
+      if (united(call.comm, std::uint64_t{refused ? 1U : 0U}) != 0) { // what the engine takes the MPI library need not
+        tried->spoil();
+        tried.reset();
+      }
     }
-    const auto refused = engine::attempt([&] { tried->init(comms.take(call.comm, said.comms_in_use)); });
-    if (united(call.comm, std::uint64_t{refused ? 1U : 0U}) != 0) { // what the engine takes the MPI library need not
-      tried->spoil();
-      made = std::move(own);
-      return;
-    }
-    const CallRecord record = own->latest();
-    made = make_routed(std::move(own), std::move(tried), record);
+    made = std::make_unique<PersistentRequest>(call, communicator->id(), std::move(own), std::move(tried));
   });
   if (failure) { // on all ranks
     std::uint64_t final = is_final(*failure) ? 1 : 0;

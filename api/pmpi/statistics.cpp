@@ -47,9 +47,8 @@ struct Sums {
 };
 
 struct Statistics {
-  using Key = std::tuple<const void*, std::uint64_t, Collective, Form>;
   std::mutex mutex;
-  std::map<Key, Sums> calls;
+  std::map<CallSite, Sums> calls;
   std::map<std::uint64_t, std::string> names; // of communicators that have had calls
 };
 // Never destroyed: MPI_Finalize may be called by a destructor.
@@ -209,20 +208,21 @@ void print_fallbacks(std::FILE* out, const std::string& rows) {
 
 } // namespace
 
-void record(const CallRecord& call) {
+void record(const CallSite& site, const engine::CallUnderWay& call) {
   if (settings().pmpi_summary.empty()) {
     return;
   }
+  const engine::CallUnderWay::Report report = call.report();
   const std::lock_guard lock(statistics.mutex);
-  Sums& sums = statistics.calls[{call.site, call.communicator, call.collective, call.form}];
+  Sums& sums = statistics.calls[site];
   ++sums.calls;
-  sums.bytes += call.bytes;
-  sums.by_mpi += call.by_mpi ? 1 : 0;
-  sums.exchange_seconds += call.exchange_seconds;
-  sums.hidden_seconds += std::max(0.0, call.exchange_seconds - call.exposed_seconds);
-  sums.exposed_seconds += call.exposed_seconds;
-  if (!call.by_mpi && sums.algorithm != call.algorithm) {
-    sums.algorithm = call.algorithm;
+  sums.bytes += report.bytes;
+  sums.by_mpi += report.by_mpi ? 1 : 0;
+  sums.exchange_seconds += report.exchange_seconds;
+  sums.hidden_seconds += std::max(0.0, report.exchange_seconds - report.exposed_seconds);
+  sums.exposed_seconds += report.exposed_seconds;
+  if (!report.by_mpi && sums.algorithm != report.algorithm) {
+    sums.algorithm = report.algorithm;
   }
 }
 

@@ -4,28 +4,26 @@
 #pragma once
 
 #include "api/pmpi/state.hpp"
+#include "engine/calls/call_under_way.hpp"
 
 #include <mpi.h>
 
+#include <compare>
 #include <cstdint>
-#include <string_view>
 
 namespace stoker::pmpi {
 
-struct CallRecord {
+// Whose calls are summed up.
+struct CallSite {
   const void* site = nullptr;
   std::uint64_t communicator = 0; // its id
   Collective collective = Collective::barrier;
   Form form = Form::nonblocking;
-  std::uint64_t bytes = 0; // that this rank had to send, or to receive where it sent none
-  bool by_mpi = false;
-  double exchange_seconds = 0;
-  double exposed_seconds = 0;
-  std::string_view algorithm;
+  auto operator<=>(const CallSite&) const = default;
 };
 
-// Any thread.
-void record(const CallRecord& call);
+// A call that is finished. Any thread.
+void record(const CallSite& site, const engine::CallUnderWay& call);
 // Its name in the summary: what MPI_Comm_get_name says.
 void name_communicator(std::uint64_t id, MPI_Comm comm);
 // Clears what was recorded of calls, and of those left to the MPI library.

@@ -1,19 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocking collectives: requests that are initialised by the first call that needs them, kept with the communicator,
-// and used again by every later call that they fit.
-//
-// Which call may use which request has to be decided alike on all ranks, since init is collective and a hit is not. So
-// it is decided by what MPI requires to be equal on all ranks: the collective, the root, the operation, the kind of
-// element, and sizes in bytes; never by addresses, datatypes' handles or MPI_IN_PLACE, which one rank may have seen
-// before and another not. Requests are therefore bound to memory in this rank's arena, and every call copies its
-// operands there and its results from there, after Jocksch et al., "Flexible allreduce for shared memory and networks",
-// section 4. What that costs: a copy of each of the two buffers, at the speed of memory, and as much of it again as the
-// longest call needed.
-//
-// Sizes are rounded up, so that calls of many sizes need few requests: up to 64 KiB to the next power of two, at least
-// 64 elements (or bytes, where nothing is combined), and beyond that by an eighth at most. What is combined is filled
-// up with zeros, which every operation of MPI's is defined for; operations of the application never see an element that
-// is not the caller's, so their sizes, and sizes that differ between ranks, are not rounded.
+// Blocking collectives of the C interface. Their requests are kept with the communicator: see calls.hpp.
 #pragma once
 
 #include "engine/core/engine.hpp"

@@ -95,11 +95,11 @@ EpochBuffers bound_buffers(const CollectiveCall& call, CallBuffers buffers, int 
   const bool in_place_at_root = buffers.in_place && algos::has_root(collective);
   if (in_place_at_root && collective == Collective::reduce) {
     bound.send = BoundData(UserBuffer(buffers.recv.address(), Datatype(MPI_BYTE, "datatype"), buffers.recv.blocks()));
-    bound.set_aside = true;
+    bound.copies_send = true;
   } else if (in_place_at_root && collective == Collective::gather) {
     bound.send = BoundData(UserBuffer(buffers.recv.address(), Datatype(*call.recvtypes, "recvtype"),
                                       {buffers.recv.blocks()[static_cast<std::size_t>(rank)]}));
-    bound.set_aside = true;
+    bound.copies_send = true;
   } else {
     bound.send = BoundData(std::move(buffers.send));
   }

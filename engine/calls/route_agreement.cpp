@@ -9,6 +9,23 @@ RouteAgreement::~RouteAgreement() {
   }
 }
 
+std::optional<Route> RouteAgreement::route_of(std::uint64_t call, RouteTrials& trials, MPI_Comm comm) {
+  if (trials.asks(call) && !asked_) {
+    if (comm == MPI_COMM_NULL) {
+      return std::nullopt;
+    }
+    ask(comm, trials.findings());
+  }
+  if (trials.decides(call)) {
+    const auto found = answer();
+    if (!found) {
+      return std::nullopt;
+    }
+    trials.decide(*found);
+  }
+  return trials.route();
+}
+
 void RouteAgreement::ask(MPI_Comm comm, const RouteTrials::Findings& mine) {
   asked_ = true;
   *findings_ = mine;

@@ -20,8 +20,10 @@ public:
   // Local. A question without an answer is left to MPI, storage included.
   ~RouteAgreement();
 
-  // A nonblocking collective over comm: in the same place among the calls on it on all ranks.
-  void ask(MPI_Comm comm, const RouteTrials::Findings& mine);
+  // The route of a call, the next that has none; null as long as the ranks have not decided on it. Local. May ask by a
+  // nonblocking collective over comm, which then comes in the same place among the calls on it on all ranks.
+  // MPI_COMM_NULL: that place has not been reached.
+  [[nodiscard]] std::optional<Route> route_of(std::uint64_t call, RouteTrials& trials, MPI_Comm comm);
   // Until answer() has given one.
   [[nodiscard]] bool asked() const { return asked_; }
   // Local. Lets MPI work on it.
@@ -32,6 +34,8 @@ public:
   void wait();
 
 private:
+  void ask(MPI_Comm comm, const RouteTrials::Findings& mine);
+
   std::unique_ptr<RouteTrials::Findings> findings_ = std::make_unique<RouteTrials::Findings>();
   MPI_Request request_ = MPI_REQUEST_NULL;
   bool asked_ = false;

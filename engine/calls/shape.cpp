@@ -3,6 +3,7 @@
 
 #include "engine/base/agreement.hpp"
 
+#include <algorithm>
 #include <bitset>
 
 namespace stoker::engine {
@@ -20,34 +21,28 @@ void Shape::retire_complete() {
 void Shape::retire(Lane& lane) {
   QueuedCall& call = *std::exchange(lane.occupant, nullptr);
   Request& request = *lane.request;
-  const double before = request.statistics().exchange_seconds;
+  const double so_far = request.statistics().exchange_seconds;
   call.error = attempt([&] { lane.request->finish(); });
-  call.exchange_seconds = request.statistics().exchange_seconds - before;
+  call.exchange_seconds = request.statistics().exchange_seconds - so_far;
   call.complete.store(true, std::memory_order_release);
 }
 
 // The MPI library's own calls, the decisions among them, are started in their order, as MPI demands; the engine's as
 // soon as their lanes are free.
 void Shape::start_waiting() {
-  bool mpi_in_turn = comm != MPI_COMM_NULL;
+  bool mpi_in_turn = own->comm != MPI_COMM_NULL && before == nullptr;
   std::bitset<lanes_of_a_shape> taken;
   for (auto next = waiting.begin(); next != waiting.end();) {
     QueuedCall& call = **next;
     if (!call.route) {
-      if (trials.asks(call.number) && !agreement.asked()) {
-        if (!mpi_in_turn) {
-          return;
-        }
-        agreement.ask(comm, trials.findings());
-      }
-      if (trials.decides(call.number) && !decided()) {
+      call.route = own->agreement.route_of(call.number, trials, mpi_in_turn ? own->comm : MPI_COMM_NULL);
+      if (!call.route) {
         return;
       }
-      call.route = trials.route();
       call.on_trial = trials.on_trial();
     }
     Lane& lane = lane_of(call.number);
-    const std::size_t index = call.number % lanes_of_a_shape;
+    const std::size_t index = lane_number(call.number);
     const Route route = *call.route;
     if (route == Route::engine && (lane.state == Lane::State::fresh || lane.state == Lane::State::asked_for)) {
       mpi_in_turn = false; // it may become one of MPI's
@@ -72,19 +67,17 @@ void Shape::start_waiting() {
   }
 }
 
-bool Shape::decided() {
-  const auto found = agreement.answer();
-  if (found) {
-    trials.decide(*found);
-  }
-  return found.has_value();
+bool Shape::over() {
+  return ended == calls && before == nullptr &&
+         std::ranges::none_of(lanes, [](const Lane& lane) { return lane.state == Lane::State::asked_for; }) &&
+         (!own->agreement.asked() || own->agreement.answer());
 }
 
 void Shape::start_by_mpi(QueuedCall& call) const {
   call.by_mpi = true;
   call.algorithm = "mpi";
   call.error = attempt(
-      [&] { check_mpi(start_mpi(call.kept.call(), comm, &call.request, call.arrays), "nonblocking collective"); });
+      [&] { check_mpi(start_mpi(call.call, own->comm, &call.request, call.arrays), "nonblocking collective"); });
   if (call.error) {
     call.complete.store(true, std::memory_order_release);
   }

@@ -3,22 +3,24 @@
 // the other.
 #pragma once
 
-#include "engine/calls/blocking_calls.hpp"
-#include "engine/calls/route_agreement.hpp"
+#include "engine/calls/private_comms.hpp"
 #include "engine/calls/route_trials.hpp"
 #include "engine/data/kept_call.hpp"
 #include "engine/data/mpi_collectives.hpp"
+#include "engine/data/operation.hpp"
 #include "engine/requests/epoch_binding.hpp"
 
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace stoker::engine {
 
@@ -27,7 +29,13 @@ struct Shape;
 
 // A call from its start to its completion.
 struct QueuedCall {
-  QueuedCall(const CollectiveCall& call, const Peers& peers) : kept(call, peers, KeptCall::Arrays::callers) {}
+  // A blocking call is complete before its arguments are gone.
+  QueuedCall(const CollectiveCall& given, const Peers& peers, bool blocking) : call(given) {
+    if (!blocking) {
+      kept = std::make_unique<KeptCall>(given, peers, KeptCall::Arrays::callers);
+      call = kept->call();
+    }
+  }
   QueuedCall(const QueuedCall&) = delete;
   QueuedCall& operator=(const QueuedCall&) = delete;
   ~QueuedCall() = default;
@@ -38,7 +46,8 @@ struct QueuedCall {
   std::optional<Route> route; // once all that is decided before it is
   EpochBuffers buffers;       // until it is on a lane
   Operation operation;        // likewise
-  KeptCall kept;
+  CollectiveCall call;
+  std::unique_ptr<KeptCall> kept;         // what it points to
   NarrowArrays arrays;                    // of MPI's own
   Lane* lane = nullptr;                   // that it is on
   MPI_Request request = MPI_REQUEST_NULL; // of MPI's own
@@ -50,17 +59,25 @@ struct QueuedCall {
   std::string_view algorithm = "none";
   double exchange_seconds = 0;
   double exposed_seconds = 0; // its own thread's
-  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point begin;
   std::atomic<bool> complete{false}; // released by whoever completes it, acquired by its thread
 };
 
-inline constexpr std::size_t lanes_of_a_shape =
-    4; // calls of it that are under way at the same time; more wait for these
+// Calls that are under way at the same time; more wait for these.
+inline constexpr std::size_t lanes_of_a_shape = 4;
 
-// Equal on all ranks. Of an exchange block by block the collective is enough.
+// Equal on all ranks, as it consists of what MPI requires to be so; never of addresses or datatypes' handles, which one
+// rank may have seen before and another not. Of an exchange block by block the collective is enough.
 struct ShapeKey {
-  BlockingKey call;
+  algos::Collective collective = algos::Collective::barrier;
+  int root = 0;
+  OperationCode code;
+  bool user_defined = false; // any operation of the application: each call brings its own
+  bool commutative = true;
+  std::uint64_t element_bytes = 1;
+  std::vector<std::uint64_t> sizes;
   bool in_place = false; // on all ranks
+  bool blocking = false; // each is complete before the next one
   Executor executor = Executor::inline_;
   bool operator==(const ShapeKey&) const = default;
 };
@@ -83,25 +100,30 @@ struct Shape {
   void retire_complete();
   void retire(Lane& lane);
   void start_waiting();
+  // Whether all calls so far have ended, and nothing that came with them is under way. Local.
+  [[nodiscard]] bool over();
 
-  [[nodiscard]] Lane& lane_of(std::uint64_t call) { return lanes[call % lanes_of_a_shape]; }
+  [[nodiscard]] std::size_t lane_number(std::uint64_t call) const { return key.blocking ? 0 : call % lanes_of_a_shape; }
+  [[nodiscard]] Lane& lane_of(std::uint64_t call) { return lanes[lane_number(call)]; }
 
   // Whether all ranks know all sizes; else blocks go straight to their ranks, as far as the engine knows.
-  [[nodiscard]] bool sizes_known() const { return traits_of(key.call.collective).sizes == algos::SizesKnownTo::all; }
+  [[nodiscard]] bool sizes_known() const { return traits_of(key.collective).sizes == algos::SizesKnownTo::all; }
 
   ShapeKey key;
   bool deterministic = false;
   algos::Choice choice; // once the first request is made
   std::uint64_t calls = 0;
   std::uint64_t ended = 0;         // of them
+  std::uint64_t latest_call = 0;   // counted on the communicator
   std::deque<QueuedCall*> waiting; // not started yet, in their order
   std::array<Lane, lanes_of_a_shape> lanes;
-  MPI_Comm comm = MPI_COMM_NULL; // for MPI's own calls, from the time of the first request on
   RouteTrials trials;
-  RouteAgreement agreement; // on the decision that is being made
+  // For MPI's own calls; has a communicator from the time of the first request on. A shape that takes another's place
+  // takes it, too: then the calls of `before` come first, until it has no more.
+  std::shared_ptr<PrivateComm> own;
+  Shape* before = nullptr;
 
 private:
-  [[nodiscard]] bool decided();
   void start_by_mpi(QueuedCall& call) const;
   static void start_on(Lane& lane, QueuedCall& call);
 };

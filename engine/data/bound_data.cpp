@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace stoker::engine {
 namespace {
@@ -22,12 +23,10 @@ void check(const PeerBlock& block, std::size_t ranks) {
 
 BoundData::BoundData(UserBuffer buffer) {
   begin_part();
-  std::byte* const address = buffer.address();
-  std::vector<UserBlock> runs = buffer.runs();
   types_.push_back(std::move(buffer).type());
-  pieces_.reserve(runs.size());
-  for (const UserBlock& run : runs) {
-    add({address + run.displacement, run.count, 0});
+  pieces_.reserve(buffer.runs().size());
+  for (const UserBlock& run : buffer.runs()) {
+    add({buffer.address() + run.displacement, run.count, 0});
   }
 }
 

@@ -112,6 +112,12 @@ UserBuffer::UserBuffer(void* address, Datatype type, std::vector<UserBlock> bloc
 }
 
 void UserBuffer::lay_out_packed() {
+  if (blocks_.size() == 1) { // which shares no element with another
+    packed_offsets_ = {0};
+    packed_bytes_ = bytes_;
+    runs_ = bytes_ > 0 ? blocks_ : runs_;
+    return;
+  }
   // Blocks that overlap by whole elements become one run.
   std::vector<std::size_t> order;
   for (std::size_t b = 0; b < blocks_.size(); ++b) {

@@ -56,6 +56,7 @@ enum class ReduceType : std::uint8_t {
 struct OperationCode {
   ReduceOp op = ReduceOp::none;
   ReduceType type{};
+  bool operator==(const OperationCode&) const = default;
 };
 
 // The size of one element in memory, padding between value and location included.

@@ -7,6 +7,7 @@
 #include "engine/requests/exchange.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -22,6 +23,23 @@ using algos::Collective;
 Error exhausted(std::uint64_t bytes) {
   return {Code::resource, "no " + std::to_string(bytes) +
                               " bytes of shared memory are left for the data of a call; expected a larger arena_bytes"};
+}
+
+// Moves the data of blocks from one behind the other to their places, and clears what follows each; and back.
+void spread(std::byte* memory, std::uint64_t bytes, const Spacing& spacing) {
+  if (spacing.block == spacing.stride) {
+    return;
+  }
+  for (std::uint64_t b = bytes / spacing.stride; b-- > 0;) {
+    std::byte* const place = memory + (b * spacing.stride);
+    std::memmove(place, memory + (b * spacing.block), spacing.block);
+    std::memset(place + spacing.block, 0, spacing.stride - spacing.block);
+  }
+}
+void bring_together(std::byte* memory, std::uint64_t bytes, const Spacing& spacing) {
+  for (std::uint64_t b = 1; spacing.block != spacing.stride && b < bytes / spacing.stride; ++b) {
+    std::memmove(memory + (b * spacing.block), memory + (b * spacing.stride), spacing.block);
+  }
 }
 
 } // namespace
@@ -57,14 +75,14 @@ EpochBinding::EpochBinding(const Engine& engine, Block& block, const RequestPlan
       send_memory_(engine.memory()), recv_memory_(engine.memory()), bounce_memory_(engine.memory()) {}
 
 BufferDescriptor EpochBinding::reach(const BoundData& data, std::uint64_t bytes, const Readers& readers,
-                                     EpochMemory& memory, bool as_it_lies, std::byte*& staged) const {
+                                     EpochMemory& memory, bool copies, std::byte*& staged) const {
   staged = nullptr;
   BufferDescriptor descriptor{.path = Path::own, .pid = pid_, .bytes = bytes};
   if (bytes == 0) {
     return descriptor;
   }
   const bool shared = readers.helper || readers.peers;
-  if (as_it_lies && data.bytes() > 0 && data.runs()) {
+  if (!copies && data.bytes() > 0 && data.runs()) {
     descriptor.path = chosen_path(engine_, data.lowest(), data.span(), data.bytes(), readers);
     if (descriptor.path != Path::staged) {
       descriptor.address = reinterpret_cast<std::uint64_t>(data.lowest());
@@ -128,9 +146,9 @@ void EpochBinding::bind(Block& block, EpochBuffers buffers) {
     send_readers.peers = rebinding_.sends_long_in_node(outgoing_, eager_bytes);
   }
   block.buffers[static_cast<std::size_t>(Buffer::send)] =
-      reach(buffers_.send, sizes_.send, send_readers, send_memory_, !buffers_.set_aside, send_staged_);
+      reach(buffers_.send, sizes_.send, send_readers, send_memory_, buffers_.copies_send, send_staged_);
   block.buffers[static_cast<std::size_t>(Buffer::recv)] =
-      reach(buffers_.recv, sizes_.recv, recv_readers_, recv_memory_, true, recv_staged_);
+      reach(buffers_.recv, sizes_.recv, recv_readers_, recv_memory_, buffers_.copies_recv, recv_staged_);
   if (any_sizes) {
     list_parts(buffers_.send, Buffer::send, send_staged_ != nullptr, outgoing_);
     list_parts(buffers_.recv, Buffer::recv, recv_staged_ != nullptr, incoming_);
@@ -140,15 +158,18 @@ void EpochBinding::bind(Block& block, EpochBuffers buffers) {
   const MPI_Comm comm = engine_.network();
   if (send_staged_ != nullptr) {
     buffers_.send.pack(send_staged_, comm);
+    spread(send_staged_, sizes_.send, buffers_.spacing);
   }
   if (recv_staged_ != nullptr && buffers_.in_place) {
     buffers_.recv.pack(recv_staged_, comm);
+    spread(recv_staged_, sizes_.recv, buffers_.spacing);
   }
 }
 
 void EpochBinding::unbind(bool failed) {
   const EpochBuffers buffers = std::exchange(buffers_, {});
   if (recv_staged_ != nullptr && !failed) {
+    bring_together(recv_staged_, sizes_.recv, buffers.spacing);
     buffers.recv.unpack(recv_staged_, engine_.network());
   }
 }

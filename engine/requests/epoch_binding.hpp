@@ -60,7 +60,7 @@ public:
 
 private:
   [[nodiscard]] BufferDescriptor reach(const BoundData& data, std::uint64_t bytes, const Readers& readers,
-                                       EpochMemory& memory, bool as_it_lies, std::byte*& staged) const;
+                                       EpochMemory& memory, bool copies, std::byte*& staged) const;
   static void list_parts(const BoundData& data, algos::Buffer buffer, bool staged, std::vector<algos::Slice>& parts);
   std::uint64_t bounce_memory(std::uint64_t bytes);
 

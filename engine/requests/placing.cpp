@@ -110,7 +110,7 @@ void count_bytes(const algos::Program& program, const RankMap& map, RequestPlan&
 void complete(PlacementOptions& options, const Engine& engine, const RequestPlan& plan) {
   options.eager_bytes = engine.settings().eager_bytes;
   options.timed = plan.executor == Executor::engine || engine.settings().inline_times ||
-                  engine.settings().baseline_calls > 0 || engine.trace() != nullptr || plan.rebindable;
+                  engine.settings().baseline_calls > 0 || engine.trace() != nullptr || plan.timed;
   options.exclusive = plan.executor == Executor::inline_;
   options.rebindable = plan.rebindable;
   options.resizable = plan.any_sizes;

@@ -48,18 +48,27 @@ struct RequestPlan {
   double mpi_seconds = 0;      // of the MPI library's own blocking call; 0 where it was not measured
   bool from_wisdom = false;    // the program; else it was compiled
   bool through_window = false; // its puts; else they are messages
+  bool timed = false;          // statistics have times; else they may not
   bool rebindable = false;     // send and recv stay empty: every epoch brings its own
   bool any_sizes = false;      // likewise: one message to and from every rank, whose sizes every epoch brings
   std::shared_ptr<const PutWindow> window;
   std::shared_ptr<const ByteBlocks> byte_blocks; // of collectives whose blocks have types of their own
 };
 
+// How equal blocks lie in the memory of a request that is made for longer ones, which are copied then.
+struct Spacing {
+  std::uint64_t block = 0;  // the data of each
+  std::uint64_t stride = 0; // the place of each, whose rest is zeros; as long: there is nothing to fill
+};
+
 // The buffers of one epoch of a rebindable request.
 struct EpochBuffers {
   BoundData send;
-  BoundData recv;         // empty: results are not wanted, or there are none
-  bool set_aside = false; // what is sent lies where results will
-  bool in_place = false;  // the program's operand is in recv
+  BoundData recv;           // empty: results are not wanted, or there are none
+  bool copies_send = false; // although the program may reach it; needed where results will lie in the same place
+  bool copies_recv = false;
+  bool in_place = false; // the program's operand is in recv
+  Spacing spacing;
 };
 
 struct RequestStatistics {

@@ -69,8 +69,9 @@ NodeMemory::NodeMemory(MPI_Comm node, std::uint64_t bytes, int numa) {
           mine = introduction();
         }));
   const std::vector<Introduction> all = gathered(node, mine);
-  agree(node,
-        attempt([&] { attach(static_cast<std::uint32_t>(rank_in(node)), all); })); // and every peer has attached and probed
+  agree(node, attempt([&] {
+          attach(static_cast<std::uint32_t>(rank_in(node)), all);
+        })); // and every peer has attached and probed
   own_->close_descriptor();
   attach_works_ = on_all(node, attach_works_);
 }

@@ -601,6 +601,23 @@ TEST_P(Blocking, ThreadsOnDifferentCommunicators) {
   EXPECT_EQ(wrong, std::vector<int>(comms.size(), 0));
 }
 
+// Counts that differ, which MPI forbids, are noticed by the first call of its kind; later calls are not affected.
+TEST_P(Blocking, AMismatchIsAnError) {
+  if (world_size() == 1) {
+    GTEST_SKIP() << "one rank";
+  }
+  const std::vector<int> send(1000, 1);
+  std::vector<int> recv(1000, -1);
+  const int differing = world_rank() == 0 ? 5 : 200;
+  EXPECT_EQ(stoker_allreduce(send.data(), recv.data(), differing, MPI_INT, MPI_SUM, MPI_COMM_WORLD, engine()),
+            STOKER_ERR_MISMATCH);
+  for (const int count : {5, 200, 1000, 5, 200}) {
+    std::ranges::fill(recv, -1);
+    ASSERT_TRUE(ok(stoker_allreduce(send.data(), recv.data(), count, MPI_INT, MPI_SUM, MPI_COMM_WORLD, engine())));
+    EXPECT_EQ(recv[static_cast<std::size_t>(count) - 1], world_size());
+  }
+}
+
 TEST_P(Blocking, BadArguments) {
   std::vector<int> a(4), b(4);
   const MPI_Comm comm = MPI_COMM_WORLD;

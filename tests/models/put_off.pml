@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A start that is put off until the ranks have agreed (Routed and PutOffStarts in api/pmpi/routed.cpp): its own thread
+// A start that is put off until the ranks have agreed (engine/calls/persistent_call.cpp, put_off_starts.hpp): its own thread
 // and the one in the background both try to start it, and it is the owner's alone as soon as it sees the flag cleared,
 // to be completed and started again at once.
 //

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "api/pmpi/by_mpi.hpp"
+#include "engine/calls/mpi_request.hpp"
 
-#include "api/pmpi/library.hpp"
-#include "api/pmpi/polling.hpp"
 #include "engine/base/agreement.hpp"
 
-namespace stoker::pmpi {
+#include <utility>
 
-using engine::check_mpi;
-using engine::init_mpi;
-using engine::start_mpi;
-
+namespace stoker::engine {
 namespace {
 
 constexpr const char* what = "the MPI library's call of a persistent collective";
@@ -27,7 +22,8 @@ constexpr bool is_open_mpi_4 = false;
 #endif
 
 // MPICH 4.0: these hang or have wrong results from the second start on.
-bool persistent_is_right(Collective collective) {
+bool persistent_is_right(algos::Collective collective) {
+  using algos::Collective;
   return !is_mpich_4_0 || (collective != Collective::allgather && collective != Collective::gather &&
                            collective != Collective::reduce && collective != Collective::scatter);
 }
@@ -44,19 +40,20 @@ bool own_requests_can_be_given() { return !is_mpich_4_0 && !is_open_mpi_4; }
 bool is_wrong_by_mpi(const CollectiveCall& call) {
   const bool in_place = call.sendbuf == MPI_IN_PLACE;
   return is_mpich_4_0 &&
-         (call.collective == Collective::neighbor_alltoallw || (in_place && call.collective == Collective::alltoallw) ||
-          (in_place && call.collective == Collective::reduce && call.root != 0));
+         (call.collective == algos::Collective::neighbor_alltoallw ||
+          (in_place && call.collective == algos::Collective::alltoallw) ||
+          (in_place && call.collective == algos::Collective::reduce && call.root != 0));
 }
 
-ByMpi::~ByMpi() {
+MpiRequest::~MpiRequest() {
   int finalized = 0;
   MPI_Finalized(&finalized);
   if (by_persistent_ && finalized == 0) {
-    real().MPI_Request_free(&request_);
+    MPI_Request_free(&request_);
   }
 }
 
-void ByMpi::init(CommLease own) {
+void MpiRequest::init(CommLease own) {
   own_ = std::move(own);
   if (persistent_is_right(kept_.call().collective)) {
     const int code = init_mpi(kept_.call(), own_->comm, &request_, arrays_);
@@ -67,30 +64,21 @@ void ByMpi::init(CommLease own) {
   }
 }
 
-void ByMpi::start() {
-  check_mpi(by_persistent_ ? real().MPI_Start(&request_) : start_mpi(kept_.call(), own_->comm, &request_, arrays_),
-            what);
-  active_ = true;
+void MpiRequest::start() {
+  check_mpi(by_persistent_ ? MPI_Start(&request_) : start_mpi(kept_.call(), own_->comm, &request_, arrays_), what);
   done_ = false;
   code_ = MPI_SUCCESS;
 }
 
-bool ByMpi::done() {
-  if (active_ && !done_) {
+bool MpiRequest::done() {
+  if (!done_) {
     int flag = 0;
-    code_ = real().MPI_Test(&request_, &flag, MPI_STATUS_IGNORE);
+    code_ = MPI_Test(&request_, &flag, MPI_STATUS_IGNORE);
     done_ = flag != 0 || code_ != MPI_SUCCESS;
   }
-  return !active_ || done_;
+  return done_;
 }
 
-void ByMpi::wait() {
-  poll_until([this] { return done(); });
-}
+void MpiRequest::finish() { check_mpi(code_, what); }
 
-void ByMpi::finish() {
-  active_ = false;
-  check_mpi(code_, what);
-}
-
-} // namespace stoker::pmpi
+} // namespace stoker::engine

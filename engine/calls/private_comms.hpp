@@ -18,11 +18,11 @@
 #include <utility>
 #include <vector>
 
-namespace stoker::pmpi {
+namespace stoker::engine {
 
 struct PrivateComm {
   MPI_Comm comm = MPI_COMM_NULL;      // errors are returned
-  engine::RouteAgreement agreement{}; // in it
+  RouteAgreement agreement{}; // in it
   std::atomic<bool> in_use{true};
   bool spoiled = false;  // calls on it may have begun on some ranks only: not used again
   bool orphaned = false; // the application's communicator is gone
@@ -47,7 +47,7 @@ private:
   std::shared_ptr<PrivateComm> leased_;
 };
 
-// Makes a private communicator that will not be used again. Collective over `comm`. Throws engine::Error.
+// Makes a private communicator that will not be used again. Collective over `comm`. Throws Error.
 [[nodiscard]] CommLease make_private_comm(MPI_Comm comm);
 // The number of private communicators of this process. MPI libraries have a few thousand communicators of all kinds.
 [[nodiscard]] int private_comms_made();
@@ -61,7 +61,7 @@ public:
 
   // Local. The bits of those that a request of this rank's uses, and of those that do not exist.
   [[nodiscard]] Bits in_use();
-  // Collective over `parent`. `in_use`: on any rank. Throws engine::Error.
+  // Collective over `parent`. `in_use`: on any rank. Throws Error.
   [[nodiscard]] CommLease take(MPI_Comm parent, const Bits& in_use);
   // Called when the communicator is freed. MPI need not synchronise ranks there, and may delay it differently on each
   // (MPI-4.1, section 7.4.3). So communicators that are still in use here are freed by their lease.
@@ -73,4 +73,4 @@ private:
 // The first that is not in use.
 [[nodiscard]] std::optional<std::size_t> first_unused(const PrivateComms::Bits& in_use);
 
-} // namespace stoker::pmpi
+} // namespace stoker::engine

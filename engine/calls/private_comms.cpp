@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "api/pmpi/private_comms.hpp"
+#include "engine/calls/private_comms.hpp"
 
 #include "engine/base/agreement.hpp"
 
 #include <bit>
 #include <mutex>
 
-namespace stoker::pmpi {
+namespace stoker::engine {
 namespace {
 std::atomic<int> made{0};
 std::mutex mutex; // guards what a lease and the application's communicator both have to do with
 
 void duplicate(MPI_Comm comm, PrivateComm& own) {
-  engine::check_mpi(MPI_Comm_dup(comm, &own.comm), "MPI_Comm_dup");
+  check_mpi(MPI_Comm_dup(comm, &own.comm), "MPI_Comm_dup");
   made.fetch_add(1, std::memory_order_relaxed);
   MPI_Comm_set_errhandler(own.comm, MPI_ERRORS_RETURN);
 }
@@ -90,4 +90,4 @@ void PrivateComms::free_unused() {
   kept_.clear();
 }
 
-} // namespace stoker::pmpi
+} // namespace stoker::engine

@@ -3,25 +3,22 @@
 // it has one that is right, else by a nonblocking call at each start.
 #pragma once
 
-#include "api/pmpi/operators.hpp"
-#include "api/pmpi/private_comms.hpp"
-#include "api/pmpi/request.hpp"
+#include "engine/calls/private_comms.hpp"
 #include "engine/data/kept_call.hpp"
 #include "engine/data/mpi_collectives.hpp"
 
-namespace stoker::pmpi {
+namespace stoker::engine {
 
-using engine::CollectiveCall;
-
-class ByMpi final : public Request {
+// Used by one thread at a time. An operator of the application's has to outlive it.
+class MpiRequest {
 public:
-  // Local. Throws engine::Error.
-  explicit ByMpi(const CollectiveCall& call)
-      : Request(call.comm), kept_(call, peers_of(call, call.comm), engine::KeptCall::Arrays::copied), op_(call.op) {}
-  ByMpi(const ByMpi&) = delete;
-  ByMpi& operator=(const ByMpi&) = delete;
-  ~ByMpi() override;
-  // Collective over the lease's communicator; before it is started. Throws engine::Error.
+  // Local. Throws Error.
+  explicit MpiRequest(const CollectiveCall& call)
+      : kept_(call, peers_of(call, call.comm), KeptCall::Arrays::copied) {}
+  MpiRequest(const MpiRequest&) = delete;
+  MpiRequest& operator=(const MpiRequest&) = delete;
+  ~MpiRequest();
+  // Collective over the lease's communicator; before it is started. Throws Error.
   void init(CommLease own);
   // To be called if init() has failed on some rank: the calls of others may have begun.
   void spoil() {
@@ -31,22 +28,18 @@ public:
   }
   [[nodiscard]] PrivateComm& own() const { return *own_; }
 
-  [[nodiscard]] bool persistent() const override { return true; }
-  [[nodiscard]] bool active() const override { return active_; }
-  void start() override;
-  [[nodiscard]] bool done() override;
-  void wait() override;
-  void finish() override;
+  // Local, as all that follow. Throws Error(mpi).
+  void start();
+  [[nodiscard]] bool done();
+  void finish(); // once it is done. Throws Error(mpi).
 
 private:
-  engine::KeptCall kept_;
-  OperatorUse op_;
-  engine::NarrowArrays arrays_;
+  KeptCall kept_;
+  NarrowArrays arrays_;
   CommLease own_;
   MPI_Request request_ = MPI_REQUEST_NULL; // the library's persistent one, or that of the call under way
   bool by_persistent_ = false;
-  bool active_ = false;
-  bool done_ = false; // of the active call
+  bool done_ = true;
   int code_ = MPI_SUCCESS;
 };
 
@@ -56,4 +49,4 @@ private:
 // Whether the MPI library is known to carry out such a call wrongly, in whatever form.
 [[nodiscard]] bool is_wrong_by_mpi(const CollectiveCall& call);
 
-} // namespace stoker::pmpi
+} // namespace stoker::engine

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A thread that exists while there is work for it, and a little longer.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace stoker::engine {
+
+class OnDemandThread {
+public:
+  enum class Next : std::uint8_t { at_once, soon, when_woken };
+
+  // `work`: one piece of work. It is called with `mutex`, may give it up meanwhile, and returns when to call it again.
+  OnDemandThread(std::mutex& mutex, std::function<Next(std::unique_lock<std::mutex>&)> work)
+      : mutex_(mutex), work_(std::move(work)) {}
+  OnDemandThread(const OnDemandThread&) = delete;
+  OnDemandThread& operator=(const OnDemandThread&) = delete;
+  ~OnDemandThread() { end(); }
+
+  // There is work. With the mutex. Throws std::system_error if there can be no thread.
+  void wake() {
+    woken_ = true;
+    if (running_) {
+      changed_.notify_one();
+      return;
+    }
+    if (ended_) {
+      return;
+    }
+    if (thread_.joinable()) {
+      thread_.join(); // it has given the mutex back for the last time
+    }
+    thread_ = std::thread([this] { run(); });
+    running_ = true;
+  }
+
+  // Returns once nothing is left that is to be done at once; no work comes after that. Without the mutex.
+  void end() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+      changed_.notify_one();
+    }
+    if (thread_.joinable()) {
+      thread_.join();
+    }
+  }
+
+private:
+  static constexpr std::chrono::microseconds look_interval{500};
+  static constexpr std::chrono::seconds stay{1};
+
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      woken_ = false;
+      const Next next = work_(lock);
+      if (next == Next::at_once) {
+        continue;
+      }
+      if (ended_) {
+        break;
+      }
+      if (next == Next::soon) {
+        changed_.wait_for(lock, look_interval);
+      } else if (!changed_.wait_for(lock, stay, [this] { return ended_ || woken_; })) {
+        break;
+      }
+    }
+    running_ = false;
+  }
+
+  std::mutex& mutex_; // guards what follows
+  std::function<Next(std::unique_lock<std::mutex>&)> work_;
+  std::condition_variable changed_;
+  bool woken_ = false;
+  bool running_ = false;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
+} // namespace stoker::engine

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Initialisations of the requests that calls need.
+#include "engine/base/agreement.hpp"
+#include "engine/calls/calls.hpp"
+#include "engine/calls/mpi_collective.hpp"
+
+#include <utility>
+
+namespace stoker::engine {
+
+Calls::Bound Calls::bind(Binding& binding) const {
+  const Shape& shape = *binding.shape;
+  Bound bound;
+  bound.error = attempt([&] {
+    if (shape.own->comm == MPI_COMM_NULL) {
+      check_mpi(MPI_Comm_dup(context_->comm(), &bound.comm), "MPI_Comm_dup");
+      MPI_Comm_set_errhandler(bound.comm, MPI_ERRORS_RETURN);
+    }
+    RequestPlan plan;
+    plan.context = context_;
+    plan.executor = shape.key.executor;
+    plan.timed = stands_in_;
+    if (!shape.sizes_known()) {
+      bound.request = init_rebindable_exchange(engine_, std::move(plan));
+      return;
+    }
+    plan.choice = shape.choice;
+    plan.in_place = shape.key.in_place;
+    plan.operation = std::move(binding.operation);
+    plan.root = shape.key.root;
+    plan.deterministic = shape.deterministic;
+    bound.request = init_rebindable(engine_, shape.key.collective, std::move(plan), shape.key.sizes);
+  });
+  return bound;
+}
+
+void Calls::settle(const Binding& binding, Bound bound) {
+  Shape& shape = *binding.shape;
+  Lane& lane = shape.lanes[binding.lane];
+  if (bound.comm != MPI_COMM_NULL) {
+    shape.own->comm = bound.comm;
+  }
+  if (!bound.error) {
+    lane.state = Lane::State::bound;
+    lane.request = std::move(bound.request);
+    shape.choice = lane.request->plan().choice; // what is chosen need not be chosen again
+    return;
+  }
+  // What all ranks are told alike. A shape that the engine has no means for is left to the MPI library.
+  const Code code = bound.error->code();
+  const bool left_to_mpi =
+      code == Code::resource || (stands_in_ && (code == Code::unsupported || code == Code::access));
+  lane.state = left_to_mpi ? Lane::State::by_mpi : Lane::State::failed;
+  lane.error = std::move(bound.error);
+  if (left_to_mpi) {
+    engine_->log().warn("rank {}: {} is left to the MPI library: {}", context_->rank(),
+                        algos::name_of(shape.key.collective), lane.error->what());
+  }
+}
+
+// Requests are made in the order in which they were asked for, by one thread for all: two that take part in the same
+// collective calls in another order than on other ranks would wait for each other for ever.
+OnDemandThread::Next Calls::bind_next(std::unique_lock<std::mutex>& lock) {
+  if (bindings_.empty()) {
+    return OnDemandThread::Next::when_woken;
+  }
+  Binding binding = std::move(bindings_.front());
+  bindings_.pop_front();
+  lock.unlock();
+  Bound bound = bind(binding);
+  lock.lock();
+  settle(binding, std::move(bound));
+  binding.shape->start_waiting();
+  return OnDemandThread::Next::at_once;
+}
+
+void Calls::bind_here() {
+  std::unique_lock lock(mutex_);
+  while (!bindings_.empty()) {
+    lock.unlock();
+    // Init waits inside MPI, where inline requests make no progress. The barrier makes sure that no rank waits for them
+    // on its way here.
+    wait_for_mpi(*engine_, *context_, {});
+    lock.lock();
+    (void)bind_next(lock);
+  }
+}
+
+} // namespace stoker::engine
