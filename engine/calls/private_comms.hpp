@@ -21,8 +21,8 @@
 namespace stoker::engine {
 
 struct PrivateComm {
-  MPI_Comm comm = MPI_COMM_NULL;      // errors are returned
-  RouteAgreement agreement{}; // in it
+  MPI_Comm comm = MPI_COMM_NULL; // errors are returned
+  RouteAgreement agreement{};    // in it
   std::atomic<bool> in_use{true};
   bool spoiled = false;  // calls on it may have begun on some ranks only: not used again
   bool orphaned = false; // the application's communicator is gone
