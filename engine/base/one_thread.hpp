@@ -25,14 +25,14 @@ public:
   public:
     explicit Use(OneThread& of) : of_(of) {
       if constexpr (check_threads) {
-        const pthread_t self = pthread_self();
+        self_ = pthread_self();
         const pthread_t user = of_.user_.load(std::memory_order_relaxed);
         if (user == nobody) {
           // Plain loads and stores cost next to nothing, but let two threads in at the same moment: then the destructor
           // tells.
-          of_.user_.store(self, std::memory_order_relaxed);
+          of_.user_.store(self_, std::memory_order_relaxed);
           outermost_ = true;
-        } else if (user != self) {
+        } else if (user != self_) {
           fail(of_.what_, user);
         }
       }
@@ -42,7 +42,7 @@ public:
     ~Use() {
       if (check_threads && outermost_) {
         const pthread_t user = of_.user_.load(std::memory_order_relaxed);
-        if (user != pthread_self()) {
+        if (user != self_) {
           fail(of_.what_, user);
         }
         of_.user_.store(nobody, std::memory_order_relaxed);
@@ -51,6 +51,7 @@ public:
 
   private:
     OneThread& of_;
+    pthread_t self_ = nobody;
     bool outermost_ = false;
   };
 

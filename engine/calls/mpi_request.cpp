@@ -39,10 +39,9 @@ bool own_requests_can_be_given() { return !is_mpich_4_0 && !is_open_mpi_4; }
 // in place at a root other than 0 crashes.
 bool is_wrong_by_mpi(const CollectiveCall& call) {
   const bool in_place = call.sendbuf == MPI_IN_PLACE;
-  return is_mpich_4_0 &&
-         (call.collective == algos::Collective::neighbor_alltoallw ||
-          (in_place && call.collective == algos::Collective::alltoallw) ||
-          (in_place && call.collective == algos::Collective::reduce && call.root != 0));
+  return is_mpich_4_0 && (call.collective == algos::Collective::neighbor_alltoallw ||
+                          (in_place && call.collective == algos::Collective::alltoallw) ||
+                          (in_place && call.collective == algos::Collective::reduce && call.root != 0));
 }
 
 MpiRequest::~MpiRequest() {
