@@ -43,7 +43,7 @@ inline void check_pointer(const void* pointer, const char* name) {
     throw engine::Error(engine::Code::argument, "{} is null", name);
   }
 }
-// That says its size, which must not be less than that of the first release.
+// A struct says its size, which must not be less than that of the first release.
 template <class Struct>
 void check_struct(const Struct* out, std::size_t least, const char* name) {
   check_pointer(out, name);

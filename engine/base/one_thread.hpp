@@ -55,6 +55,17 @@ public:
     bool outermost_ = false;
   };
 
+  // A look instead of a Use, for what is called so often that even a Use is felt: whoever calls it has a Use of
+  // something else. Finds a Use by another thread.
+  void check() const {
+    if constexpr (check_threads) {
+      const pthread_t user = user_.load(std::memory_order_relaxed);
+      if (user != nobody && user != pthread_self()) {
+        fail(what_, user);
+      }
+    }
+  }
+
 private:
   static constexpr pthread_t nobody = 0;
   // Does not return.

@@ -76,7 +76,7 @@ std::optional<OperatorRow> predefined(MPI_Op op) {
   return row == rows.end() ? std::nullopt : std::optional(*row);
 }
 
-// Of 1, 2, 4 and 8 bytes.
+// By size: 1, 2, 4 and 8 bytes.
 using Integers = std::array<ReduceType, 4>;
 constexpr Integers signed_integers{ReduceType::int8, ReduceType::int16, ReduceType::int32, ReduceType::int64};
 // Also bytes and logicals.

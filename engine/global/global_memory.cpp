@@ -49,6 +49,7 @@ GlobalMemory::GlobalMemory(std::shared_ptr<Engine> engine, std::uint64_t heap_by
     heap_place_ = add_segment(comm_, units, heap_bytes, "heap_bytes", true).place;
   } catch (const Error&) { // on all ranks
     if (window_ != nullptr) {
+      engine_->meet(comm_); // everybody's memory is out of it then
       window_->free();
     }
     if (access_open_) {
@@ -250,7 +251,7 @@ GlobalMemory::Allocation GlobalMemory::add_segment(MPI_Comm comm, std::span<cons
     mine.place = arena.allocate(bytes, page_size());
     mine.displacement = expose(mine.place, bytes);
     if (!predefined) {
-      std::memset(arena.base() + mine.place, 0, bytes); // of the predefined segment each allocation is cleared
+      std::memset(arena.base() + mine.place, 0, bytes); // allocate() clears what lies in the predefined segment
     }
     if (!predefined && rank == 0) {
       mine.number = service_.next_segment();
@@ -265,8 +266,8 @@ GlobalMemory::Allocation GlobalMemory::add_segment(MPI_Comm comm, std::span<cons
     parts = gathered(comm, mine);
     for (std::size_t r = 1; r < parts.size(); ++r) {
       if (parts[r].bytes != parts[0].bytes) {
-        throw Error(Code::mismatch, "rank {}: {} is {} and {} on rank 0; expected the same on all ranks", r, name,
-                    parts[r].bytes, parts[0].bytes);
+        throw Error(Code::mismatch, "rank {}: {} is {} and {} on rank 0; expected the same on all ranks{}", r, name,
+                    parts[r].bytes, parts[0].bytes, predefined ? "" : " of the team");
       }
     }
   } catch (const Error&) {

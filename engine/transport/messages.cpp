@@ -252,7 +252,7 @@ void Messages::release(std::uint32_t transfer) {
 }
 
 const std::vector<Messages::Outcome>& Messages::poll() {
-  const OneThread::Use use(one_thread_);
+  one_thread_.check();
   for (const Outcome& outcome : returned_) {
     free_.push_back(outcome.message);
   }

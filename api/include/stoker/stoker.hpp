@@ -91,8 +91,10 @@ public:
                                       MPI_Info info = MPI_INFO_NULL) {
     detail::SpanArguments<T> a;
     const std::size_t ranks = detail::ranks_of(comm);
-    return a.init(stoker_alltoall_init_c, send.data(), a.block_count(send.size(), ranks, "send"), a.type, recv.data(),
-                  a.block_count(recv.size(), ranks, "recv"), a.type, comm, info, handle_);
+    const MPI_Count send_count = a.block_count(send.size(), ranks, "send"); // the first that is wrong is reported
+    const MPI_Count recv_count = a.block_count(recv.size(), ranks, "recv");
+    return a.init(stoker_alltoall_init_c, send.data(), send_count, a.type, recv.data(), recv_count, a.type, comm, info,
+                  handle_);
   }
   template <class T>
   [[nodiscard]] Request alltoall_init(InPlace, std::span<T> buffer, MPI_Comm comm, MPI_Info info = MPI_INFO_NULL) {
@@ -129,9 +131,10 @@ public:
                                                MPI_Info info = MPI_INFO_NULL) {
     const detail::Degrees degrees(comm);
     detail::SpanArguments<T> a;
-    return a.init(stoker_neighbor_alltoall_init_c, send.data(), a.block_count(send.size(), degrees.targets, "send"),
-                  a.type, recv.data(), a.block_count(recv.size(), degrees.sources, "recv"), a.type, comm, info,
-                  handle_);
+    const MPI_Count send_count = a.block_count(send.size(), degrees.targets, "send");
+    const MPI_Count recv_count = a.block_count(recv.size(), degrees.sources, "recv");
+    return a.init(stoker_neighbor_alltoall_init_c, send.data(), send_count, a.type, recv.data(), recv_count, a.type,
+                  comm, info, handle_);
   }
   // The same with counts and displacements in elements, one for each destination and one for each source. Blocks to
   // send may overlap.
