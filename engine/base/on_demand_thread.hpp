@@ -2,11 +2,14 @@
 // A thread that exists while there is work for it, and a little longer.
 #pragma once
 
+#include "engine/base/error.hpp"
+
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -23,7 +26,7 @@ public:
   OnDemandThread& operator=(const OnDemandThread&) = delete;
   ~OnDemandThread() { end(); }
 
-  // There is work. With the mutex. Throws std::system_error if there can be no thread.
+  // There is work. With the mutex. Throws Error(resource) if there can be no thread.
   void wake() {
     woken_ = true;
     if (running_) {
@@ -36,7 +39,11 @@ public:
     if (thread_.joinable()) {
       thread_.join(); // it has given the mutex back for the last time
     }
-    thread_ = std::thread([this] { run(); });
+    try {
+      thread_ = std::thread([this] { run(); });
+    } catch (const std::system_error& error) {
+      throw Error(Code::resource, "a thread in the background could not be started: {}", error.what());
+    }
     running_ = true;
   }
 

@@ -29,7 +29,7 @@ public:
     double exchange_seconds = 0;
     double exposed_seconds = 0; // spent inside start, done, wait and finish
     std::uint64_t bytes = 0;    // of all blocks; of those that this rank sends where it knows no others
-    // Storage of the engine's requests; "mpi": the MPI library's; "none": there was nothing to do.
+    // Its storage lives as long as the call. "mpi": the MPI library's; "none": there was nothing to do.
     std::string_view algorithm = "none";
   };
   [[nodiscard]] virtual Report report() const = 0;

@@ -127,7 +127,9 @@ Calls::Calls(std::shared_ptr<Engine> engine, MPI_Comm comm, bool trials)
 }
 
 Calls::Calls(std::shared_ptr<Engine> engine, std::shared_ptr<CommContext> context)
-    : engine_(std::move(engine)), context_(std::move(context)), stands_in_(false), trials_(false) {}
+    : engine_(std::move(engine)), context_(std::move(context)), stands_in_(false),
+      send_memory_(std::make_shared<EpochMemory>(engine_->memory())),
+      recv_memory_(std::make_shared<EpochMemory>(engine_->memory())), trials_(false) {}
 
 void Calls::close() {
   {
@@ -146,9 +148,9 @@ void Calls::close() {
       lane.request.reset();
     }
     if (finalized == 0) {
-      shape.own->agreement.wait(); // all ranks have asked
-      if (threaded_ && shape.own->comm != MPI_COMM_NULL) {
-        MPI_Comm_free(&shape.own->comm);
+      shape.agreement.wait(); // all ranks have asked
+      if (threaded_ && *shape.comm != MPI_COMM_NULL) {
+        MPI_Comm_free(shape.comm.get());
       }
     }
   });
@@ -163,7 +165,7 @@ Shape* Calls::shape_of(const ShapeKey& key, const std::function<void(Shape&)>& c
   }
   Shape* const shape = shapes_.of_next_call(key, trials_, complete);
   if (shape != nullptr && !threaded_) {
-    shape->own->comm = context_->comm(); // where calls are one after the other
+    *shape->comm = context_->comm(); // where calls are one after the other
   }
   return shape;
 }
@@ -291,17 +293,17 @@ Spacing Calls::round_up(ShapeKey& key) const {
 }
 
 void Calls::enqueue(Shape& shape, QueuedCall& call, Operation operation) {
+  Lane& lane = shape.lane_of(shape.calls);
+  if (threaded_ && lane.state == Lane::State::fresh) {
+    thread_.wake(); // finds the binding that follows, once this thread gives the mutex back
+  }
   call.shape = &shape;
   shape.trials.note_start(shape.calls > shape.ended);
   call.number = shape.calls++;
   shape.waiting.push_back(&call);
-  Lane& lane = shape.lane_of(call.number);
   if (lane.state == Lane::State::fresh) {
     lane.state = Lane::State::asked_for;
     bindings_.push_back({&shape, shape.lane_number(call.number), std::move(operation)});
-    if (threaded_) {
-      thread_.wake();
-    }
   }
   shape.retire_complete();
   shape.start_waiting();
@@ -401,8 +403,9 @@ void Calls::end(QueuedCall& call, double seconds) {
   const auto lock = guard();
   Shape& shape = *call.shape;
   ++shape.ended;
-  if (!stands_in_ && call.error && shape.lane_of(call.number).request == nullptr) {
-    shapes_.forget_latest(); // for which no request was made, on all ranks
+  const Lane& lane = shape.lane_of(call.number);
+  if (!stands_in_ && lane.state == Lane::State::failed && lane.request == nullptr) {
+    shapes_.forget_latest(); // for which no request could be made, as all ranks know
     return;
   }
   if (call.prompt && !call.error) {

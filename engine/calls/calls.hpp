@@ -114,9 +114,11 @@ private:
   void bind_here(); // collective, where there is no thread
 
   std::shared_ptr<Engine> engine_;
-  std::shared_ptr<CommContext> context_; // for whoever makes requests
-  bool stands_in_;                       // for the MPI library: what the engine refuses is the library's business
-  std::optional<Neighbors> neighbors_;   // found by the first call of a neighborhood
+  std::shared_ptr<CommContext> context_;     // for whoever makes requests
+  bool stands_in_;                           // for the MPI library: what the engine refuses is the library's business
+  std::shared_ptr<EpochMemory> send_memory_; // of all requests, where one is active at a time
+  std::shared_ptr<EpochMemory> recv_memory_;
+  std::optional<Neighbors> neighbors_; // found by the first call of a neighborhood
   bool trials_;
   bool threaded_ = false;
 

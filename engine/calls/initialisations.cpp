@@ -4,15 +4,35 @@
 #include "engine/calls/calls.hpp"
 #include "engine/calls/mpi_collective.hpp"
 
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace stoker::engine {
+namespace {
+
+// A copy that is never freed, one of each text: reports name algorithms when shapes are gone.
+std::string_view kept_text(const std::string& text) {
+  static std::mutex mutex;
+  static std::set<std::string>& texts = *new std::set<std::string>;
+  const std::lock_guard lock(mutex);
+  return *texts.insert(text).first;
+}
+
+} // namespace
 
 Calls::Bound Calls::bind(Binding& binding) const {
   const Shape& shape = *binding.shape;
   Bound bound;
   bound.error = attempt([&] {
-    if (shape.own->comm == MPI_COMM_NULL) {
+    if (!threaded_) {
+      // Init waits inside MPI, where inline requests make no progress. The barrier makes sure that no rank waits for
+      // them on its way here.
+      wait_for_mpi(*engine_, *context_, {});
+    }
+    if (*shape.comm == MPI_COMM_NULL) {
       check_mpi(MPI_Comm_dup(context_->comm(), &bound.comm), "MPI_Comm_dup");
       MPI_Comm_set_errhandler(bound.comm, MPI_ERRORS_RETURN);
     }
@@ -20,6 +40,8 @@ Calls::Bound Calls::bind(Binding& binding) const {
     plan.context = context_;
     plan.executor = shape.key.executor;
     plan.timed = stands_in_;
+    plan.send_memory = send_memory_;
+    plan.recv_memory = recv_memory_;
     if (!shape.sizes_known()) {
       bound.request = init_rebindable_exchange(engine_, std::move(plan));
       return;
@@ -38,11 +60,12 @@ void Calls::settle(const Binding& binding, Bound bound) {
   Shape& shape = *binding.shape;
   Lane& lane = shape.lanes[binding.lane];
   if (bound.comm != MPI_COMM_NULL) {
-    shape.own->comm = bound.comm;
+    *shape.comm = bound.comm;
   }
   if (!bound.error) {
     lane.state = Lane::State::bound;
     lane.request = std::move(bound.request);
+    lane.algorithm = kept_text(lane.request->plan().choice_text);
     shape.choice = lane.request->plan().choice; // what is chosen need not be chosen again
     return;
   }
@@ -75,13 +98,7 @@ OnDemandThread::Next Calls::bind_next(std::unique_lock<std::mutex>& lock) {
 }
 
 void Calls::bind_here() {
-  std::unique_lock lock(mutex_);
-  while (!bindings_.empty()) {
-    lock.unlock();
-    // Init waits inside MPI, where inline requests make no progress. The barrier makes sure that no rank waits for them
-    // on its way here.
-    wait_for_mpi(*engine_, *context_, {});
-    lock.lock();
+  for (std::unique_lock lock(mutex_); !bindings_.empty();) {
     (void)bind_next(lock);
   }
 }

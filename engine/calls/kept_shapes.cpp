@@ -24,12 +24,12 @@ Shape* KeptShapes::of_next_call(const ShapeKey& key, bool trials, const std::fun
     if (!comes_often(key) || calls_ - (*unused)->latest_call < calls_to_go) {
       return nullptr;
     }
-    shape->own = (*unused)->own;
+    shape->comm = (*unused)->comm;
     shape->before = unused->get();
     complete(*shape);
     leaving_.splice(leaving_.end(), kept_, unused);
   } else {
-    shape->own = std::make_shared<PrivateComm>();
+    shape->comm = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
     complete(*shape);
     counted_ += shape->sizes_known() ? 1 : 0;
   }

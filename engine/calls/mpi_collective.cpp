@@ -5,20 +5,22 @@
 #include "engine/data/mpi_collectives.hpp"
 
 #include <climits>
-#include <string>
 
 namespace stoker::engine {
 
 void wait_for_mpi(Engine& engine, const CommContext& context, const CollectiveCall& call) {
   NarrowArrays arrays;
   MPI_Request request = MPI_REQUEST_NULL;
-  const int code = start_mpi(call, context.comm(), &request, arrays);
-  if (code == MPI_ERR_COUNT) {
-    throw Error(Code::unsupported, "counts or displacements are beyond " + std::to_string(INT_MAX) +
-                                       ", which the MPI library's own collective cannot take");
-  }
-  check_mpi(code, name_of(call.collective).data());
+  check_start(start_mpi(call, context.comm(), &request, arrays), call.collective);
   engine.wait_for_mpi(request);
+}
+
+void check_start(int code, algos::Collective collective) {
+  if (code == MPI_ERR_COUNT) {
+    throw Error(Code::unsupported,
+                "counts or displacements are beyond {}, which the MPI library's own collective cannot take", INT_MAX);
+  }
+  check_mpi(code, name_of(collective).data());
 }
 
 } // namespace stoker::engine

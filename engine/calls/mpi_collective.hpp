@@ -12,4 +12,7 @@ namespace stoker::engine {
 // library cannot take, Error(mpi).
 void wait_for_mpi(Engine& engine, const CommContext& context, const CollectiveCall& call);
 
+// For the code that start_mpi() returned. Throws the same.
+void check_start(int code, algos::Collective collective);
+
 } // namespace stoker::engine

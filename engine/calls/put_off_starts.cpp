@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/calls/put_off_starts.hpp"
 
+#include "engine/base/agreement.hpp"
+
 #include <algorithm>
-#include <system_error>
 
 namespace stoker::engine {
 
@@ -15,10 +16,7 @@ void PutOffStarts::enlist(PutOff& starts) {
   if (std::ranges::find(waiting_, &starts) == waiting_.end()) {
     waiting_.push_back(&starts);
   }
-  try {
-    thread_.wake();
-  } catch (const std::system_error&) { // no thread: then the application has to ask
-  }
+  (void)engine::attempt([&] { thread_.wake(); }); // without a thread the application has to ask
 }
 
 OnDemandThread::Next PutOffStarts::try_all() {

@@ -2,6 +2,7 @@
 #include "engine/calls/shape.hpp"
 
 #include "engine/base/agreement.hpp"
+#include "engine/calls/mpi_collective.hpp"
 
 #include <algorithm>
 #include <bitset>
@@ -30,12 +31,12 @@ void Shape::retire(Lane& lane) {
 // The MPI library's own calls, the decisions among them, are started in their order, as MPI demands; the engine's as
 // soon as their lanes are free.
 void Shape::start_waiting() {
-  bool mpi_in_turn = own->comm != MPI_COMM_NULL && before == nullptr;
+  bool mpi_in_turn = *comm != MPI_COMM_NULL && (before == nullptr || !before->has_its_turn());
   std::bitset<lanes_of_a_shape> taken;
   for (auto next = waiting.begin(); next != waiting.end();) {
     QueuedCall& call = **next;
     if (!call.route) {
-      call.route = own->agreement.route_of(call.number, trials, mpi_in_turn ? own->comm : MPI_COMM_NULL);
+      call.route = agreement.route_of(call.number, trials, mpi_in_turn ? *comm : MPI_COMM_NULL);
       if (!call.route) {
         return;
       }
@@ -70,14 +71,13 @@ void Shape::start_waiting() {
 bool Shape::over() {
   return ended == calls && before == nullptr &&
          std::ranges::none_of(lanes, [](const Lane& lane) { return lane.state == Lane::State::asked_for; }) &&
-         (!own->agreement.asked() || own->agreement.answer());
+         (!agreement.asked() || agreement.answer());
 }
 
 void Shape::start_by_mpi(QueuedCall& call) const {
   call.by_mpi = true;
   call.algorithm = "mpi";
-  call.error = attempt(
-      [&] { check_mpi(start_mpi(call.call, own->comm, &call.request, call.arrays), "nonblocking collective"); });
+  call.error = attempt([&] { check_start(start_mpi(call.call, *comm, &call.request, call.arrays), key.collective); });
   if (call.error) {
     call.complete.store(true, std::memory_order_release);
   }
@@ -86,7 +86,7 @@ void Shape::start_by_mpi(QueuedCall& call) const {
 void Shape::start_on(Lane& lane, QueuedCall& call) {
   if (lane.state != Lane::State::failed) {
     Request& request = *lane.request;
-    call.algorithm = request.plan().choice_text;
+    call.algorithm = lane.algorithm;
     lane.error = attempt([&] {
       if (call.operation.user_defined()) {
         request.use(std::move(call.operation));

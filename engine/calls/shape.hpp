@@ -3,7 +3,7 @@
 // the other.
 #pragma once
 
-#include "engine/calls/private_comms.hpp"
+#include "engine/calls/route_agreement.hpp"
 #include "engine/calls/route_trials.hpp"
 #include "engine/data/kept_call.hpp"
 #include "engine/data/mpi_collectives.hpp"
@@ -87,6 +87,7 @@ struct Lane {
   enum class State : std::uint8_t { fresh, asked_for, bound, by_mpi, failed };
   State state = State::fresh;
   std::unique_ptr<Request> request;
+  std::string_view algorithm;     // of the request; never freed
   std::optional<Error> error;     // of failed
   QueuedCall* occupant = nullptr; // the call that uses it
   bool awaited = false;           // by the occupant's thread, without the mutex: nobody else touches the request
@@ -100,6 +101,9 @@ struct Shape {
   void retire_complete();
   void retire(Lane& lane);
   void start_waiting();
+  // Whether calls of this shape, or of one before it, have not been started, so that MPI's own may still come. It does
+  // not depend on the application.
+  [[nodiscard]] bool has_its_turn() const { return !waiting.empty() || (before != nullptr && before->has_its_turn()); }
   // Whether all calls so far have ended, and nothing that came with them is under way. Local.
   [[nodiscard]] bool over();
 
@@ -118,9 +122,10 @@ struct Shape {
   std::deque<QueuedCall*> waiting; // not started yet, in their order
   std::array<Lane, lanes_of_a_shape> lanes;
   RouteTrials trials;
-  // For MPI's own calls; has a communicator from the time of the first request on. A shape that takes another's place
-  // takes it, too: then the calls of `before` come first, until it has no more.
-  std::shared_ptr<PrivateComm> own;
+  RouteAgreement agreement; // on the decision that is being made
+  // For MPI's own calls, from the time of the first request on. A shape that takes the place of another, `before`, takes
+  // its communicator, too: there the calls of that one come first.
+  std::shared_ptr<MPI_Comm> comm;
   Shape* before = nullptr;
 
 private:

@@ -45,16 +45,23 @@ void bring_together(std::byte* memory, std::uint64_t bytes, const Spacing& spaci
 } // namespace
 
 std::byte* EpochMemory::at_least(std::uint64_t bytes) {
-  if (bytes > bytes_) {
-    release();
-    try {
-      offset_ = memory_->arena().allocate(bytes, cache_line);
-    } catch (const Error&) { // exhausted
-      own_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
-    }
-    bytes_ = bytes;
+  if (bytes > bytes_ && attempt([&] { reserve(bytes); })) { // the arena is exhausted
+    keep(bytes, 0, std::make_unique_for_overwrite<std::byte[]>(bytes));
   }
   return offset_ != 0 ? memory_->arena().base() + offset_ : own_.get();
+}
+
+void EpochMemory::reserve(std::uint64_t bytes) {
+  if (bytes > bytes_ || (bytes > 0 && offset_ == 0)) {
+    keep(bytes, memory_->arena().allocate(bytes, cache_line), nullptr);
+  }
+}
+
+void EpochMemory::keep(std::uint64_t bytes, std::uint64_t offset, std::unique_ptr<std::byte[]> own) {
+  release();
+  bytes_ = bytes;
+  offset_ = offset;
+  own_ = std::move(own);
 }
 
 void EpochMemory::release() {
@@ -72,7 +79,9 @@ EpochBinding::EpochBinding(const Engine& engine, Block& block, const RequestPlan
       rebinding_(block, plan.any_sizes, plan.executor == Executor::inline_ || engine.helper() != nullptr),
       sizes_(sizes), send_readers_(send_readers), recv_readers_(recv_readers),
       pid_(static_cast<std::int32_t>(getpid())), ranks_(static_cast<std::size_t>(plan.context->ranks())),
-      send_memory_(engine.memory()), recv_memory_(engine.memory()), bounce_memory_(engine.memory()) {}
+      send_memory_(plan.send_memory ? plan.send_memory : std::make_shared<EpochMemory>(engine.memory())),
+      recv_memory_(plan.recv_memory ? plan.recv_memory : std::make_shared<EpochMemory>(engine.memory())),
+      bounce_memory_(engine.memory()) {}
 
 BufferDescriptor EpochBinding::reach(const BoundData& data, std::uint64_t bytes, const Readers& readers,
                                      EpochMemory& memory, bool copies, std::byte*& staged) const {
@@ -112,12 +121,12 @@ void EpochBinding::reserve(const Block& block) {
     return;
   }
   const auto take = [](EpochMemory& memory, std::uint64_t bytes, const Readers& readers) {
-    if (bytes > 0 && (readers.helper || readers.peers) && (memory.at_least(bytes), memory.offset() == 0)) {
+    if ((readers.helper || readers.peers) && attempt([&] { memory.reserve(bytes); })) {
       throw exhausted(bytes);
     }
   };
-  take(send_memory_, sizes_.send, send_readers_);
-  take(recv_memory_, sizes_.recv, recv_readers_);
+  take(*send_memory_, sizes_.send, send_readers_);
+  take(*recv_memory_, sizes_.recv, recv_readers_);
 }
 
 std::uint64_t EpochBinding::bounce_memory(std::uint64_t bytes) {
@@ -146,9 +155,9 @@ void EpochBinding::bind(Block& block, EpochBuffers buffers) {
     send_readers.peers = rebinding_.sends_long_in_node(outgoing_, eager_bytes);
   }
   block.buffers[static_cast<std::size_t>(Buffer::send)] =
-      reach(buffers_.send, sizes_.send, send_readers, send_memory_, buffers_.copies_send, send_staged_);
+      reach(buffers_.send, sizes_.send, send_readers, *send_memory_, buffers_.copies_send, send_staged_);
   block.buffers[static_cast<std::size_t>(Buffer::recv)] =
-      reach(buffers_.recv, sizes_.recv, recv_readers_, recv_memory_, buffers_.copies_recv, recv_staged_);
+      reach(buffers_.recv, sizes_.recv, recv_readers_, *recv_memory_, buffers_.copies_recv, recv_staged_);
   if (any_sizes) {
     list_parts(buffers_.send, Buffer::send, send_staged_ != nullptr, outgoing_);
     list_parts(buffers_.recv, Buffer::recv, recv_staged_ != nullptr, incoming_);

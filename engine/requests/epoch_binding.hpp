@@ -21,7 +21,7 @@
 namespace stoker::engine {
 
 // Memory that is kept from one epoch to the next: in this rank's arena, or, if that is exhausted, private to its
-// process.
+// process. Requests of which one is active at a time may share it.
 class EpochMemory {
 public:
   explicit EpochMemory(std::shared_ptr<NodeMemory> memory) : memory_(std::move(memory)) {}
@@ -31,9 +31,12 @@ public:
 
   // Memory of at least so many bytes; earlier contents may be lost.
   std::byte* at_least(std::uint64_t bytes);
+  // The same, in the arena only. Throws Error(resource), and keeps what there is.
+  void reserve(std::uint64_t bytes);
   [[nodiscard]] std::uint64_t offset() const { return offset_; } // in the arena; 0: it is not there
 
 private:
+  void keep(std::uint64_t bytes, std::uint64_t offset, std::unique_ptr<std::byte[]> own);
   void release();
 
   std::shared_ptr<NodeMemory> memory_;
@@ -71,8 +74,8 @@ private:
   Readers recv_readers_;
   std::int32_t pid_;
   std::size_t ranks_;
-  EpochMemory send_memory_;
-  EpochMemory recv_memory_;
+  std::shared_ptr<EpochMemory> send_memory_;
+  std::shared_ptr<EpochMemory> recv_memory_;
   EpochMemory bounce_memory_;
   std::vector<algos::Slice> outgoing_; // by rank, of any sizes
   std::vector<algos::Slice> incoming_;

@@ -22,6 +22,7 @@ namespace stoker::engine {
 
 class ByteBlocks;
 class EpochBinding;
+class EpochMemory;
 struct Readers;
 
 enum class Executor : std::uint8_t { engine, inline_ };
@@ -51,6 +52,9 @@ struct RequestPlan {
   bool timed = false;          // statistics have times; else they may not
   bool rebindable = false;     // send and recv stay empty: every epoch brings its own
   bool any_sizes = false;      // likewise: one message to and from every rank, whose sizes every epoch brings
+  // For copies of an epoch's buffers; null: memory of the request's own.
+  std::shared_ptr<EpochMemory> send_memory;
+  std::shared_ptr<EpochMemory> recv_memory;
   std::shared_ptr<const PutWindow> window;
   std::shared_ptr<const ByteBlocks> byte_blocks; // of collectives whose blocks have types of their own
 };
