@@ -23,7 +23,7 @@ void check(const PeerBlock& block, std::size_t ranks) {
 
 BoundData::BoundData(UserBuffer buffer) {
   begin_part();
-  types_.push_back(std::move(buffer).type());
+  types_.push_back(buffer.take_type());
   pieces_.reserve(buffer.runs().size());
   for (const UserBlock& run : buffer.runs()) {
     add({buffer.address() + run.displacement, run.count, 0});

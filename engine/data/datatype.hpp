@@ -56,8 +56,8 @@ public:
   UserBuffer(void* address, Datatype type, std::vector<UserBlock> blocks);
 
   [[nodiscard]] std::byte* address() const { return address_; }
-  [[nodiscard]] const Datatype& type() const& { return type_; }
-  [[nodiscard]] Datatype&& type() && { return std::move(type_); }
+  [[nodiscard]] const Datatype& type() const { return type_; }
+  [[nodiscard]] Datatype take_type() { return std::move(type_); } // only the places of blocks may be asked for then
   [[nodiscard]] const std::vector<UserBlock>& blocks() const { return blocks_; }
   [[nodiscard]] std::uint64_t block_bytes(std::size_t block) const {
     return static_cast<std::uint64_t>(blocks_[block].count) * type_.size();

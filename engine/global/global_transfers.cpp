@@ -324,9 +324,9 @@ void GlobalMemory::complete(int unit) {
     }
   }
   std::optional<Error> lost;
-  for (const auto& [slot, epoch] : under_way) {
+  for (const auto& each : under_way) {
     // Its thread may release it meanwhile: the record's later epochs are later.
-    const auto failed = attempt([&] { wait_for(*slot, epoch); });
+    const auto failed = attempt([&] { wait_for(*each.first, each.second); });
     lost = lost ? lost : failed;
   }
   const std::lock_guard lock(slots_mutex_);
