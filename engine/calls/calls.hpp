@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The collective calls on one communicator, blocking and nonblocking: requests that are initialised by the first call of
-// a shape, and bound to the buffers of every later one. The start of a nonblocking call is local (MPI-4.1, section 6.12:
-// it may not wait for other ranks), so its request is initialised in the background.
+// The collective calls on one communicator, blocking and nonblocking: requests that are initialised by the first call
+// of a shape, and bound to the buffers of every later one. The start of a nonblocking call is local (MPI-4.1, section
+// 6.12: it may not wait for other ranks), so its request is initialised in the background.
 //
 // Which call may use which request is decided by the order of calls on the communicator and by what MPI requires to be
 // equal on all ranks: see kept_shapes.hpp. Where sizes are known to their own rank only (alltoallv, gatherv,
@@ -38,12 +38,13 @@ public:
   // Without trials all calls are the engine's, but those for which it has no request. Throws Error on every rank.
   //
   // Where MPI provides MPI_THREAD_MULTIPLE on all ranks, a thread of this object's initialises requests. Elsewhere
-  // requests are initialised inside wait(), which waits for the other ranks then: only blocking calls may be made there.
+  // requests are initialised inside wait(), which waits for the other ranks then: only blocking calls may be made
+  // there.
   Calls(std::shared_ptr<Engine> engine, MPI_Comm comm, bool trials = true);
-  // For blocking calls without trials, in a context that nobody else uses meanwhile. Local. Sizes are rounded up, so that
-  // calls of many sizes need few requests: up to 64 KiB to the next power of two, at least 64 elements (or bytes, where
-  // nothing is combined), and beyond that by an eighth at most. Operations of the application never see an element that
-  // is not the caller's, so their sizes, and sizes that differ between ranks, are not rounded.
+  // For blocking calls without trials, in a context that nobody else uses meanwhile. Local. Sizes are rounded up, so
+  // that calls of many sizes need few requests: up to 64 KiB to the next power of two, at least 64 elements (or bytes,
+  // where nothing is combined), and beyond that by an eighth at most. Operations of the application never see an
+  // element that is not the caller's, so their sizes, and sizes that differ between ranks, are not rounded.
   Calls(std::shared_ptr<Engine> engine, std::shared_ptr<CommContext> context);
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
@@ -52,8 +53,8 @@ public:
   // Whether start() is local on all ranks. Else only blocking calls may be made.
   [[nodiscard]] bool starts_locally() const { return threaded_; }
 
-  // Collective, if the constructor was. No call may be outstanding; none may be started afterwards. Before the engine is
-  // destroyed and before MPI is finalized.
+  // Collective, if the constructor was. No call may be outstanding; none may be started afterwards. Before the engine
+  // is destroyed and before MPI is finalized.
   void close();
 
   // Local. Of `call` arrays and buffers need to outlive the call, and an operator of the application's, which MPI has
@@ -65,8 +66,8 @@ public:
   //
   // Null where no request is to be had on any rank, which is decided alike on all ranks: the shape has no place (see
   // KeptShapes), the operator is the application's and its elements have gaps (the ranks' datatypes must be alike in
-  // that), or alltoallv is in place. Throws Error(argument) for what is wrong with this rank's arguments, and nothing is
-  // started then.
+  // that), or alltoallv is in place. Throws Error(argument) for what is wrong with this rank's arguments, and nothing
+  // is started then.
   [[nodiscard]] std::unique_ptr<CallUnderWay> start(const CollectiveCall& given, MPI_Info info, Executor executor,
                                                     bool blocking = false);
 

@@ -19,10 +19,10 @@ namespace stoker::engine {
 // Used with the mutex of the calls.
 class KeptShapes {
 public:
-  // So many shapes are kept, besides those of exchanges block by block, of which there is one for each collective. A new
-  // one takes the place of the one whose latest call is longest ago, if that is `calls_to_go` calls ago and the new one
-  // has been asked for `calls_to_come` times. So a program that comes to another phase gets the requests for it, and a
-  // program with more kinds of calls than places does not initialise requests all the time.
+  // So many shapes are kept, besides those of exchanges block by block, of which there is one for each collective. A
+  // new one takes the place of the one whose latest call is longest ago, if that is `calls_to_go` calls ago and the new
+  // one has been asked for `calls_to_come` times. So a program that comes to another phase gets the requests for it,
+  // and a program with more kinds of calls than places does not initialise requests all the time.
   static constexpr std::size_t most = 64;
   static constexpr std::uint64_t calls_to_go = 1000;
   static constexpr std::uint64_t calls_to_come = 3;

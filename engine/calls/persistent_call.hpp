@@ -70,8 +70,8 @@ private:
   bool prompt_ = false; // not put off
   bool waited_ = false;
   bool settled_ = false;
-  // True: everything here is guarded by the mutex of put-off starts; else it is its own thread's. Cleared with the mutex
-  // once the call is started: released in try_starts(), acquired in started().
+  // True: everything here is guarded by the mutex of put-off starts; else it is its own thread's. Cleared with the
+  // mutex once the call is started: released in try_starts(), acquired in started().
   std::atomic<bool> put_off_{false};
   std::optional<Error> failure_;
   bool timed_ = false;

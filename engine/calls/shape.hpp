@@ -123,8 +123,8 @@ struct Shape {
   std::array<Lane, lanes_of_a_shape> lanes;
   RouteTrials trials;
   RouteAgreement agreement; // on the decision that is being made
-  // For MPI's own calls, from the time of the first request on. A shape that takes the place of another, `before`, takes
-  // its communicator, too: there the calls of that one come first.
+  // For MPI's own calls, from the time of the first request on. A shape that takes the place of another, `before`,
+  // takes its communicator, too: there the calls of that one come first.
   std::shared_ptr<MPI_Comm> comm;
   Shape* before = nullptr;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The threads in the background (engine/calls/initialisations.cpp and put_off_starts.hpp). An initialisation is over when
-// all ranks have come to it; a start that was put off needs no other rank. Two ranks make their first calls on two
+// The threads in the background (engine/calls/initialisations.cpp and put_off_starts.hpp). An initialisation is over
+// when all ranks have come to it; a start that was put off needs no other rank. Two ranks make their first calls on two
 // communicators, in different orders, as MPI allows. Rank 0 has put off a start before, and then waits for a message
 // that rank 1 sends once that start has been made. A deadlock is an invalid end state.
 //

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A start that is put off until the ranks have agreed (engine/calls/persistent_call.cpp, put_off_starts.hpp): its own thread
-// and the one in the background both try to start it, and it is the owner's alone as soon as it sees the flag cleared,
-// to be completed and started again at once.
+// A start that is put off until the ranks have agreed (engine/calls/persistent_call.cpp, put_off_starts.hpp): its own
+// thread and the one in the background both try to start it, and it is the owner's alone as soon as it sees the flag
+// cleared, to be completed and started again at once.
 //
 // Compiled with one of these the proof must fail:
 //   NO_THREAD     the owner waits for another rank, which waits for this start: nobody makes it

@@ -9,10 +9,10 @@
  *
  * How it works. The first call of its kind on a communicator initialises a persistent request, which takes as long as
  * the init function. Later calls of about that size, with any buffers, use it again. At most 64 requests are kept for a
- * communicator. A call of another kind that comes for the third time takes the place of the kind that was called longest
- * ago, if that is a thousand calls on this communicator ago; else it is handed to the MPI library. Requests go when the
- * communicator is freed or the engine is destroyed. Each call copies what it sends and what it receives once. gatherv
- * and scatterv, and operations of MPI_Op_create on datatypes with gaps, are handed to the MPI library.
+ * communicator. A call of another kind that comes for the third time takes the place of the kind that was called
+ * longest ago, if that is a thousand calls on this communicator ago; else it is handed to the MPI library. Requests go
+ * when the communicator is freed or the engine is destroyed. Each call copies what it sends and what it receives once.
+ * gatherv and scatterv, and operations of MPI_Op_create on datatypes with gaps, are handed to the MPI library.
  *
  * When not to use it. A call that is made again and again with the same buffers is better served by a persistent
  * request, which has nothing to copy, and overlaps with computation.
