@@ -26,6 +26,8 @@ namespace {
 using algos::Collective;
 using Clock = std::chrono::steady_clock;
 
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
 // How much of a call's time is measured; reading the clock takes as long as a tenth of a short call.
 enum class Timed : std::uint8_t { no, as_a_whole, in_parts };
 
@@ -107,10 +109,6 @@ public:
   };
 
 private:
-  static double seconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-  }
-
   Calls& all_;
   Timed timed_;
 };
@@ -294,17 +292,17 @@ Spacing Calls::round_up(ShapeKey& key) const {
 
 void Calls::enqueue(Shape& shape, QueuedCall& call, Operation operation) {
   Lane& lane = shape.lane_of(shape.calls);
-  if (threaded_ && lane.state == Lane::State::fresh) {
-    thread_.wake(); // finds the binding that follows, once this thread gives the mutex back
+  if (lane.state == Lane::State::fresh) {
+    if (threaded_) {
+      thread_.wake(); // may throw; finds the binding once this thread gives the mutex back
+    }
+    lane.state = Lane::State::asked_for;
+    bindings_.push_back({&shape, shape.lane_number(shape.calls), std::move(operation)});
   }
   call.shape = &shape;
   shape.trials.note_start(shape.calls > shape.ended);
   call.number = shape.calls++;
   shape.waiting.push_back(&call);
-  if (lane.state == Lane::State::fresh) {
-    lane.state = Lane::State::asked_for;
-    bindings_.push_back({&shape, shape.lane_number(call.number), std::move(operation)});
-  }
   shape.retire_complete();
   shape.start_waiting();
   shapes_.sweep();
@@ -357,7 +355,7 @@ Calls::Standing Calls::look(QueuedCall& call, bool insist) {
     const int code = MPI_Test(&call.request, &done, MPI_STATUS_IGNORE);
     if (code != MPI_SUCCESS || done != 0) {
       call.error = attempt([&] { check_mpi(code, "MPI_Test"); });
-      call.exchange_seconds = std::chrono::duration<double>(Clock::now() - call.begin).count();
+      call.exchange_seconds = seconds_since(call.begin);
       call.request = MPI_REQUEST_NULL;
       call.complete.store(true, std::memory_order_release);
     }

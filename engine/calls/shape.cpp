@@ -23,7 +23,7 @@ void Shape::retire(Lane& lane) {
   QueuedCall& call = *std::exchange(lane.occupant, nullptr);
   Request& request = *lane.request;
   const double so_far = request.statistics().exchange_seconds;
-  call.error = attempt([&] { lane.request->finish(); });
+  call.error = attempt([&] { request.finish(); });
   call.exchange_seconds = request.statistics().exchange_seconds - so_far;
   call.complete.store(true, std::memory_order_release);
 }
@@ -91,7 +91,7 @@ void Shape::start_on(Lane& lane, QueuedCall& call) {
       if (call.operation.user_defined()) {
         request.use(std::move(call.operation));
       }
-      lane.request->start(std::move(call.buffers));
+      request.start(std::move(call.buffers));
     });
     // The other ranks go on without this one: no later call on this lane can be right.
     lane.state = lane.error ? Lane::State::failed : lane.state;
