@@ -89,9 +89,12 @@ bool try_recv(const Program& program, const StepView& view, std::uint64_t epoch)
   if (slot.epoch.load(std::memory_order_acquire) != epoch) { // released in try_send
     return false;
   }
-  check_transfer(program, view,
-                 view.step->eager ? receive(program, view, slot.payload())
-                                  : receive(program, view, {program.peer_buffers(view), view.source}));
+  if (view.step->eager) {
+    check_transfer(program, view, receive(program, view, slot.payload()));
+  } else {
+    const Program::Message message = program.message_of(view);
+    check_transfer(program, view, receive(program, view, {message.views, message.slices}));
+  }
   view.taken->epoch.store(epoch, std::memory_order_release); // acquired in try_send
   return true;
 }

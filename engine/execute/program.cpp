@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/execute/program.hpp"
 
-#include <map>
-
 namespace stoker::engine {
 namespace {
 
@@ -16,7 +14,6 @@ Program::Program(Block* block, const NodeMemory& memory, const Operation* operat
     : block_(block), memory_(&memory), arena_(memory.base(block->arena)), root_(&memory.root(block->arena)),
       buffers_(views_of(*block)), combiner_{block->operation, block->element_bytes, operation}, steps_(block->steps) {
   const auto* steps = in_block<LoweredStep>(block, block->steps_at);
-  std::map<std::uint64_t, std::uint32_t> known_peers; // block id by address in this process
   for (std::uint32_t i = 0; i < block->steps; ++i) {
     const LoweredStep& step = steps[i];
     StepView& view = steps_[i];
@@ -24,22 +21,16 @@ Program::Program(Block* block, const NodeMemory& memory, const Operation* operat
     view.source = slices_of(*block, step.source);
     view.operand = slices_of(*block, step.operand);
     view.target = slices_of(*block, step.target);
-    if (step.op != Op::send_node && step.op != Op::recv_node) {
-      continue;
-    }
-    view.ready = memory.at<std::byte>(step.ready);
-    view.taken = memory.at<TakenWord>(step.taken);
-    if (step.op == Op::recv_node) {
-      const auto* peer = memory.at<Block>(step.peer_block);
-      view.source = slices_of(*peer, step.peer_source);
-      const auto [entry, fresh] =
-          known_peers.try_emplace(reinterpret_cast<std::uint64_t>(peer), static_cast<std::uint32_t>(peers_.size()));
-      if (fresh) {
-        peers_.push_back(views_of(*peer));
-      }
-      view.peer_views = entry->second;
+    if (step.op == Op::send_node || step.op == Op::recv_node) {
+      view.ready = memory.at<std::byte>(step.ready);
+      view.taken = memory.at<TakenWord>(step.taken);
     }
   }
+}
+
+Program::Message Program::message_of(const StepView& step) const {
+  const auto& sender = *memory_->at<Block>(step.step->peer_block);
+  return {views_of(sender), slices_of(sender, step.step->peer_source)};
 }
 
 BufferViews Program::views_of(const Block& block) const {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A request's block as one process sees it: offsets turned into pointers, buffers into views. Built once per process
-// and request, after init; of a rebindable block the rank's own buffers are looked up anew in every epoch, a peer's for
-// every message that is fetched.
+// and request, after init; of a rebindable block the buffers are looked up anew in every epoch.
+//
+// A helper may build it late, for an epoch that the rank has completed by itself: by then the blocks of the peers may
+// hold another request. So a peer's block is read for a message that may be fetched, and at no other time.
 #pragma once
 
 #include "engine/shared/access.hpp"
@@ -16,12 +18,11 @@ namespace stoker::engine {
 // One step as this process runs it.
 struct StepView {
   const LoweredStep* step = nullptr;
-  std::span<const algos::Slice> source;  // own slices; of the sender for recv_node
+  std::span<const algos::Slice> source;  // own slices; none for recv_node
   std::span<const algos::Slice> operand; // own slices
   std::span<const algos::Slice> target;
-  std::byte* ready = nullptr;   // node: the channel's slots in the receiver's block
-  TakenWord* taken = nullptr;   // node, in the sender's block
-  std::uint32_t peer_views = 0; // recv_node: whose buffers
+  std::byte* ready = nullptr; // node: the channel's slots in the receiver's block
+  TakenWord* taken = nullptr; // node, in the sender's block
 };
 
 class Program {
@@ -34,9 +35,12 @@ public:
 
   [[nodiscard]] Block& block() const { return *block_; }
   [[nodiscard]] const BufferViews& buffers() const { return buffers_; }
-  [[nodiscard]] BufferViews peer_buffers(const StepView& step) const {
-    return block_->rebindable != 0 ? views_of(peer_block(step)) : peers_[step.peer_views];
-  }
+  // A message in the sender's buffers. Between the sender's `ready` and this rank's `taken` only (block.hpp).
+  struct Message {
+    BufferViews views;
+    std::span<const algos::Slice> slices;
+  };
+  [[nodiscard]] Message message_of(const StepView& step) const;
   [[nodiscard]] const Combiner& combiner() const { return combiner_; }
   [[nodiscard]] const StepView& step(std::uint32_t index) const { return steps_[index]; }
   [[nodiscard]] std::byte* bounce(const LoweredStep& step) const { return arena_ + step.bounce; }
@@ -54,9 +58,6 @@ public:
 
 private:
   [[nodiscard]] BufferViews views_of(const Block& block) const;
-  [[nodiscard]] const Block& peer_block(const StepView& step) const {
-    return *memory_->at<Block>(step.step->peer_block);
-  }
 
   Block* block_;
   const NodeMemory* memory_;
@@ -65,7 +66,6 @@ private:
   BufferViews buffers_;
   Combiner combiner_;
   std::vector<StepView> steps_;
-  std::vector<BufferViews> peers_;
 };
 
 } // namespace stoker::engine

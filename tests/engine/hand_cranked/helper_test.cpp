@@ -2,12 +2,16 @@
 // Rounds of helpers without their threads: submissions that are found late, work that a rank has done before, and the
 // times that a helper notes, by a clock that stands still until the test moves it.
 #include "algos/verify/whole_exchange.hpp"
+#include "engine/helper/program_poller.hpp"
 #include "fake_clock.hpp"
 #include "rig.hpp"
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace stoker::engine {
 namespace {
@@ -71,6 +75,28 @@ TEST(HelperByHand, WhatTheRanksHaveDoneThemselvesIsNotDoneAgain) {
   rig.run_dry();
   rig.expect_at_rest();
   EXPECT_TRUE(rig.right(0) && rig.right(1)) << "what they have ended with is touched no more";
+}
+
+// A peer that has no part left in the epoch may have freed its request by then, and its memory may hold anything.
+TEST(HelperByHand, WhatIsFoundWhenItIsLongOverIsNoReasonToLookAtItsPeers) {
+  const WholeCollective collective = alltoall(Layout::uniform(2, 2), 1000);
+  Rig rig({.layout = Layout::uniform(2, 2)}, collective);
+  rig.start(0);
+  rig.start(1);
+  while (rig.assist(0) || rig.assist(1)) {
+  }
+  ASSERT_NO_FATAL_FAILURE(finish_all(rig));
+  rig.run_dry();
+  const std::uint32_t arena = std::exchange(rig.block(1).arena, 1'000'000'000);
+  const std::vector<std::shared_ptr<Window>> no_windows;
+  ProgramPoller late(rig.memory(0), {&rig.network.endpoint(0), 0}, no_windows);
+  rig.block(0).retired.store(0);
+  late.adopt(rig.memory(0).self(), {.block = rig.block_offset(0), .epoch = 1}, 0);
+  EXPECT_FALSE(late.poll()) << "there is nothing to do";
+  EXPECT_FALSE(late.state().active);
+  EXPECT_TRUE(reclaimable(rig.block(0), 1, true));
+  rig.block(1).arena = arena;
+  rig.expect_at_rest();
 }
 
 TEST(HelperByHand, AssistsAndRoundsInManyOrders) {
