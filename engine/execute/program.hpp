@@ -3,7 +3,8 @@
 // and request, after init; of a rebindable block the buffers are looked up anew in every epoch.
 //
 // A helper may build it late, for an epoch that the rank has completed by itself: by then the blocks of the peers may
-// hold another request. So a peer's block is read for a message that may be fetched, and at no other time.
+// hold another request. So a peer's block is read for a message that may be fetched, and at no other time
+// (tests/models/adoption.pml).
 #pragma once
 
 #include "engine/shared/access.hpp"
