@@ -4,6 +4,8 @@
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/state.hpp"
+#include "engine/base/agreement.hpp"
+#include "engine/base/own_thread.hpp"
 
 #include <fmt/format.h>
 
@@ -48,7 +50,10 @@ public:
       }
       windows_ += change;
       if (windows_ > 0 && !thread_.joinable()) {
-        thread_ = std::thread([this] { poll(); });
+        const auto failure = engine::attempt([this] { thread_ = engine::own_thread([this] { poll(); }); });
+        if (failure) {
+          fmt::print(stderr, "stoker: STOKER_PMPI_RMA=1: {}\n", failure->what());
+        }
       }
     }
     changed_.notify_all();

@@ -2,14 +2,13 @@
 // A thread that exists while there is work for it, and a little longer.
 #pragma once
 
-#include "engine/base/error.hpp"
+#include "engine/base/own_thread.hpp"
 
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -39,11 +38,7 @@ public:
     if (thread_.joinable()) {
       thread_.join(); // it has given the mutex back for the last time
     }
-    try {
-      thread_ = std::thread([this] { run(); });
-    } catch (const std::system_error& error) {
-      throw Error(Code::resource, "a thread in the background could not be started: {}", error.what());
-    }
+    thread_ = own_thread([this] { run(); });
     running_ = true;
   }
 

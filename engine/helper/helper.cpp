@@ -2,12 +2,11 @@
 #include "engine/helper/helper.hpp"
 
 #include "engine/base/clock.hpp"
-#include "engine/base/error.hpp"
+#include "engine/base/own_thread.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <pthread.h>
-#include <system_error>
 
 namespace stoker::engine {
 namespace {
@@ -26,11 +25,7 @@ Helper::Helper(const topology::Machine& machine, std::shared_ptr<NodeMemory> mem
       root_(memory_->root(memory_->self())) {}
 
 void Helper::start() {
-  try {
-    thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error& error) {
-    throw Error(Code::resource, "the progress thread could not be started: {}", error.what());
-  }
+  thread_ = own_thread([this] { run(); });
   pthread_getcpuclockid(thread_.native_handle(), &cpu_clock_);
   bound_.wait(false, std::memory_order_acquire); // released in run()
 }

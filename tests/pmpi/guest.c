@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A program that minds what is done to its process: signals, memory, children. It names nothing but MPI and the system.
+//
+//   guest SECTION
+#define _GNU_SOURCE // NOLINT(bugprone-reserved-identifier): the C library asks for it
+#include <mpi.h>
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { count = 20000 };
+
+static int rank, ranks;
+static int *in, *out;
+
+static void demand(bool condition, const char* what) {
+  if (!condition) {
+    fprintf(stderr, "FAILED rank %d: %s\n", rank, what);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+}
+
+static void begin_exchange(int epoch, MPI_Request* request) {
+  for (int i = 0; i < count; ++i) {
+    in[i] = rank + i + epoch;
+  }
+  MPI_Iallreduce(in, out, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD, request);
+}
+
+static void end_exchange(int epoch, MPI_Request* request) {
+  MPI_Wait(request, MPI_STATUS_IGNORE);
+  for (int i = 0; i < count; ++i) {
+    demand(out[i] == ranks * (i + epoch) + ranks * (ranks - 1) / 2, "the sum is wrong");
+  }
+}
+
+// ---- signals
+
+static unsigned long long blocked_signals(const char* task) {
+  char path[300], line[200];
+  unsigned long long mask = 0;
+  snprintf(path, sizeof path, "/proc/self/task/%s/status", task);
+  FILE* file = fopen(path, "r");
+  while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+    sscanf(line, "SigBlk: %llx", &mask);
+  }
+  if (file != NULL) {
+    fclose(file);
+  }
+  return mask;
+}
+
+// Threads of the drop-in library block whatever the program may wait for or handle. (Those of the MPI libraries do not.)
+static void signals(void) {
+  static const int asked[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD, SIGALRM, SIGPROF, SIGCONT, SIGXCPU};
+  int seen = 0;
+  for (int epoch = 0; epoch < 100; ++epoch) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    begin_exchange(epoch, &request);
+    DIR* tasks = opendir("/proc/self/task");
+    for (struct dirent* task = readdir(tasks); task != NULL; task = readdir(tasks)) {
+      char path[300], name[32] = "";
+      snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
+      FILE* file = fopen(path, "r");
+      if (file != NULL) {
+        (void)!fgets(name, sizeof name, file);
+        fclose(file);
+      }
+      if (strncmp(name, "stoker", 6) != 0) {
+        continue;
+      }
+      ++seen;
+      const unsigned long long mask = blocked_signals(task->d_name);
+      for (size_t i = 0; i < sizeof asked / sizeof *asked; ++i) {
+        demand((mask >> (asked[i] - 1) & 1) != 0, "a signal of the program's may be taken by another's thread");
+      }
+    }
+    closedir(tasks);
+    end_exchange(epoch, &request);
+  }
+  int all_seen = 0;
+  MPI_Allreduce(&seen, &all_seen, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  demand(all_seen > 0 || getenv("LD_PRELOAD") == NULL, "no thread was looked at");
+  sigset_t now;
+  pthread_sigmask(SIG_SETMASK, NULL, &now);
+  demand(!sigismember(&now, SIGUSR1) && !sigismember(&now, SIGTERM), "the program's own mask was changed");
+}
+
+// ----
+
+typedef struct Section {
+  const char* name;
+  void (*run)(void);
+} Section;
+static const Section sections[] = {{"signals", signals}};
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  in = malloc(count * sizeof *in);
+  out = malloc(count * sizeof *out);
+  bool known = false;
+  for (size_t i = 0; i < sizeof sections / sizeof *sections; ++i) {
+    if (argc == 2 && strcmp(argv[1], sections[i].name) == 0) {
+      sections[i].run();
+      known = true;
+    }
+  }
+  demand(known, "no such section");
+  free(in);
+  free(out);
+  MPI_Finalize();
+  return 0;
+}
