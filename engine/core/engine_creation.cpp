@@ -18,14 +18,8 @@
 #include <sstream>
 #include <type_traits>
 
-#include <unistd.h>
-
 namespace stoker::engine {
 namespace {
-
-std::uint64_t physical_memory() {
-  return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
 
 std::shared_ptr<spdlog::logger> make_log(LogLevel level) {
   auto log = std::make_shared<spdlog::logger>("stoker", std::make_shared<spdlog::sinks::stderr_sink_mt>());
@@ -173,8 +167,8 @@ void Engine::map_node_memory(const OwnedComm& node) {
     const auto os = machine_->numa_domain(discovery_->numa_of(rank_)).os;
     numa = os ? os->value : -1;
   }
-  memory_ =
-      std::make_shared<NodeMemory>(node, settings_.arena_bytes != 0 ? settings_.arena_bytes : physical_memory(), numa);
+  const bool attachable = discovery_->node_ranks.size() > 1 && settings_.access != AccessChoice::staged;
+  memory_ = std::make_shared<NodeMemory>(node, settings_.arena_bytes, numa, attachable);
   if (!memory_->attach_works() && settings_.access == AccessChoice::cma) {
     const auto& errors = memory_->attach_errors();
     const auto refused = std::ranges::find_if(errors, [](int e) { return e != 0; });

@@ -216,7 +216,8 @@ std::vector<SettingRow> engine_rows() {
                                  "jobs, and looked for; whoever may write there is trusted; empty: none"),
       row<&S::arena_bytes, parse_bytes>("arena_bytes", bytes,
                                         "address space of each rank's shared segment, whose pages cost nothing until "
-                                        "used; 0: as large as the node's memory"),
+                                        "used; 0: as large as the node's memory, but of all ranks together at most "
+                                        "a quarter of the address space"),
       row<&S::inline_times>(
           "inline_times",
           "1: statistics of inline requests hold times, too, which cost some looks at the clock in every epoch"),

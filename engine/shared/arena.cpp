@@ -25,6 +25,9 @@
 #ifndef MADV_POPULATE_WRITE // C libraries older than the kernel that has it
 #define MADV_POPULATE_WRITE 23
 #endif
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
 
 namespace stoker::engine {
 
@@ -36,6 +39,25 @@ constexpr std::uint64_t large_block = std::uint64_t{1} << 20;
 std::uint64_t page_size() { return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
+
+// No process of the node may have a segment that can be executed. Kernels before 6.3 do not know the flag.
+OwnedFd new_segment() {
+  const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  OwnedFd file(memfd_create("stoker-arena", flags | MFD_NOEXEC_SEAL));
+  if (file < 0 && errno == EINVAL) {
+    file = OwnedFd(memfd_create("stoker-arena", flags));
+  }
+  if (file < 0) {
+    throw Error(Code::resource, "shared memory: memfd_create failed: {}", std::strerror(errno));
+  }
+  return file;
+}
+
+std::uint64_t file_size_limit() {
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  return limit.rlim_cur;
+}
 
 std::string megabytes(std::uint64_t bytes) {
   return fmt::format("{} bytes ({:.1f} MiB)", bytes, static_cast<double>(bytes) / (1 << 20));
@@ -100,24 +122,43 @@ bool Mapping::contains(const void* pointer, std::uint64_t length) const {
   return at >= begin && at - begin <= bytes_ && length <= bytes_ - (at - begin);
 }
 
+std::uint64_t default_arena_bytes(std::uint64_t memory, std::uint64_t address_space, std::uint64_t ranks) {
+  const std::uint64_t fits = address_space / 4 / ranks / page_size() * page_size();
+  return std::min(memory, std::max(fits, smallest_fallback));
+}
+
+std::uint64_t address_space_left() {
+  // The stack lies at the top, wherever that is: 2^47 on most machines, 2^38 or 2^39 on some. (Addresses beyond 47 bits
+  // are only for those who ask.)
+  const int on_stack = 0;
+  const std::uint64_t all = std::bit_ceil(reinterpret_cast<std::uintptr_t>(&on_stack));
+  rlimit limit{};
+  getrlimit(RLIMIT_AS, &limit);
+  std::uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return std::min(all, limit.rlim_cur) - std::min({all, limit.rlim_cur, pages * page_size()});
+}
+
 Arena::Arena(const ArenaOptions& options) {
   const std::uint64_t page = page_size();
   if (options.bytes < 2 * page || options.bytes > std::uint64_t{1} << 47) {
     throw Error(Code::setting, "setting arena_bytes is {}: expected {} to 2^47", options.bytes, 2 * page);
   }
-  OwnedFd file(memfd_create("stoker-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (file < 0) {
-    throw Error(Code::resource, "shared memory: memfd_create failed: {}", std::strerror(errno));
+  file_ = new_segment();
+  published_ = OwnedFd(fcntl(file_, F_DUPFD_CLOEXEC, 0));
+  if (published_ < 0) {
+    throw Error(Code::resource, "shared memory: no descriptor is left: {}", std::strerror(errno));
   }
-  // Beyond this limit ftruncate would not fail but kill the process.
-  rlimit file_size{};
-  getrlimit(RLIMIT_FSIZE, &file_size);
+  struct stat status {};
+  fstat(file_, &status);
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
   std::uint64_t bytes = round_up(options.bytes, page);
   void* base = MAP_FAILED;
   while (true) {
     errno = EFBIG;
-    if (bytes <= file_size.rlim_cur && ftruncate(file, static_cast<off_t>(bytes)) == 0) {
-      base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    if (bytes <= file_size_limit()) {
+      base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
     }
     if (base != MAP_FAILED) {
       break;
@@ -131,10 +172,12 @@ Arena::Arena(const ArenaOptions& options) {
     bytes = std::max(round_up(bytes / 2, page), smallest_fallback);
   }
   static_cast<Mapping&>(*this) = Mapping(base, bytes);
+  (void)madvise(base, bytes, MADV_DONTDUMP); // best effort, as for every advice below
   // Seals the segment, so that nobody can shorten it under a peer. Some sandboxes refuse that; it is not essential.
-  (void)fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  (void)fcntl(file_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL);
   on_numa_node_ = options.numa_node >= 0 && prefer_numa_node(base, bytes, options.numa_node);
 
+  extend(page);
   reserve_memory(this->base(), page, bytes);
   auto* header = new (base) ArenaHeader;
   header->pid = getpid();
@@ -143,19 +186,38 @@ Arena::Arena(const ArenaOptions& options) {
   if (getrandom(&header->identity, sizeof header->identity, 0) != sizeof header->identity) {
     throw Error(Code::resource, "shared memory: getrandom failed: {}", std::strerror(errno));
   }
-  file_ = std::move(file);
   const std::uint64_t begin = round_up(sizeof(ArenaHeader), FreeList::granularity);
   list_ = FreeList(begin, bytes - begin);
 }
 
 ArenaDescriptor Arena::descriptor() const {
   const auto* header = at<ArenaHeader>(0);
-  return {.pid = header->pid, .fd = file_, .bytes = header->bytes, .identity = header->identity};
+  return {.pid = header->pid, .fd = published_, .bytes = header->bytes, .identity = header->identity};
 }
 
 std::uint64_t Arena::bytes_in_use() const {
   const std::lock_guard lock(mutex_);
   return list_.bytes_in_use();
+}
+
+// The system fills no page beyond the file's end, whatever asks for the whole mapping: mlockall(), for example.
+void Arena::extend(std::uint64_t end) {
+  if (end <= file_bytes_) {
+    return;
+  }
+  // Beyond its limit ftruncate would not fail but kill the process.
+  const std::uint64_t wanted =
+      std::min({round_up(end, large_block), bytes(), file_size_limit() / page_size() * page_size()});
+  struct stat status {};
+  // An application that closes descriptors that it does not know may have a file of its own behind the number.
+  const bool ours = fstat(file_, &status) == 0 && status.st_ino == inode_ && status.st_dev == device_;
+  if (!ours || wanted < end || ftruncate(file_, static_cast<off_t>(wanted)) != 0) {
+    throw Error(Code::resource, "shared memory: the segment cannot grow to {}: {}", megabytes(end),
+                !ours          ? "its descriptor has been closed"
+                : wanted < end ? "ulimit -f"
+                               : std::strerror(errno));
+  }
+  file_bytes_ = wanted;
 }
 
 std::uint64_t Arena::allocate(std::uint64_t bytes, std::uint64_t alignment) {
@@ -173,8 +235,9 @@ std::uint64_t Arena::allocate(std::uint64_t bytes, std::uint64_t alignment) {
   }
   try {
     const std::uint64_t first_page = *offset / page_size() * page_size();
-    reserve_memory(base() + first_page, round_up(*offset + *list_.size_of(*offset), page_size()) - first_page,
-                   this->bytes());
+    const std::uint64_t end = round_up(*offset + *list_.size_of(*offset), page_size());
+    extend(end);
+    reserve_memory(base() + first_page, end - first_page, this->bytes());
   } catch (const Error&) {
     list_.give(*offset);
     throw;
@@ -219,9 +282,10 @@ Mapping attach_arena(const ArenaDescriptor& descriptor, std::uint64_t layout_sta
   }
   struct stat status {};
   if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) ||
-      static_cast<std::uint64_t>(status.st_size) != descriptor.bytes || descriptor.bytes < sizeof(ArenaHeader)) {
-    throw Error(Code::mismatch, "shared memory: {} holds {} bytes, expected an arena of {}", path, status.st_size,
-                descriptor.bytes);
+      static_cast<std::uint64_t>(status.st_size) > descriptor.bytes ||
+      static_cast<std::uint64_t>(status.st_size) < sizeof(ArenaHeader)) {
+    throw Error(Code::mismatch, "shared memory: {} holds {} bytes, expected an arena of at most {}", path,
+                status.st_size, descriptor.bytes);
   }
   void* base = mmap(nullptr, descriptor.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
   if (base == MAP_FAILED) {
@@ -229,6 +293,8 @@ Mapping attach_arena(const ArenaDescriptor& descriptor, std::uint64_t layout_sta
                 megabytes(descriptor.bytes), descriptor.pid, std::strerror(errno));
   }
   Mapping mapping(base, descriptor.bytes);
+  (void)madvise(base, descriptor.bytes, MADV_DONTDUMP);
+  (void)madvise(base, descriptor.bytes, MADV_DONTFORK);
   const ArenaHeader& header = *mapping.at<const ArenaHeader>(0);
   const auto expect = [&](const char* field, std::uint64_t found, std::uint64_t expected) {
     if (found != expected) {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Shared memory of one rank, and its mapping in the processes of the same node. The segment is a memfd: it has no name
 // in any file system, and goes with the last process that maps it, however that process ends.
+//
+// The mapping is as long as the segment may ever become, the file only as long as what was ever allocated in it. Core
+// dumps leave it out, which would fill its holes. Forked children inherit their parent's own segment, because the
+// application's buffers may lie in it, and not those of peers.
 #pragma once
 
 #include "engine/base/owned_fd.hpp"
@@ -9,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <sys/types.h>
 #include <type_traits>
 #include <utility>
 
@@ -65,6 +70,12 @@ private:
   std::uint64_t bytes_ = 0;
 };
 
+// How long arenas are by default, of which each of `ranks` processes maps as many: the machine's memory, but together no
+// more than a quarter of the address space. The rest stays for other engines and the application.
+[[nodiscard]] std::uint64_t default_arena_bytes(std::uint64_t memory, std::uint64_t address_space, std::uint64_t ranks);
+// How much address space this process can still have.
+[[nodiscard]] std::uint64_t address_space_left();
+
 struct ArenaOptions {
   std::uint64_t bytes = 0; // address space; memory is used only for what is allocated
   std::uint64_t layout_stamp = 0;
@@ -93,10 +104,16 @@ public:
 
   [[nodiscard]] ArenaDescriptor descriptor() const;
   // Called after the last peer has attached. Nobody can attach from then on; allocation goes on as before.
-  void close_descriptor() { file_ = OwnedFd(); }
+  void close_descriptor() { published_ = OwnedFd(); }
 
 private:
+  void extend(std::uint64_t end); // the file, with mutex_. Throws Error(resource).
+
   OwnedFd file_;
+  OwnedFd published_; // the same, for peers
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  std::uint64_t file_bytes_ = 0;
   bool on_numa_node_ = false;
   mutable std::mutex mutex_; // guards list_
   FreeList list_;

@@ -5,6 +5,7 @@
 #include "engine/shared/access.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <new>
 
 #include <sys/prctl.h>
@@ -16,6 +17,33 @@ namespace {
 // A stamp of everything that processes of one node read in each other's memory. It differs between incompatible builds.
 constexpr std::uint64_t layout_stamp = (sizeof(RankRoot) << 32U) ^ (sizeof(Block) << 16U) ^ sizeof(LoweredStep);
 
+std::uint64_t physical_memory() {
+  return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Collective: the same on all ranks of the node, as long as the one with least room can map them.
+std::uint64_t agreed_arena_bytes(MPI_Comm node) {
+  int ranks = 0;
+  MPI_Comm_size(node, &ranks);
+  const std::uint64_t mine =
+      default_arena_bytes(physical_memory(), address_space_left(), static_cast<std::uint64_t>(ranks));
+  std::uint64_t least = mine;
+  check_mpi(MPI_Allreduce(&mine, &least, 1, MPI_UINT64_T, MPI_MIN, node), "MPI_Allreduce");
+  return least;
+}
+
+// Under Yama's restricted mode (1) only declared processes may attach. This is not taken back: the MPI library, which
+// attaches as well, may have declared the same.
+void let_others_attach() {
+#ifdef PR_SET_PTRACER
+  int scope = 0;
+  std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;
+  if (scope == 1) {
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+  }
+#endif
+}
+
 } // namespace
 
 void NodeMemory::create(std::uint64_t bytes, int numa) {
@@ -23,10 +51,6 @@ void NodeMemory::create(std::uint64_t bytes, int numa) {
   root_ = own_->allocate(sizeof(RankRoot), alignof(RankRoot));
   new (own_->at<RankRoot>(root_)) RankRoot();
   probe_ = 0x70726f6265000000U + static_cast<std::uint64_t>(getpid());
-#ifdef PR_SET_PTRACER
-  // Under Yama's restricted mode only declared processes may attach; elsewhere this changes nothing.
-  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-#endif
 }
 
 NodeMemory::Introduction NodeMemory::introduction() const {
@@ -62,12 +86,16 @@ Block& NodeMemory::block(SharedRef place) const {
   return block;
 }
 
-NodeMemory::NodeMemory(MPI_Comm node, std::uint64_t bytes, int numa) {
+NodeMemory::NodeMemory(MPI_Comm node, std::uint64_t bytes, int numa, bool attachable) {
+  bytes = bytes != 0 ? bytes : agreed_arena_bytes(node);
   Introduction mine;
   agree(node, attempt([&] {
           create(bytes, numa);
           mine = introduction();
         }));
+  if (attachable) {
+    let_others_attach();
+  }
   const std::vector<Introduction> all = gathered(node, mine);
   agree(node, attempt([&] {
           attach(static_cast<std::uint32_t>(rank_in(node)), all);

@@ -41,9 +41,10 @@ public:
     std::uint64_t probe_value = 0;   // ... that holds this
   };
 
-  // Collective over the ranks of the node. `numa` is this rank's NUMA node by OS index, -1 for no placement. Throws on
-  // every rank of the node when it fails on one.
-  NodeMemory(MPI_Comm node, std::uint64_t bytes, int numa);
+  // Collective over the ranks of the node. `bytes` of address space for each arena, 0 for default_arena_bytes(). `numa`
+  // is this rank's NUMA node by OS index, -1 for no placement. `attachable`: others may attach to this process's memory
+  // even where the system's default forbids it. Throws on every rank of the node when it fails on one.
+  NodeMemory(MPI_Comm node, std::uint64_t bytes, int numa, bool attachable);
   // In two steps without MPI: this rank's own arena, then, once all ranks of the node have one, the others', in the
   // order of their ranks. `self`: which one this is. Until a rank has attached, the others must exist.
   NodeMemory(std::uint64_t bytes, int numa) { create(bytes, numa); }

@@ -207,7 +207,7 @@ private:
 
 class Steps : public ::testing::Test {
 protected:
-  Steps() : memory_(MPI_COMM_WORLD, std::uint64_t{64} << 20U, -1) {
+  Steps() : memory_(MPI_COMM_WORLD, std::uint64_t{64} << 20U, -1, true) {
     for (MPI_Comm& comm : comms_) {
       MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     }

@@ -11,11 +11,16 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <numaif.h>
 #include <optional>
 #include <random>
+#include <sstream>
 #include <string>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -274,6 +279,38 @@ TEST_F(ArenaTest, TakesLessWhereTheProcessMayNotHaveAll) {
   EXPECT_EQ(test::join_child(child), 0);
 }
 
+TEST_F(ArenaTest, ByDefaultAllRanksArenasFitIntoTheAddressSpace) {
+  constexpr std::uint64_t gib = 1024 * mib;
+  constexpr std::uint64_t tib = 1024 * gib;
+  const std::uint64_t page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  EXPECT_EQ(default_arena_bytes(64 * gib, 128 * tib, 8), 64 * gib); // the machine's memory, where there is room
+  const std::uint64_t large = default_arena_bytes(3 * tib / 2, 128 * tib, 112);
+  EXPECT_GE(large, 256 * gib);
+  EXPECT_LE(112 * large, 32 * tib);
+  EXPECT_EQ(large % page, 0u);
+  // 39 bits of address space
+  EXPECT_EQ(default_arena_bytes(16 * gib, 512 * gib, 4), 16 * gib);
+  EXPECT_EQ(default_arena_bytes(256 * gib, 512 * gib, 64), 2 * gib);
+  // There is no use in less than some; that a process cannot have it is told when it is tried.
+  EXPECT_EQ(default_arena_bytes(16 * gib, 100 * mib, 4), 64 * mib);
+  EXPECT_EQ(default_arena_bytes(16 * gib, 0, 1), 64 * mib);
+}
+
+TEST_F(ArenaTest, TheAddressSpaceLeftIsWhatTheProcessMayHave) {
+  const std::uint64_t all = address_space_left();
+  EXPECT_GT(all, std::uint64_t{1} << 37);
+  EXPECT_LE(all, std::uint64_t{1} << 57);
+  const Arena arena({.bytes = 1024 * mib});
+  EXPECT_LE(address_space_left(), all - 1024 * mib);
+  const pid_t child = test::fork_child([] {
+    const rlimit limit{std::uint64_t{8} << 30, RLIM_INFINITY};
+    setrlimit(RLIMIT_AS, &limit);
+    const std::uint64_t left = address_space_left();
+    return left > 0 && left < (std::uint64_t{7} << 30) ? 0 : 1;
+  });
+  EXPECT_EQ(test::join_child(child), 0);
+}
+
 TEST_F(ArenaTest, MemoryIsThereBeforeUseAndGoesBackAfter) {
   Arena arena({.bytes = 64 * mib});
   const std::uint64_t before = backed_bytes(arena);
@@ -291,6 +328,143 @@ TEST_F(ArenaTest, MemoryIsThereBeforeUseAndGoesBackAfter) {
   const std::uint64_t again = arena.allocate(8 * mib);
   EXPECT_EQ(again, at);
   EXPECT_GE(backed_bytes(arena), before + 8 * mib);
+}
+
+std::vector<std::string> flags_of(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  std::string line;
+  std::uint64_t begin = 0;
+  while (std::getline(maps, line)) {
+    std::uint64_t first = 0;
+    std::uint64_t end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &first, &end) == 2) {
+      begin = first;
+    }
+    if (line.starts_with("VmFlags:") && begin == reinterpret_cast<std::uintptr_t>(address)) {
+      std::istringstream words(line.substr(8));
+      return {std::istream_iterator<std::string>(words), {}};
+    }
+  }
+  return {};
+}
+
+TEST_F(ArenaTest, DumpsLeaveSegmentsOutAndChildrenHaveTheirParentsOnly) {
+  Arena arena({.bytes = mib});
+  const Mapping peer = attach_arena(arena.descriptor(), 0);
+  const auto has = [](const void* address, const char* flag) {
+    const std::vector<std::string> flags = flags_of(address);
+    EXPECT_FALSE(flags.empty());
+    return std::ranges::find(flags, flag) != flags.end();
+  };
+  EXPECT_TRUE(has(arena.base(), "dd")); // "do not dump"
+  EXPECT_TRUE(has(peer.base(), "dd"));
+  EXPECT_FALSE(has(arena.base(), "dc")); // "do not copy"
+  EXPECT_TRUE(has(peer.base(), "dc"));
+  auto* buffer = arena.at<int>(arena.allocate(sizeof(int)));
+  *buffer = 5;
+  const pid_t child = test::fork_child([&] { return *buffer == 5 && flags_of(peer.base()).empty() ? 0 : 1; });
+  EXPECT_EQ(test::join_child(child), 0);
+}
+
+TEST_F(ArenaTest, ACoreDumpFillsNoHoles) {
+  Arena arena({.bytes = 256 * mib});
+  const Mapping peer = attach_arena(arena.descriptor(), 0);
+  (void)arena.allocate(64);
+  const std::uint64_t before = backed_bytes(arena);
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("core." + std::to_string(getpid()));
+  std::filesystem::create_directory(folder);
+  const pid_t child = test::fork_child([&] {
+    // The child itself maps a peer, too, as a rank does.
+    const Mapping childs_peer = attach_arena(arena.descriptor(), 0);
+    rlimit all{};
+    getrlimit(RLIMIT_CORE, &all);
+    all.rlim_cur = all.rlim_max;
+    setrlimit(RLIMIT_CORE, &all);
+    std::filesystem::current_path(folder);
+    signal(SIGABRT, SIG_DFL);
+    std::abort();
+    return 0;
+  });
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  std::uint64_t core = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    core += entry.file_size();
+  }
+  std::filesystem::remove_all(folder);
+  EXPECT_LE(backed_bytes(arena), before);
+  EXPECT_LT(core, 128 * mib);
+  if (!WIFSIGNALED(status) || !WCOREDUMP(status)) {
+    GTEST_SKIP() << "this system dumps no core";
+  }
+}
+
+// Before the segment is made, and when it is there: neither fills it, and it works all the same.
+TEST_F(ArenaTest, LockingAllMemoryFillsNoHoles) {
+  const auto locked = [](int first, int then) {
+    return test::join_child(test::fork_child([=] {
+      if (first != 0 && mlockall(first) != 0) {
+        return 77;
+      }
+      Arena arena({.bytes = 256 * mib});
+      const Mapping peer = attach_arena(arena.descriptor(), 0);
+      const std::uint64_t at = arena.allocate(100 * kib);
+      if (then != 0 && mlockall(then) != 0) {
+        return 77;
+      }
+      const std::uint64_t more = arena.allocate(5 * mib);
+      peer.base()[more + mib] = std::byte{1};
+      const bool works = arena.base()[more + mib] == std::byte{1} && arena.base()[at] == std::byte{0};
+      return works && arena.bytes() == 256 * mib && backed_bytes(arena) < 8 * mib ? 0 : 1;
+    }));
+  };
+  const int after = locked(0, MCL_CURRENT | MCL_FUTURE);
+  if (after == 77) {
+    GTEST_SKIP() << "this process may not lock memory";
+  }
+  EXPECT_EQ(after, 0);
+  EXPECT_EQ(locked(MCL_CURRENT | MCL_FUTURE, 0), 0);
+  EXPECT_EQ(locked(MCL_CURRENT | MCL_FUTURE, MCL_CURRENT), 0);
+}
+
+// As programs do that become daemons: a file of theirs then has the number, and must not be changed.
+TEST_F(ArenaTest, DescriptorsThatTheApplicationClosesAreNotUsed) {
+  const pid_t child = test::fork_child([] {
+    Arena arena({.bytes = 64 * mib});
+    const std::uint64_t small = arena.allocate(kib);
+    arena.close_descriptor();
+    close_range(3, ~0U, 0);
+    char name[] = "/tmp/arena_test.XXXXXX";
+    const int file = mkstemp(name);
+    unlink(name);
+    for (int i = 0; i < 20; ++i) {
+      (void)!dup(file);
+    }
+    const auto error = error_of([&] { (void)arena.allocate(32 * mib); });
+    struct stat status {};
+    fstat(file, &status);
+    *arena.at<int>(small) = 1;
+    return error && error->code() == Code::resource && status.st_size == 0 && arena.bytes_in_use() == kib ? 0 : 1;
+  });
+  EXPECT_EQ(test::join_child(child), 0);
+}
+
+TEST_F(ArenaTest, NobodyShortensOrExecutesASegment) {
+  Arena arena({.bytes = mib});
+  (void)arena.allocate(kib);
+  const int fd = arena.descriptor().fd;
+  EXPECT_EQ(ftruncate(fd, 0), -1);
+  EXPECT_EQ(errno, EPERM);
+  const int seals = fcntl(fd, F_GET_SEALS);
+  EXPECT_EQ(seals & (F_SEAL_SHRINK | F_SEAL_SEAL), F_SEAL_SHRINK | F_SEAL_SEAL);
+  constexpr int seal_exec = 0x0020;
+  if ((seals & seal_exec) == 0) {
+    const int probe = memfd_create("probe", 0x0008U); // MFD_NOEXEC_SEAL
+    EXPECT_LT(probe, 0) << "the kernel knows the seal";
+  }
+  struct stat status {};
+  fstat(fd, &status);
+  EXPECT_EQ(status.st_mode & 0111U, (seals & seal_exec) != 0 ? 0U : 0111U);
 }
 
 TEST_F(ArenaTest, FreeListAgreesWithAShadowMap) {

@@ -96,6 +96,18 @@ TEST(Limits, OneRankShortOfAddressSpace) {
   }
 }
 
+// Every rank maps the arenas of all: their length is what fits into the address space of the one that has least.
+TEST(Limits, ArenasOfAllRanksFitIntoTheAddressSpaceOfEach) {
+  constexpr rlim_t room = rlim_t{2} << 30;
+  EngineOwner(MPI_COMM_WORLD).destroy();
+  const rlim_t before = address_space_in_use();
+  const auto limit = is_last() ? std::make_unique<Limit>(RLIMIT_AS, before + room) : nullptr;
+  const EngineOwner engine(MPI_COMM_WORLD);
+  ASSERT_NE(engine.get(), STOKER_ENGINE_NULL);
+  expect_works(engine.get());
+  EXPECT_LT(address_space_in_use(), before + room / 2); // on all ranks: the application needs some, too
+}
+
 TEST(Limits, EveryRankShortOfAddressSpace) {
   create_under([] { return std::make_unique<Limit>(RLIMIT_AS, address_space_in_use() + (rlim_t{24} << 20)); });
 }
