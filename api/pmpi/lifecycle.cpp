@@ -10,6 +10,7 @@
 #include "api/pmpi/state.hpp"
 #include "api/pmpi/statistics.hpp"
 #include "engine/base/agreement.hpp"
+#include "engine/base/spare_thread.hpp"
 #include "engine/calls/put_off_starts.hpp"
 #include "engine/core/engine.hpp"
 
@@ -62,6 +63,7 @@ void shut_down() {
   stop_rma_progress();
   engine::PutOffStarts::of_process().end();
   forget_communicators();
+  engine::SpareThread::of_process().end();
   if (!settings().pmpi_summary.empty()) {
     write_summary(MPI_COMM_WORLD, settings().pmpi_summary.c_str());
   }

@@ -17,10 +17,11 @@ namespace stoker::engine {
 class OnDemandThread {
 public:
   enum class Next : std::uint8_t { at_once, soon, when_woken };
+  enum class Stay : std::uint8_t { a_while, for_good };
 
   // `work`: one piece of work. It is called with `mutex`, may give it up meanwhile, and returns when to call it again.
-  OnDemandThread(std::mutex& mutex, std::function<Next(std::unique_lock<std::mutex>&)> work)
-      : mutex_(mutex), work_(std::move(work)) {}
+  OnDemandThread(std::mutex& mutex, std::function<Next(std::unique_lock<std::mutex>&)> work, Stay stay = Stay::a_while)
+      : mutex_(mutex), work_(std::move(work)), stay_(stay) {}
   OnDemandThread(const OnDemandThread&) = delete;
   OnDemandThread& operator=(const OnDemandThread&) = delete;
   ~OnDemandThread() { end(); }
@@ -56,7 +57,7 @@ public:
 
 private:
   static constexpr std::chrono::microseconds look_interval{500};
-  static constexpr std::chrono::seconds stay{1};
+  static constexpr std::chrono::seconds a_while{1};
 
   void run() {
     std::unique_lock lock(mutex_);
@@ -71,7 +72,9 @@ private:
       }
       if (next == Next::soon) {
         changed_.wait_for(lock, look_interval);
-      } else if (!changed_.wait_for(lock, stay, [this] { return ended_ || woken_; })) {
+      } else if (stay_ == Stay::for_good) {
+        changed_.wait(lock, [this] { return ended_ || woken_; });
+      } else if (!changed_.wait_for(lock, a_while, [this] { return ended_ || woken_; })) {
         break;
       }
     }
@@ -80,6 +83,7 @@ private:
 
   std::mutex& mutex_; // guards what follows
   std::function<Next(std::unique_lock<std::mutex>&)> work_;
+  Stay stay_;
   std::condition_variable changed_;
   bool woken_ = false;
   bool running_ = false;

@@ -2,6 +2,7 @@
 #include "engine/calls/calls.hpp"
 
 #include "engine/base/agreement.hpp"
+#include "engine/base/spare_thread.hpp"
 #include "engine/calls/bound_call.hpp"
 #include "engine/calls/mpi_collective.hpp"
 #include "engine/calls/shape.hpp"
@@ -122,6 +123,12 @@ Calls::Calls(std::shared_ptr<Engine> engine, MPI_Comm comm, bool trials)
   int lowest = provided;
   check_mpi(MPI_Allreduce(&provided, &lowest, 1, MPI_INT, MPI_MIN, context_->comm()), "MPI_Allreduce");
   threaded_ = lowest >= MPI_THREAD_MULTIPLE;
+  if (threaded_) { // a start that has no thread to go on without the application is too late to refuse
+    agree(context_->comm(), with_rank(context_->rank(), attempt([] {
+                                        PutOffStarts::of_process().have_thread();
+                                        SpareThread::of_process().have();
+                                      })));
+  }
 }
 
 Calls::Calls(std::shared_ptr<Engine> engine, std::shared_ptr<CommContext> context)
@@ -139,6 +146,9 @@ void Calls::close() {
   }
   PutOffStarts::of_process().remove(*this);
   thread_.end();
+  if (spare_) {
+    SpareThread::of_process().finish();
+  }
   int finalized = 0;
   MPI_Finalized(&finalized);
   shapes_.for_each([&](Shape& shape) {
@@ -293,11 +303,11 @@ Spacing Calls::round_up(ShapeKey& key) const {
 void Calls::enqueue(Shape& shape, QueuedCall& call, Operation operation) {
   Lane& lane = shape.lane_of(shape.calls);
   if (lane.state == Lane::State::fresh) {
-    if (threaded_) {
-      thread_.wake(); // may throw; finds the binding once this thread gives the mutex back
-    }
     lane.state = Lane::State::asked_for;
     bindings_.push_back({&shape, shape.lane_number(shape.calls), std::move(operation)});
+    if (threaded_) {
+      have_bound();
+    }
   }
   call.shape = &shape;
   shape.trials.note_start(shape.calls > shape.ended);

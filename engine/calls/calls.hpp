@@ -111,6 +111,7 @@ private:
   };
   [[nodiscard]] Bound bind(Binding& binding) const; // collective; without the mutex
   void settle(const Binding& binding, Bound bound);
+  void have_bound(); // in the background, with the mutex
   [[nodiscard]] OnDemandThread::Next bind_next(std::unique_lock<std::mutex>& lock);
   void bind_here(); // collective, where there is no thread
 
@@ -126,6 +127,8 @@ private:
   std::mutex mutex_; // guards what follows, and calls until they are done
   KeptShapes shapes_;
   std::deque<Binding> bindings_; // in the same order on all ranks
+  bool binding_ = false;         // one is being made
+  bool spare_ = false;           // the process's spare thread may be at work here
   bool closed_ = false;
   OnDemandThread thread_{mutex_, [this](std::unique_lock<std::mutex>& lock) { return bind_next(lock); }};
 };

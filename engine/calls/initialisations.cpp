@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Initialisations of the requests that calls need.
 #include "engine/base/agreement.hpp"
+#include "engine/base/spare_thread.hpp"
 #include "engine/calls/calls.hpp"
 #include "engine/calls/mpi_collective.hpp"
 
@@ -81,25 +82,38 @@ void Calls::settle(const Binding& binding, Bound bound) {
   }
 }
 
-// Requests are made in the order in which they were asked for, by one thread for all: two that take part in the same
-// collective calls in another order than on other ranks would wait for each other for ever.
+// The thread finds the binding once this one gives the mutex back. Where it cannot be had the spare thread makes all
+// that there are. One for all communicators, it could wait on two ranks for two different ones; but only if both lack
+// threads at that moment.
+void Calls::have_bound() {
+  if (attempt([this] { thread_.wake(); })) {
+    spare_ = true;
+    SpareThread::of_process().run([this] { bind_here(); });
+  }
+}
+
+// Requests are made in the order in which they were asked for, one at a time: two that take part in the same collective
+// calls in another order than on other ranks would wait for each other for ever.
 OnDemandThread::Next Calls::bind_next(std::unique_lock<std::mutex>& lock) {
   if (bindings_.empty()) {
     return OnDemandThread::Next::when_woken;
+  }
+  if (std::exchange(binding_, true)) {
+    return OnDemandThread::Next::soon;
   }
   Binding binding = std::move(bindings_.front());
   bindings_.pop_front();
   lock.unlock();
   Bound bound = bind(binding);
   lock.lock();
+  binding_ = false;
   settle(binding, std::move(bound));
   binding.shape->start_waiting();
   return OnDemandThread::Next::at_once;
 }
 
 void Calls::bind_here() {
-  for (std::unique_lock lock(mutex_); !bindings_.empty();) {
-    (void)bind_next(lock);
+  for (std::unique_lock lock(mutex_); bind_next(lock) == OnDemandThread::Next::at_once;) {
   }
 }
 

@@ -16,7 +16,8 @@ void PutOffStarts::enlist(PutOff& starts) {
   if (std::ranges::find(waiting_, &starts) == waiting_.end()) {
     waiting_.push_back(&starts);
   }
-  (void)engine::attempt([&] { thread_.wake(); }); // without a thread the application has to ask
+  (void)engine::attempt(
+      [&] { thread_.wake(); }); // without a thread, which only requests can lack, the application has to ask
 }
 
 OnDemandThread::Next PutOffStarts::try_all() {

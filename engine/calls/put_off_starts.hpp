@@ -31,6 +31,12 @@ public:
   // The one of this process. Never destroyed: programs may leave without MPI_Finalize.
   [[nodiscard]] static PutOffStarts& of_process();
 
+  // From now on the thread is there, for as long as the process may start anything. Throws Error(resource) if there can
+  // be none.
+  void have_thread() {
+    const std::lock_guard lock(mutex_);
+    thread_.wake();
+  }
   // From now on the thread tries them; `note` is called before it does, with the mutex.
   template <class Note>
   void add(PutOff& starts, Note&& note) {
@@ -64,7 +70,8 @@ private:
 
   std::mutex mutex_; // guards waiting_. No lock of what is put off is held when it is taken.
   std::vector<PutOff*> waiting_;
-  OnDemandThread thread_{mutex_, [this](std::unique_lock<std::mutex>& /*lock*/) { return try_all(); }};
+  OnDemandThread thread_{mutex_, [this](std::unique_lock<std::mutex>& /*lock*/) { return try_all(); },
+                         OnDemandThread::Stay::for_good};
 };
 
 } // namespace stoker::engine

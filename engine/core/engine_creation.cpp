@@ -88,6 +88,10 @@ Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
       start_helper();
     }
   });
+  if (has_helpers_ && !on_all(control_, carrier() != rank_ || helper_ != nullptr)) {
+    has_helpers_ = false;
+    helper_.reset();
+  }
   gather_helper_facts();
   note_created(*this);
 }
@@ -205,7 +209,14 @@ void Engine::start_helper() {
                                                    .batch = static_cast<std::size_t>(settings_.batch)},
                                      trace_ != nullptr ? &trace_->helper : nullptr);
   helper_->add(Submitted::epoch, std::make_unique<ProgramPoller>(*memory_, network_, helper_->windows()));
-  helper_->start();
+  if (const auto no_thread = attempt([&] { helper_->start(); })) {
+    helper_.reset();
+    if (settings_.executor == ExecutorChoice::engine) {
+      throw *no_thread;
+    }
+    log_->warn("rank {}: no helpers, requests are executed inline: {}", rank_, no_thread->what());
+    return;
+  }
   helper_explanation_ = place.explanation;
   const std::string& problem = helper_->binding().problem;
   if (!problem.empty()) {

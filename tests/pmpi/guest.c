@@ -7,6 +7,8 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -129,15 +131,78 @@ static void tracing(void) {
   end_exchange(0, &request);
 }
 
+// ---- no threads to be had
+
+static bool refusing; // threads to the drop-in library
+
+// In the place of the C library's. The MPI libraries, written in C, get theirs.
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {
+  typedef int Create(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  Dl_info caller;
+  if (refusing && dladdr(__builtin_return_address(0), &caller) != 0 && strstr(caller.dli_fname, "stdc++") != NULL) {
+    return EAGAIN;
+  }
+  Create* create = NULL;
+  *(void**)&create = dlsym(RTLD_NEXT, "pthread_create");
+  return create(thread, attributes, run, argument);
+}
+
+// Calls of many shapes on several communicators. One rank does other things between the start of a call and its wait, on
+// which the others depend, so somebody has to go on with the call meanwhile.
+static void exchanges(void) {
+  MPI_Comm comms[3];
+  for (int c = 0; c < 3; ++c) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &comms[c]);
+  }
+  for (int round = 0; round < 40; ++round) {
+    const int length = 17000 + 100 * (round / 2);
+    MPI_Comm comm = comms[round % 3];
+    MPI_Request request = MPI_REQUEST_NULL;
+    for (int i = 0; i < length; ++i) {
+      in[i] = rank + i;
+    }
+    MPI_Iallreduce(in, out, length, MPI_INT, MPI_SUM, comm, &request);
+    if (rank == 0 && round % 4 == 0) {
+      MPI_Recv(&in[length], 1, MPI_INT, ranks - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    if (round % 2 == 0) {
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    for (int done = request == MPI_REQUEST_NULL; !done;) {
+      MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    }
+    if (rank == ranks - 1 && round % 4 == 0) {
+      MPI_Send(&rank, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    }
+    for (int i = 0; i < length; ++i) {
+      demand(out[i] == ranks * i + ranks * (ranks - 1) / 2, "the sum is wrong");
+    }
+  }
+  for (int c = 0; c < 3; ++c) {
+    MPI_Comm_free(&comms[c]);
+  }
+}
+
+static void no_threads(void) { exchanges(); }
+
+static void no_more_threads(void) {
+  refusing = rank % 2 == 0;
+  exchanges();
+  refusing = true;
+  exchanges();
+}
+
 // ----
 
 typedef struct Section {
   const char* name;
   void (*run)(void);
 } Section;
-static const Section sections[] = {{"signals", signals}, {"tracing", tracing}};
+static const Section sections[] = {
+    {"signals", signals}, {"tracing", tracing}, {"no-threads", no_threads}, {"no-more-threads", no_more_threads}};
 
 int main(int argc, char** argv) {
+  refusing = argc == 2 && strcmp(argv[1], "no-threads") == 0;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
