@@ -264,8 +264,9 @@ GlobalMemory::Slot* GlobalMemory::begin(OperationKind kind, GlobalPointer pointe
 // A helper goes on if a target's process is gone. Without the helper nothing goes on.
 void GlobalMemory::look_for_carrier(Slot& slot) {
   const int carrier = engine_->carrier();
-  const pid_t pid = memory_->pid(engine_->arena_of(carrier));
-  if (carrier == engine_->rank() || !is_gone(pid)) {
+  const std::uint32_t arena = engine_->arena_of(carrier);
+  memory_->watch().look(now_ns());
+  if (!memory_->watch().gone(arena)) {
     return;
   }
   const std::lock_guard lock(slots_mutex_);
@@ -273,7 +274,7 @@ void GlobalMemory::look_for_carrier(Slot& slot) {
   slot.code = Code::peer_lost;
   slot.text = fmt::format("{}the process of unit {} (pid {}), whose helper carries this unit's transfers, is gone; the "
                           "transfer cannot complete",
-                          self(), carrier, pid);
+                          self(), carrier, memory_->pid(arena));
   throw Error(slot.code, slot.text);
 }
 

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/helper/waiting.hpp"
 
-#include <cerrno>
-#include <csignal>
-#include <fstream>
-#include <string>
-
 namespace stoker::engine {
 
 void Plea::make(RankRoot& carrier) {
@@ -21,18 +16,6 @@ void Plea::withdraw() {
     carrier_->waiting.fetch_sub(1, std::memory_order_relaxed);
     carrier_ = nullptr;
   }
-}
-
-bool is_gone(pid_t pid) {
-  if (kill(pid, 0) != 0) {
-    return errno == ESRCH;
-  }
-  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-  std::string line;
-  std::getline(stat, line);
-  const std::size_t name_end = line.rfind(')'); // the name may hold anything
-  return name_end != std::string::npos && name_end + 2 < line.size() &&
-         (line[name_end + 2] == 'Z' || line[name_end + 2] == 'X');
 }
 
 void poke_mpi(MPI_Comm comm) {

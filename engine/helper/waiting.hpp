@@ -10,8 +10,6 @@
 #include <chrono>
 #include <cstdint>
 
-#include <sys/types.h>
-
 namespace stoker::engine {
 
 // A rank's wish that its helper works although it is paused.
@@ -27,9 +25,6 @@ public:
 private:
   RankRoot* carrier_ = nullptr; // null: not made
 };
-
-// Whether a process is gone; also true for one that was killed and that its parent has not waited for yet.
-[[nodiscard]] bool is_gone(pid_t pid);
 
 // Lets the MPI library make progress: the peers of this rank's own messages may be waiting for it.
 void poke_mpi(MPI_Comm comm);

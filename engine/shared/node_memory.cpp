@@ -63,6 +63,7 @@ void NodeMemory::attach(std::uint32_t self, std::span<const Introduction> ranks)
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const Introduction& rank = ranks[i];
     pids_.push_back(rank.arena.pid);
+    watch_.add(process_of(rank.arena.pid));
     if (i == self) {
       bases_.push_back(own_->base());
     } else {

@@ -7,6 +7,7 @@
 #include "engine/shared/block.hpp"
 #include "engine/shared/doorbell.hpp"
 #include "engine/shared/helper_counters.hpp"
+#include "engine/shared/peer_watch.hpp"
 #include "engine/shared/ring.hpp"
 
 #include <mpi.h>
@@ -56,6 +57,7 @@ public:
   [[nodiscard]] Arena& arena() { return *own_; }
   [[nodiscard]] std::byte* base(std::uint32_t arena) const { return bases_[arena]; }
   [[nodiscard]] pid_t pid(std::uint32_t arena) const { return pids_[arena]; }
+  [[nodiscard]] PeerWatch& watch() { return watch_; } // over the processes, by arena
   [[nodiscard]] RankRoot& root(std::uint32_t arena) const { return *roots_[arena]; }
 
   template <class T>
@@ -80,6 +82,7 @@ private:
   std::vector<Mapping> others_;
   std::vector<std::byte*> bases_;
   std::vector<pid_t> pids_;
+  PeerWatch watch_;
   std::vector<RankRoot*> roots_;
   std::vector<int> attach_errors_;
   bool attach_works_ = false;
