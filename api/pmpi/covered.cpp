@@ -77,6 +77,9 @@ std::optional<Reason> reason_against(Form form, const CollectiveCall& call, cons
   if (combines(call.collective) && !is_predefined(call.op)) {
     return Reason::operation;
   }
+  if (is_combined_by_mpi(call)) {
+    return Reason::operator_on_type;
+  }
   if (call.sendbuf == MPI_IN_PLACE && traits_of(call.collective).sizes == algos::SizesKnownTo::nobody) {
     return Reason::in_place;
   }
@@ -88,6 +91,10 @@ std::optional<Reason> reason_against(Form form, const CollectiveCall& call, cons
 }
 
 } // namespace
+
+bool is_combined_by_mpi(const CollectiveCall& call) {
+  return combines(call.collective) && is_predefined(call.op) && !engine::combines_elements(call.op, *call.recvtypes);
+}
 
 Communicator* covering(Form form, const CollectiveCall& call) {
   if (depth > 0) {

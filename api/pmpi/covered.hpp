@@ -22,6 +22,10 @@ namespace stoker::pmpi {
 
 using engine::CollectiveCall;
 
+// Whether MPI's operator is one that the engine does not know for this datatype. MPI libraries combine more than the
+// standard demands, MPI_CHAR for example.
+[[nodiscard]] bool is_combined_by_mpi(const CollectiveCall& call);
+
 // Returns null, and counts the call, if it is the MPI library's.
 [[nodiscard]] Communicator* covering(Form form, const CollectiveCall& call);
 

@@ -3,6 +3,7 @@
 
 #include "api/pmpi/anchored.hpp"
 #include "api/pmpi/communicators.hpp"
+#include "api/pmpi/covered.hpp"
 #include "api/pmpi/errors.hpp"
 #include "api/pmpi/handles.hpp"
 #include "api/pmpi/operators.hpp"
@@ -170,9 +171,8 @@ bool may_try(const CollectiveCall& call, const OwnInfo& info) {
   return !fixed_bits && provided == MPI_THREAD_MULTIPLE;
 }
 
-// The reason to leave all calls of a communicator to the MPI library, found before ranks communicate; equal on all
-// ranks.
-std::optional<Reason> why_not_at_all(const Communicator* communicator) {
+// The reason to leave a call to the MPI library, found before ranks communicate; equal on all ranks.
+std::optional<Reason> why_not_at_all(const CollectiveCall& call, const Communicator* communicator) {
   if (!is_open(Form::persistent)) {
     return gate(Form::persistent).because.load(std::memory_order_relaxed);
   }
@@ -182,7 +182,10 @@ std::optional<Reason> why_not_at_all(const Communicator* communicator) {
   if (!communicator->inherits()) {
     return communicator->reason();
   }
-  return communicator->size() == 1 ? std::optional(Reason::one_rank) : std::nullopt;
+  if (communicator->size() == 1) {
+    return Reason::one_rank;
+  }
+  return is_combined_by_mpi(call) ? std::optional(Reason::operator_on_type) : std::nullopt;
 }
 
 } // namespace
@@ -193,7 +196,7 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
     count_fallback(Form::persistent, call.collective, reason);
     return by_mpi(call, communicator, request, mpi, reason);
   };
-  if (const auto reason = why_not_at_all(communicator)) {
+  if (const auto reason = why_not_at_all(call, communicator)) {
     return left(*reason);
   }
   std::unique_ptr<Request> made;

@@ -25,6 +25,7 @@ std::string_view text_of(Reason reason) {
       "shorter than STOKER_PMPI_LEAST_BYTES",
       "MPI_THREAD_MULTIPLE is not to be had, or not asked for (executor=inline)",
       "operation of the application",
+      "predefined operation on a datatype that the engine does not combine with it",
       "in place",
       "not supported by the engine",
   };

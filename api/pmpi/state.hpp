@@ -41,10 +41,11 @@ enum class Reason : std::uint8_t {
   too_small,
   thread_level,
   operation,
+  operator_on_type,
   in_place,
   unsupported,
 };
-inline constexpr int reason_count = 17;
+inline constexpr int reason_count = 18;
 [[nodiscard]] std::string_view text_of(Reason reason);
 
 // One of them for each form, and why it is not open. Written while the process has one thread in MPI, or by

@@ -187,9 +187,13 @@ std::string name_of(MPI_Datatype type) {
   return length == 0 ? "a datatype without a name" : name.data();
 }
 
+bool takes(const OperatorRow& row, const std::optional<KnownType>& type) {
+  return type && (any_of(type->type_class) & row.takes) != 0;
+}
+
 OperationCode code_of(const OperatorRow& row, MPI_Datatype type) {
   const std::optional<KnownType> known = known_type(type);
-  if (!known || (any_of(known->type_class) & row.takes) == 0) {
+  if (!takes(row, known)) {
     throw Error(Code::argument, "op is {}, which does not take {}, the datatype; expected {}", row.name, name_of(type),
                 row.expected);
   }
@@ -203,6 +207,12 @@ OperationCode code_of(const OperatorRow& row, MPI_Datatype type) {
 }
 
 } // namespace
+
+bool combines_elements(MPI_Op op, MPI_Datatype type) {
+  const std::optional<OperatorRow> row = predefined(op);
+  const std::optional<KnownType> known = type == MPI_DATATYPE_NULL ? std::nullopt : known_type(type);
+  return row && takes(*row, known) && known->representation;
+}
 
 Operation::Operation(MPI_Op op, MPI_Datatype type) {
   if (op == MPI_OP_NULL) {

@@ -44,4 +44,7 @@ private:
   std::unique_ptr<UserOperator> user_;
 };
 
+// Whether there is an Operation for a predefined operator on this datatype.
+[[nodiscard]] bool combines_elements(MPI_Op op, MPI_Datatype type);
+
 } // namespace stoker::engine
