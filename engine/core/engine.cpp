@@ -196,6 +196,9 @@ void Engine::sweep() {
       return false;
     }
     reclaim(*memory_, freed.block);
+    if (freed.submitted) {
+      memory_->root(memory_->self()).blocks_given_back.fetch_add(1, std::memory_order_relaxed);
+    }
     return true;
   });
 }

@@ -1,17 +1,41 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/helper/program_poller.hpp"
 
+#include <algorithm>
+
 namespace stoker::engine {
 
 void ProgramPoller::adopt(std::uint32_t arena, const Submission& submission, std::uint64_t now_ns) {
   // The memory is still this request's: it is not given back before this helper has retired the epoch.
   Block& block = memory_.block({arena, 0, submission.block});
-  std::unique_ptr<Task>& task = tasks_[{arena, submission.block}];
-  if (task == nullptr || task->id != block.id) {
-    task = std::make_unique<Task>(&block, memory_);
+  OfRank& of_rank = ranks_[arena];
+  auto found = of_rank.tasks.find(submission.block);
+  if (found == of_rank.tasks.end() || found->second->id != block.id) {
+    drop_some(of_rank, memory_.root(arena).blocks_given_back.load(std::memory_order_relaxed)); // a hint
+    auto task = std::make_unique<Task>(&block, memory_);
     task->window = block.window != 0 ? windows_[block.window - 1].get() : nullptr;
+    found = of_rank.tasks.insert_or_assign(submission.block, std::move(task)).first;
   }
-  progress_.adopt(*task, submission.epoch, now_ns);
+  progress_.adopt(*found->second, submission.epoch, now_ns);
+}
+
+// A task that is not listed can be made again, which takes no longer than the rank took to make a block. So all of them
+// go, once the rank has given back half as many blocks as there are tasks: there are never more than twice as many, and
+// some, as blocks in use.
+void ProgramPoller::drop_some(OfRank& of_rank, std::uint32_t given_back) {
+  constexpr std::size_t some = 64;
+  if (given_back - of_rank.given_back >= std::max(some, of_rank.tasks.size() / 2)) {
+    of_rank.given_back = given_back;
+    std::erase_if(of_rank.tasks, [](const auto& entry) { return !entry.second->listed; });
+  }
+}
+
+std::size_t ProgramPoller::tasks() const {
+  std::size_t count = 0;
+  for (const auto& [arena, of_rank] : ranks_) {
+    count += of_rank.tasks.size();
+  }
+  return count;
 }
 
 } // namespace stoker::engine

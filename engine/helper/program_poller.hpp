@@ -7,10 +7,10 @@
 #include "engine/shared/node_memory.hpp"
 #include "engine/transport/window.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <utility>
 #include <vector>
 
 namespace stoker::engine {
@@ -27,11 +27,19 @@ public:
     return {.active = progress_.active(), .urgent = progress_.active(), .youngest_ns = progress_.youngest_ns()};
   }
 
+  [[nodiscard]] std::size_t tasks() const; // that are remembered
+
 private:
+  struct OfRank {
+    std::map<std::uint64_t, std::unique_ptr<Task>> tasks; // by the offset of their blocks
+    std::uint32_t given_back = 0;                         // blocks, when tasks were dropped last
+  };
+  static void drop_some(OfRank& of_rank, std::uint32_t given_back);
+
   const NodeMemory& memory_;
   const std::vector<std::shared_ptr<Window>>& windows_;
   Progress progress_;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::unique_ptr<Task>> tasks_; // by arena and offset
+  std::map<std::uint32_t, OfRank> ranks_; // by arena
 };
 
 } // namespace stoker::engine

@@ -99,6 +99,50 @@ TEST(HelperByHand, WhatIsFoundWhenItIsLongOverIsNoReasonToLookAtItsPeers) {
   rig.expect_at_rest();
 }
 
+// A request that lives on, and many that come and go, each at another place: what the helper remembers of these goes.
+TEST(HelperByHand, WhatBlocksLeaveBehindDoesNotGrowWithTheirNumber) {
+  NodeMemory memory(std::uint64_t{64} << 20U, -1);
+  const std::vector<NodeMemory::Introduction> introductions{memory.introduction()};
+  memory.attach(0, introductions);
+  InProcessNetwork network(1, 0);
+  const std::vector<std::shared_ptr<Window>> no_windows;
+  ProgramPoller poller(memory, {&network.endpoint(0), 0}, no_windows);
+  std::uint64_t id = 0;
+  const auto new_block = [&] {
+    const std::uint64_t offset = memory.arena().allocate(sizeof(Block), alignof(Block));
+    auto* block = new (memory.arena().at<Block>(offset)) Block();
+    block->id = ++id;
+    return offset;
+  };
+  const auto run = [&](std::uint64_t offset, std::uint64_t epoch) { // which the rank completes by itself
+    Block& block = *memory.arena().at<Block>(offset);
+    block.completed.publish(epoch);
+    poller.adopt(0, {.block = offset, .epoch = epoch}, 0);
+    (void)poller.poll();
+    EXPECT_TRUE(reclaimable(block, epoch, true));
+  };
+  const std::uint64_t lasting = new_block();
+  const std::uint64_t pending = new_block(); // its epoch never ends
+  memory.arena().at<Block>(pending)->ownership.try_acquire(rank_executor);
+  poller.adopt(0, {.block = pending, .epoch = 1}, 0);
+  std::vector<std::uint64_t> offsets;
+  for (std::uint64_t i = 1; i <= 10'000; ++i) {
+    offsets.push_back(new_block());
+    run(offsets.back(), 1);
+    run(lasting, i);
+    memory.arena().at<Block>(offsets.back())->magic = 0; // as when it is given back, but its place is not used again
+    memory.root(0).blocks_given_back.fetch_add(1);
+    ASSERT_LE(poller.tasks(), 200u);
+  }
+  // Blocks that are in use are all remembered.
+  for (int i = 0; i < 1000; ++i) {
+    offsets.push_back(new_block());
+    run(offsets.back(), 1);
+  }
+  EXPECT_GE(poller.tasks(), 1000u);
+  EXPECT_TRUE(poller.state().active) << "the pending epoch";
+}
+
 TEST(HelperByHand, AssistsAndRoundsInManyOrders) {
   for (unsigned seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
