@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { count = 20000 };
@@ -42,6 +43,14 @@ static void end_exchange(int epoch, MPI_Request* request) {
   MPI_Wait(request, MPI_STATUS_IGNORE);
   for (int i = 0; i < count; ++i) {
     demand(out[i] == ranks * (i + epoch) + ranks * (ranks - 1) / 2, "the sum is wrong");
+  }
+}
+
+static void end_some_exchanges(void) {
+  for (int epoch = 0; epoch < 5; ++epoch) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    begin_exchange(epoch, &request);
+    end_exchange(epoch, &request);
   }
 }
 
@@ -192,14 +201,86 @@ static void no_more_threads(void) {
   exchanges();
 }
 
+// ---- ends and children, with calls under way: endings.py compares how the job ends
+
+enum { under_way = 4, ending_status = 5 };
+static MPI_Request left_behind[under_way];
+
+static void begin_several(void) {
+  for (int i = 0; i < under_way; ++i) {
+    int* received = malloc(count * sizeof *received); // which the end takes along
+    MPI_Iallreduce(in, received, count - i, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &left_behind[i]);
+  }
+}
+
+static void exit_everywhere(void) {
+  end_some_exchanges();
+  begin_several();
+  exit(0);
+}
+
+static void exit_of_one(void) {
+  end_some_exchanges();
+  if (rank == 0) {
+    begin_several();
+    exit(ending_status);
+  }
+  begin_several();
+  MPI_Waitall(under_way, left_behind, MPI_STATUSES_IGNORE);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void sudden_exit_of_one(void) {
+  end_some_exchanges();
+  begin_several();
+  if (rank == ranks - 1) {
+    _exit(ending_status);
+  }
+  MPI_Waitall(under_way, left_behind, MPI_STATUSES_IGNORE);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void wait_for(pid_t child) {
+  int status = 0;
+  demand(child > 0 && waitpid(child, &status, 0) == child, "no child");
+  demand(WIFEXITED(status) && WEXITSTATUS(status) == ending_status, "a child did not end as it should");
+}
+
+// Children that run another program, that end with their exit handlers, and that end without.
+static void children(void) {
+  for (int epoch = 0; epoch < 20; ++epoch) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    begin_exchange(epoch, &request);
+    pid_t child = fork();
+    if (child == 0) {
+      execl("/bin/sh", "sh", "-c", "exit 5", (char*)NULL);
+      _exit(1);
+    }
+    wait_for(child);
+    child = fork();
+    if (child == 0) {
+      exit(in[7] == rank + 7 + epoch ? ending_status : 1);
+    }
+    wait_for(child);
+    child = fork();
+    if (child == 0) {
+      _exit(ending_status);
+    }
+    wait_for(child);
+    end_exchange(epoch, &request);
+  }
+}
+
 // ----
 
 typedef struct Section {
   const char* name;
   void (*run)(void);
 } Section;
-static const Section sections[] = {
-    {"signals", signals}, {"tracing", tracing}, {"no-threads", no_threads}, {"no-more-threads", no_more_threads}};
+static const Section sections[] = {{"signals", signals},         {"tracing", tracing},
+                                   {"no-threads", no_threads},   {"no-more-threads", no_more_threads},
+                                   {"children", children},       {"exit-everywhere", exit_everywhere},
+                                   {"exit-of-one", exit_of_one}, {"sudden-exit-of-one", sudden_exit_of_one}};
 
 int main(int argc, char** argv) {
   refusing = argc == 2 && strcmp(argv[1], "no-threads") == 0;
