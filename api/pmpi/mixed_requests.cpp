@@ -5,7 +5,6 @@
 #include "api/pmpi/state.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/core/engine.hpp"
-#include "engine/helper/waiting.hpp"
 
 namespace stoker::pmpi {
 
@@ -41,11 +40,9 @@ int complete_one(Request& request, MPI_Request& handle, MPI_Status* status) {
   return failure ? report_error(failure->comm, failure->error) : MPI_SUCCESS;
 }
 
-void drive_mpi() {
-  if (the_engine() != nullptr) {
-    engine::poke_mpi(the_engine()->network());
-  }
-}
+engine::WaitSite wait_site() { return the_engine() != nullptr ? the_engine()->wait_site() : engine::WaitSite{}; }
+
+void drive_mpi() { engine::poke_mpi(wait_site().network); }
 
 bool done(Request& request) {
   if (request.done()) {

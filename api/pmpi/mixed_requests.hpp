@@ -6,6 +6,7 @@
 #include "api/pmpi/handles.hpp"
 #include "api/pmpi/request.hpp"
 #include "engine/base/error.hpp"
+#include "engine/helper/waiting.hpp"
 
 #include <mpi.h>
 
@@ -89,6 +90,8 @@ struct Failure {
 // The same for the only request of a call. Returns what the call returns.
 [[nodiscard]] int complete_one(Request& request, MPI_Request& handle, MPI_Status* status);
 
+// Where this library's waits are, with an engine or without.
+[[nodiscard]] engine::WaitSite wait_site();
 // Makes the application's own messages progress. MPICH's probe of MPI_COMM_SELF would not see to them; a request that
 // is not the engine's asks MPI itself.
 void drive_mpi();

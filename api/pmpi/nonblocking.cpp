@@ -35,6 +35,11 @@ public:
       call_->wait();
     }
   }
+  void look_around(std::uint64_t waited_ns) override {
+    if (call_ != nullptr) {
+      call_->look_around(waited_ns);
+    }
+  }
   void settle() override { end(); }
   void finish() override {
     active_ = false;

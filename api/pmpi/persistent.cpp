@@ -44,6 +44,7 @@ public:
   void start() override { call_.start(); }
   [[nodiscard]] bool done() override { return call_.done(); }
   void wait() override { call_.wait(); }
+  void look_around(std::uint64_t waited_ns) override { call_.look_around(waited_ns); }
   void settle() override { call_.settle(); }
   void finish() override {
     call_.finish();

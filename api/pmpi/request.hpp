@@ -4,6 +4,8 @@
 
 #include <mpi.h>
 
+#include <cstdint>
+
 namespace stoker::pmpi {
 
 // Used by one thread at a time, as MPI requires of requests.
@@ -22,6 +24,8 @@ public:
   [[nodiscard]] virtual bool done() = 0;
   // Returns once done() would be true, and drives the MPI library meanwhile.
   virtual void wait() = 0;
+  // Now and then in a long wait by done(): see engine::CallUnderWay.
+  virtual void look_around(std::uint64_t waited_ns) { (void)waited_ns; }
   // For a request that is active and done: puts its results in place, which done() need not do. The request stays
   // active.
   virtual void settle() {}

@@ -2,9 +2,9 @@
 #include "api/pmpi/errors.hpp"
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/mixed_requests.hpp"
-#include "engine/helper/core_share.hpp"
-#include "engine/helper/idle.hpp"
+#include "engine/helper/waiting.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -20,25 +20,26 @@ bool is_in_status(int code) {
   return code != MPI_SUCCESS && MPI_Error_class(code, &error_class) == MPI_SUCCESS && error_class == MPI_ERR_IN_STATUS;
 }
 
-// The pause between two attempts to find a request done.
-class Pause {
-public:
-  void operator()() {
-    constexpr unsigned learn_every = 64; // attempts
-    if (core().contended() || attempts_++ % learn_every == 0) {
-      core().yield();
-    } else {
-      engine::relax_core();
+// Waits until attempt(moved) gives the call's return code. `moved`: another attempt will do better.
+template <class Attempt>
+int wait_for_code(Split& split, Attempt attempt) {
+  std::optional<int> code;
+  const auto has_code = [&] { return code.has_value(); };
+  const auto attempt_once = [&] {
+    bool moved = false;
+    code = attempt(moved);
+    return moved;
+  };
+  const auto look_around = [&](std::uint64_t waited_ns) {
+    for (int i = 0; i < split.count; ++i) {
+      if (Request* const request = split.ours[i]; request != nullptr && request->active()) {
+        request->look_around(waited_ns);
+      }
     }
-  }
-
-private:
-  static engine::CoreShare& core() {
-    thread_local engine::CoreShare share;
-    return share;
-  }
-  unsigned attempts_ = 0;
-};
+  };
+  engine::wait_until_done(wait_site(), engine::Waiter(has_code, attempt_once, {}, engine::Nothing{}, look_around));
+  return *code;
+}
 
 // The return code and statuses of a call for several requests, if one of this library's has failed.
 class Outcome {
@@ -89,18 +90,8 @@ public:
     for (int k = 0; statuses_ != MPI_STATUSES_IGNORE && k < split_.other_count; ++k) {
       set_empty(&other_statuses_[k]); // null and inactive ones will not be heard of
     }
-    int code = MPI_SUCCESS;
-    bool others_active = split_.other_count > 0;
-    Pause pause;
-    while (others_active && code == MPI_SUCCESS) {
-      const bool wait_for_others = ours_done();
-      int found = 0;
-      code = take_some(wait_for_others, found);
-      others_active = found != MPI_UNDEFINED;
-      if (found == 0 && !wait_for_others) {
-        pause();
-      }
-    }
+    const int code =
+        split_.other_count > 0 ? wait_for_code(split_, [&](bool& moved) { return take_others(moved); }) : MPI_SUCCESS;
     if (code == MPI_SUCCESS) { // else the others' end may depend on what has failed
       for (int i = 0; i < split_.count; ++i) {
         if (split_.ours[i] != nullptr) {
@@ -131,6 +122,15 @@ public:
   }
 
 private:
+  // The MPI library's code once all its requests are complete or one has failed.
+  std::optional<int> take_others(bool& moved) {
+    const bool wait = ours_done();
+    int found = 0;
+    const int code = take_some(wait, found);
+    moved = found != 0 || wait;
+    return code != MPI_SUCCESS || found == MPI_UNDEFINED ? std::optional(code) : std::nullopt;
+  }
+
   int take_some(bool wait, int& found) {
     const bool ignore = statuses_ == MPI_STATUSES_IGNORE;
     Scratch<int> indices(split_.other_count);
@@ -224,13 +224,13 @@ Active look_at_ours(Split& split, Visit visit) {
   return active;
 }
 
-// After an attempt that found nothing done.
-void wait_a_little(const Active& active, bool others_active, Pause& pause) {
-  if (active.count == 1 && !others_active) {
+// After an attempt that found nothing done. Returns whether another will find something.
+bool wait_for_only(const Active& active, bool others_active) {
+  const bool only = active.count == 1 && !others_active;
+  if (only) {
     active.last->wait(); // nothing else can come first
-  } else {
-    pause();
   }
+  return only;
 }
 
 // Ends the requests of a waitsome or testsome: this library's, whose places are in `indices`, and then `others_done` of
@@ -264,8 +264,7 @@ int some_of(Until until, Split& split, int* done_count, int* indices, MPI_Status
   const bool ignore = statuses == MPI_STATUSES_IGNORE;
   Scratch<int> other_indices(split.other_count);
   Scratch<MPI_Status> other_statuses(ignore ? 0 : split.other_count);
-  Pause pause;
-  while (true) {
+  const auto attempt = [&](bool& moved) -> std::optional<int> {
     int ours_done = 0;
     const Active active = look_at_ours(split, [&](int place, Request& request) {
       if (request.done()) {
@@ -296,16 +295,18 @@ int some_of(Until until, Split& split, int* done_count, int* indices, MPI_Status
       *done_count = ours_done + others_done;
       return end_some(split, ours_done, others_done, other_indices, other_statuses, code, indices, statuses);
     }
-    wait_a_little(active, others_active, pause);
-  }
+    moved = wait_for_only(active, others_active);
+    return std::nullopt;
+  };
+  return wait_for_code(split, attempt);
 }
 
 int any_of(Until until, Split& split, int* index, int* flag, MPI_Status* status) {
   // Which side is asked first. The sides take turns, so that neither keeps the other from being noticed.
   thread_local bool ours_first = false;
   ours_first = !ours_first;
-  Pause pause;
-  for (bool ours_now = ours_first;; ours_now = true) {
+  bool ours_now = ours_first;
+  const auto attempt = [&](bool& moved) -> std::optional<int> {
     int found = MPI_UNDEFINED;
     const Active active = look_at_ours(split, [&](int place, Request& request) {
       found = request.done() ? place : MPI_UNDEFINED;
@@ -345,8 +346,11 @@ int any_of(Until until, Split& split, int* index, int* flag, MPI_Status* status)
       *flag = 0;
       return MPI_SUCCESS;
     }
-    wait_a_little(active, others_active, pause);
-  }
+    ours_now = true;
+    moved = wait_for_only(active, others_active);
+    return std::nullopt;
+  };
+  return wait_for_code(split, attempt);
 }
 
 } // namespace stoker::pmpi

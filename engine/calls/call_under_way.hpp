@@ -19,6 +19,8 @@ public:
   [[nodiscard]] virtual bool done() = 0;
   // Returns once done() would be true; drives the MPI library meanwhile.
   virtual void wait() = 0;
+  // Now and then while a thread asks done() for long: logs a call that stalls, and ends one that has lost a process.
+  virtual void look_around(std::uint64_t waited_ns) = 0;
   // Ends a call that is done; called once. The results are then where the caller wants them. Throws Error.
   virtual void finish() = 0;
 

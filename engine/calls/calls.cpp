@@ -65,6 +65,8 @@ public:
     }
   }
 
+  void look_around(std::uint64_t waited_ns) override { all_.look_around(*this, waited_ns); }
+
   void finish() override {
     const Exposure exposure(*this);
     if (shape != nullptr) {
@@ -389,15 +391,31 @@ void Calls::await(QueuedCall& call) {
   const auto lock = guard();
   lane.awaited = false;
   if (lost) {
-    lane.occupant = nullptr;
-    lane.state = Lane::State::failed;
-    lane.error = lost;
-    call.error = lost;
-    call.complete.store(true, std::memory_order_release);
+    lose(call, *lost);
     return;
   }
   call.shape->retire(lane);
   call.shape->start_waiting();
+}
+
+void Calls::lose(QueuedCall& call, const Error& error) {
+  call.lane->occupant = nullptr;
+  call.lane->state = Lane::State::failed;
+  call.lane->error = error;
+  call.error = error;
+  call.complete.store(true, std::memory_order_release);
+}
+
+void Calls::look_around(QueuedCall& call, std::uint64_t waited_ns) {
+  if (look(call, true) != Standing::on_lane) {
+    return;
+  }
+  const auto lock = guard();
+  if (!call.complete.load(std::memory_order_relaxed)) { // since the look
+    if (const auto lost = attempt([&] { call.lane->request->look_around(waited_ns); })) {
+      lose(call, *lost);
+    }
+  }
 }
 
 void Calls::wait_until_moved(QueuedCall& call) {

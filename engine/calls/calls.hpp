@@ -76,8 +76,10 @@ public:
   // One attempt. `insist`: also with what a request does only for somebody who wants it to go on without waiting for
   // it.
   [[nodiscard]] Standing look(QueuedCall& call, bool insist);
-  void await(QueuedCall& call);            // on its lane: returns when it is done
-  void wait_until_moved(QueuedCall& call); // it is done, or on its lane
+  void await(QueuedCall& call); // on its lane: returns when it is done
+  void look_around(QueuedCall& call, std::uint64_t waited_ns);
+  static void lose(QueuedCall& call, const Error& error); // its lane is of no use any more
+  void wait_until_moved(QueuedCall& call);                // it is done, or on its lane
   void end(QueuedCall& call, double seconds);
 
 private:

@@ -2,8 +2,8 @@
 #include "engine/calls/persistent_call.hpp"
 
 #include "engine/base/agreement.hpp"
+#include "engine/helper/waiting.hpp"
 
-#include <thread>
 #include <utility>
 
 namespace stoker::engine {
@@ -95,12 +95,9 @@ bool PersistentCall::done() {
 
 template <class Attempt>
 void PersistentCall::poll_until(Attempt&& attempt) {
-  if (engine_ != nullptr) {
-    return engine_->wait_for_mpi(attempt);
-  }
-  while (!attempt()) {
-    std::this_thread::yield();
-  }
+  wait_for_mpi(
+      engine_ != nullptr ? engine_->wait_site() : WaitSite{},
+      [this] { return engine_ != nullptr && engine_->inline_round(); }, attempt);
 }
 
 void PersistentCall::wait() {
@@ -119,6 +116,12 @@ void PersistentCall::wait() {
   }
   note_if(true);
   expose(from);
+}
+
+void PersistentCall::look_around(std::uint64_t waited_ns) {
+  if (!done() && started() && route_ == Route::engine) {
+    failure_ = attempt([&] { by_engine_->look_around(waited_ns); });
+  }
 }
 
 void PersistentCall::settle() {

@@ -32,6 +32,7 @@ public:
   void start();
   [[nodiscard]] bool done() override;
   void wait() override;
+  void look_around(std::uint64_t waited_ns) override;
   // For a call that is active and done: puts its results in place, which done() need not do. The call stays active.
   void settle();
   void finish() override;

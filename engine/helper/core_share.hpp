@@ -7,9 +7,13 @@
 
 namespace stoker::engine {
 
-// One per thread.
 class CoreShare {
 public:
+  static CoreShare& of_this_thread() {
+    thread_local CoreShare share;
+    return share;
+  }
+
   // Somebody else has wanted the core lately. The thread that could bring about what is waited for may be among them.
   [[nodiscard]] bool contended() const { return unused_in_a_row_ < forget_after; }
   // Gives the core away for once.

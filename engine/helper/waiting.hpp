@@ -26,14 +26,15 @@ private:
   RankRoot* carrier_ = nullptr; // null: not made
 };
 
-// Lets the MPI library make progress: the peers of this rank's own messages may be waiting for it.
+// Lets the MPI library make progress: the peers of this rank's own messages may be waiting for it. Not where comm is
+// MPI_COMM_NULL.
 void poke_mpi(MPI_Comm comm);
 
-// The facts about an engine that a wait needs.
+// The facts about an engine that a wait needs; as they are here where there is no engine.
 struct WaitSite {
   std::uint64_t spin_ns = 0;        // how long it only polls
   MPI_Comm network = MPI_COMM_NULL; // to poke
-  Doorbell* bell = nullptr;         // this rank's
+  Doorbell* bell = nullptr;         // this rank's, for waits that can sleep
 };
 
 struct Nothing {
@@ -66,7 +67,7 @@ template <class... Policies>
 void wait_until_done(const WaitSite& site, const Waiter<Policies...>& waiter) {
   constexpr std::uint64_t look_interval_ns = 50'000'000;
   constexpr std::uint64_t long_sleep_after_ns = 500'000;
-  thread_local CoreShare core;
+  CoreShare& core = CoreShare::of_this_thread();
   std::uint64_t begin = 0;
   std::uint64_t quiet_since = 0;
   std::uint64_t next_look = 0;

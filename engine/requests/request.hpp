@@ -103,6 +103,9 @@ public:
   void finish();
   void complete_before_engine_ends() override { wait(); }
   [[nodiscard]] bool complete() const { return state_ == State::active && reached(); } // only looks
+  // In a long wait: throws Error(peer_lost), and the request is broken, if a process is gone that it needs; logs a
+  // request that stalls.
+  void look_around(std::uint64_t waited_ns);
   // Waits until one of the active requests is complete and returns its index; -1 when none is active. Null entries
   // count as inactive.
   [[nodiscard]] static int wait_any(std::span<Request* const> requests);
@@ -138,7 +141,6 @@ private:
   bool assist();        // node steps of this request
   // Until one of them is complete.
   static void wait_for_one(std::span<Request* const> active);
-  void look_around(std::uint64_t waited_ns); // in a long wait: peers that are gone, ranks that have not started
   [[nodiscard]] std::string describe_stall() const;
   [[nodiscard]] std::uint64_t clock() const;
   void check_engine() const;

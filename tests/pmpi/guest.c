@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -271,16 +272,80 @@ static void children(void) {
   }
 }
 
+// ---- a call that stalls, waited for next to a message
+
+// Whether the drop-in library has logged that.
+static bool stall_logged(const char* log) {
+  FILE* file = fopen(log, "r");
+  char line[1000];
+  bool found = false;
+  while (file != NULL && !found && fgets(line, sizeof line, file) != NULL) {
+    found = strstr(line, "has waited") != NULL;
+  }
+  if (file != NULL) {
+    fclose(file);
+  }
+  return found;
+}
+
+static void stall(void) {
+  char log[] = "/tmp/stoker-guest.XXXXXX";
+  if (rank == 0) {
+    fflush(stderr);
+    const int file = mkostemp(log, O_APPEND);
+    demand(file >= 0 && dup2(file, STDERR_FILENO) >= 0, "there is no file for the log");
+    close(file);
+  }
+  MPI_Bcast(log, sizeof log, MPI_CHAR, 0, MPI_COMM_WORLD);
+  for (int epoch = 0; epoch < 10; ++epoch) {
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    int message = 0;
+    const bool last = rank == ranks - 1;
+    if (rank == 0) {
+      MPI_Irecv(&message, 1, MPI_INT, ranks - 1, 0, MPI_COMM_WORLD, &requests[0]);
+    }
+    // The requests of the first epochs are made while all ranks take part.
+    for (bool logged = epoch < 8 || getenv("LD_PRELOAD") == NULL || !last; !logged;) {
+      logged = stall_logged(log);
+      usleep(1000);
+    }
+    begin_exchange(epoch, &requests[1]);
+    if (rank == 0 && epoch % 2 == 0) {
+      MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    } else if (rank == 0) {
+      for (int i = 0, index = 0; i < 2; ++i) {
+        MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
+      }
+    } else if (last) {
+      MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+      MPI_Send(&epoch, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    }
+    end_exchange(epoch, &requests[1]);
+    if (rank == 0 && epoch >= 8) {
+      demand(truncate(log, 0) == 0, "the log cannot be emptied");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  if (rank == 0) {
+    unlink(log);
+  }
+}
+
 // ----
 
 typedef struct Section {
   const char* name;
   void (*run)(void);
 } Section;
-static const Section sections[] = {{"signals", signals},         {"tracing", tracing},
-                                   {"no-threads", no_threads},   {"no-more-threads", no_more_threads},
-                                   {"children", children},       {"exit-everywhere", exit_everywhere},
-                                   {"exit-of-one", exit_of_one}, {"sudden-exit-of-one", sudden_exit_of_one}};
+static const Section sections[] = {{"signals", signals},
+                                   {"tracing", tracing},
+                                   {"no-threads", no_threads},
+                                   {"no-more-threads", no_more_threads},
+                                   {"children", children},
+                                   {"exit-everywhere", exit_everywhere},
+                                   {"exit-of-one", exit_of_one},
+                                   {"sudden-exit-of-one", sudden_exit_of_one},
+                                   {"stall", stall}};
 
 int main(int argc, char** argv) {
   refusing = argc == 2 && strcmp(argv[1], "no-threads") == 0;
