@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A thread that exists while there is work for it, and a little longer.
+// A thread that exists from its first work on: while there is any, and a little longer, or for good.
 #pragma once
 
 #include "engine/base/own_thread.hpp"

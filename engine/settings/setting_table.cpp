@@ -179,7 +179,9 @@ std::vector<SettingRow> engine_rows() {
       row<&S::executor>(
           "executor",
           "who executes started requests: helper threads (engine) or each rank inside start, test and wait (inline); "
-          "auto takes helpers where MPI provides MPI_THREAD_MULTIPLE, engine insists on them"),
+          "auto takes helpers where MPI provides MPI_THREAD_MULTIPLE and the system gives them threads, engine insists "
+          "on "
+          "them"),
       row<&S::access>("access",
                       "how other processes reach a rank's buffers; auto takes the best that works for each buffer, "
                       "any other is demanded, and an error where it cannot be had"),
