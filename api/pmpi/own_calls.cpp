@@ -26,8 +26,8 @@ struct Parameters<int (*)(All...)> {
 #define STOKER_PMPI_PARAMETER(repetition, i, name) Parameters<decltype(&name)>::Of<i> a##i
 #define STOKER_PMPI_FUNCTION(name, arity)                                                                              \
   static_assert(Parameters<decltype(&name)>::count == (arity));                                                        \
-  extern "C" int __wrap_##name(BOOST_PP_ENUM(arity, STOKER_PMPI_PARAMETER, name));                                     \
-  extern "C" int __wrap_##name(BOOST_PP_ENUM(arity, STOKER_PMPI_PARAMETER, name)) {                                    \
+  extern "C" int __wrap_P##name(BOOST_PP_ENUM(arity, STOKER_PMPI_PARAMETER, name));                                    \
+  extern "C" int __wrap_P##name(BOOST_PP_ENUM(arity, STOKER_PMPI_PARAMETER, name)) {                                   \
     const auto function = stoker::pmpi::real().name;                                                                   \
     return function != nullptr ? function(BOOST_PP_ENUM_PARAMS(arity, a)) : MPI_ERR_UNSUPPORTED_OPERATION;             \
   }
