@@ -20,20 +20,20 @@ void check_mpi(int code, const char* what) {
   if (code != MPI_SUCCESS) {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length = 0;
-    MPI_Error_string(code, text, &length);
+    PMPI_Error_string(code, text, &length);
     throw TopologyError(fmt::format("{} failed: {}", what, std::string(text, static_cast<std::size_t>(length))));
   }
 }
 
 int rank_in(MPI_Comm comm) {
   int rank = 0;
-  check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  check_mpi(PMPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
   return rank;
 }
 
 int size_of(MPI_Comm comm) {
   int size = 0;
-  check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  check_mpi(PMPI_Comm_size(comm, &size), "MPI_Comm_size");
   return size;
 }
 
@@ -48,14 +48,14 @@ void agree(MPI_Comm comm, const std::function<void()>& step) {
   const int size = size_of(comm);
   const int mine = error.empty() ? size : rank_in(comm);
   int first = size;
-  check_mpi(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
+  check_mpi(PMPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
   if (first == size) {
     return;
   }
   int length = static_cast<int>(error.size());
-  check_mpi(MPI_Bcast(&length, 1, MPI_INT, first, comm), "MPI_Bcast");
+  check_mpi(PMPI_Bcast(&length, 1, MPI_INT, first, comm), "MPI_Bcast");
   error.resize(static_cast<std::size_t>(length));
-  check_mpi(MPI_Bcast(error.data(), length, MPI_CHAR, first, comm), "MPI_Bcast");
+  check_mpi(PMPI_Bcast(error.data(), length, MPI_CHAR, first, comm), "MPI_Bcast");
   throw TopologyError(fmt::format("rank {}: {}", first, error));
 }
 
@@ -64,12 +64,12 @@ public:
   NodeComm(MPI_Comm comm, int ranks_per_node) {
     const int rank = rank_in(comm);
     if (ranks_per_node > 0) {
-      check_mpi(MPI_Comm_split(comm, rank / ranks_per_node, rank, &comm_), "MPI_Comm_split");
+      check_mpi(PMPI_Comm_split(comm, rank / ranks_per_node, rank, &comm_), "MPI_Comm_split");
     } else {
-      check_mpi(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &comm_), "MPI_Comm_split_type");
+      check_mpi(PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &comm_), "MPI_Comm_split_type");
     }
   }
-  ~NodeComm() { MPI_Comm_free(&comm_); }
+  ~NodeComm() { PMPI_Comm_free(&comm_); }
   NodeComm(const NodeComm&) = delete;
   NodeComm& operator=(const NodeComm&) = delete;
   [[nodiscard]] MPI_Comm get() const { return comm_; }
@@ -83,11 +83,11 @@ std::vector<std::string> gather_texts(MPI_Comm comm, const std::string& text) {
   const auto size = static_cast<std::size_t>(size_of(comm));
   const int length = static_cast<int>(text.size());
   std::vector<int> lengths(size);
-  check_mpi(MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, comm), "MPI_Allgather");
+  check_mpi(PMPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, comm), "MPI_Allgather");
   std::vector<int> offsets(size);
   std::exclusive_scan(lengths.begin(), lengths.end(), offsets.begin(), 0);
   std::string all(static_cast<std::size_t>(offsets.back() + lengths.back()), '\0');
-  check_mpi(MPI_Allgatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR, comm),
+  check_mpi(PMPI_Allgatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR, comm),
             "MPI_Allgatherv");
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < size; ++i) {
@@ -98,7 +98,7 @@ std::vector<std::string> gather_texts(MPI_Comm comm, const std::string& text) {
 
 std::vector<NodeRank> exchange_bindings(MPI_Comm node, const NodeRank& mine) {
   std::vector<int> ranks(static_cast<std::size_t>(size_of(node)));
-  check_mpi(MPI_Allgather(&mine.rank, 1, MPI_INT, ranks.data(), 1, MPI_INT, node), "MPI_Allgather");
+  check_mpi(PMPI_Allgather(&mine.rank, 1, MPI_INT, ranks.data(), 1, MPI_INT, node), "MPI_Allgather");
   const std::vector<std::string> bindings = gather_texts(node, mine.binding.to_string());
   const std::vector<std::string> allowed = gather_texts(node, mine.allowed.to_string());
   std::vector<NodeRank> all;
@@ -164,7 +164,7 @@ Discovery discover(MPI_Comm comm, const Machine& machine, const DiscoverOptions&
 
   const int labels[] = {place.node, place.domain};
   std::vector<int> all(2 * static_cast<std::size_t>(size_of(comm)));
-  check_mpi(MPI_Allgather(labels, 2, MPI_INT, all.data(), 2, MPI_INT, comm), "MPI_Allgather");
+  check_mpi(PMPI_Allgather(labels, 2, MPI_INT, all.data(), 2, MPI_INT, comm), "MPI_Allgather");
   std::vector<Place> places;
   for (std::size_t i = 0; i < all.size(); i += 2) {
     places.push_back({all[i], all[i + 1], all[i + 1]});

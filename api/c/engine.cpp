@@ -58,8 +58,8 @@ thread_local std::array<char, 1024> last_message{};
 
 struct MpiState {
   MpiState() {
-    MPI_Initialized(&initialized);
-    MPI_Finalized(&finalized);
+    PMPI_Initialized(&initialized);
+    PMPI_Finalized(&finalized);
   }
   [[nodiscard]] bool usable() const { return initialized != 0 && finalized == 0; }
   int initialized = 0;
@@ -72,7 +72,7 @@ std::string this_rank() {
     return "";
   }
   int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   return "rank " + std::to_string(rank) + ": ";
 }
 
@@ -106,7 +106,7 @@ void check_comm(MPI_Comm comm) {
     throw Error(Code::argument, "comm is MPI_COMM_NULL; expected an intracommunicator");
   }
   int inter = 0;
-  MPI_Comm_test_inter(comm, &inter);
+  PMPI_Comm_test_inter(comm, &inter);
   if (inter != 0) {
     throw Error(Code::unsupported, "comm is an intercommunicator; expected an intracommunicator");
   }

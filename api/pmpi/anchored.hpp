@@ -34,7 +34,7 @@ public:
   ~AnchoredCall() {
     for (MPI_Datatype& type : types_) {
       if (type != MPI_DATATYPE_NULL) {
-        MPI_Type_free(&type);
+        PMPI_Type_free(&type);
       }
     }
   }
@@ -46,15 +46,15 @@ private:
     MPI_Aint begin = 0;
     MPI_Aint extent = 0;
     if (type != nullptr && *type != MPI_DATATYPE_NULL) {
-      engine::check_mpi(MPI_Type_get_true_extent(*type, &begin, &extent), "MPI_Type_get_true_extent");
+      engine::check_mpi(PMPI_Type_get_true_extent(*type, &begin, &extent), "MPI_Type_get_true_extent");
     }
     if (begin == 0) {
       return MPI_BOTTOM;
     }
     const int one = 1;
     const MPI_Aint back = -begin;
-    engine::check_mpi(MPI_Type_create_hindexed(1, &one, &back, *type, &types_[which]), "MPI_Type_create_hindexed");
-    MPI_Type_commit(&types_[which]);
+    engine::check_mpi(PMPI_Type_create_hindexed(1, &one, &back, *type, &types_[which]), "MPI_Type_create_hindexed");
+    PMPI_Type_commit(&types_[which]);
     type = &types_[which];
     return reinterpret_cast<void*>(begin); // NOLINT(performance-no-int-to-ptr): MPI says it is one
   }

@@ -65,18 +65,18 @@ OwnInfo::OwnInfo(MPI_Info weaker, MPI_Info stronger) {
     }
     if (value) {
       if (info_ == MPI_INFO_NULL) {
-        MPI_Info_create(&info_);
+        PMPI_Info_create(&info_);
       }
-      MPI_Info_set(info_, key, value->c_str());
+      PMPI_Info_set(info_, key, value->c_str());
     }
   }
 }
 
 OwnInfo::~OwnInfo() {
   int finalized = 0;
-  MPI_Finalized(&finalized);
+  PMPI_Finalized(&finalized);
   if (info_ != MPI_INFO_NULL && finalized == 0) {
-    MPI_Info_free(&info_);
+    PMPI_Info_free(&info_);
   }
 }
 
@@ -89,9 +89,9 @@ bool OwnInfo::names_how() const {
 
 Communicator::Communicator(MPI_Comm comm) : handle_(comm), id_(registry.next_id++) {
   int inter = 0;
-  MPI_Comm_test_inter(comm, &inter);
-  MPI_Comm_size(comm, &size_);
-  MPI_Comm_rank(comm, &rank_);
+  PMPI_Comm_test_inter(comm, &inter);
+  PMPI_Comm_size(comm, &size_);
+  PMPI_Comm_rank(comm, &rank_);
   const auto& engine = the_engine();
   if (engine == nullptr) {
     reason_ = Reason::no_engine;
@@ -135,7 +135,7 @@ void Communicator::cover() {
     able = {registry.covered < most_covered ? 1 : 0, off_ ? 0 : 1,
             settings().pmpi_trials && !info_.names_how() ? 1 : 0};
   }
-  MPI_Allreduce(MPI_IN_PLACE, able.data(), static_cast<int>(able.size()), MPI_INT, MPI_MIN, handle_);
+  PMPI_Allreduce(MPI_IN_PLACE, able.data(), static_cast<int>(able.size()), MPI_INT, MPI_MIN, handle_);
   if (able[0] == 0 || able[1] == 0) {
     reason_ = able[1] == 0 ? Reason::off_by_info : Reason::too_many;
     return;
@@ -194,16 +194,16 @@ Communicator* detail::look_up(MPI_Comm comm) {
   const std::uint64_t now = generation.load(std::memory_order_relaxed);
   const std::lock_guard lock(registry.mutex);
   if (registry.keyval == MPI_KEYVAL_INVALID) {
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &registry.keyval, nullptr);
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &registry.keyval, nullptr);
   }
   Communicator* found = nullptr;
   int flag = 0;
-  if (MPI_Comm_get_attr(comm, registry.keyval, static_cast<void*>(&found), &flag) != MPI_SUCCESS) {
+  if (PMPI_Comm_get_attr(comm, registry.keyval, static_cast<void*>(&found), &flag) != MPI_SUCCESS) {
     return nullptr; // no communicator: MPI says so when it gets the call
   }
   if (flag == 0) {
     found = registry.known.emplace_back(std::make_shared<Communicator>(comm)).get();
-    MPI_Comm_set_attr(comm, registry.keyval, found);
+    PMPI_Comm_set_attr(comm, registry.keyval, found);
   }
   last_communicator = {.comm = comm, .generation = now, .communicator = found};
   return found;
@@ -229,10 +229,10 @@ void forget_communicators() {
       }
       comm = registry.known.front()->handle();
     }
-    MPI_Comm_delete_attr(comm, registry.keyval); // calls forget()
+    PMPI_Comm_delete_attr(comm, registry.keyval); // calls forget()
   }
   if (registry.keyval != MPI_KEYVAL_INVALID) {
-    MPI_Comm_free_keyval(&registry.keyval);
+    PMPI_Comm_free_keyval(&registry.keyval);
   }
 }
 

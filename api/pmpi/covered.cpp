@@ -34,7 +34,7 @@ std::optional<std::uint64_t> known_bytes(const CollectiveCall& call, const Commu
     sum += counts.at(b);
   }
   MPI_Count size = 0;
-  engine::check_mpi(MPI_Type_size_x(by_send ? *call.sendtypes : *call.recvtypes, &size), "MPI_Type_size_x");
+  engine::check_mpi(PMPI_Type_size_x(by_send ? *call.sendtypes : *call.recvtypes, &size), "MPI_Type_size_x");
   const std::size_t blocks = form == Number::one && algos::has_blocks(call.collective) ? ranks : 1;
   return static_cast<std::uint64_t>(sum * size) * blocks;
 }

@@ -41,12 +41,12 @@ int error_class(engine::Code code) {
 // A code of the given class; if MPI allows none of its own classes, a code of a new class.
 int new_code(int of_class) {
   int code = MPI_SUCCESS;
-  if (MPI_Add_error_code(of_class, &code) == MPI_SUCCESS) {
+  if (PMPI_Add_error_code(of_class, &code) == MPI_SUCCESS) {
     return code;
   }
   int own_class = MPI_ERR_OTHER;
-  MPI_Add_error_class(&own_class);
-  MPI_Add_error_code(own_class, &code);
+  PMPI_Add_error_class(&own_class);
+  PMPI_Add_error_code(own_class, &code);
   return code;
 }
 
@@ -64,7 +64,7 @@ int code_of(const engine::Error& error) {
   if (code == MPI_SUCCESS) {
     code = new_code(error_class(error.code()));
   }
-  MPI_Add_error_string(code, text_of(error).c_str());
+  PMPI_Add_error_string(code, text_of(error).c_str());
   return code;
 }
 
@@ -73,7 +73,7 @@ int report_error(MPI_Comm comm, const engine::Error& error) {
   if (const std::string text = text_of(error); engine::mpi_text(code) != text) {
     fmt::print(stderr, "{}\n", text); // MPICH 4.0 has no text for new codes of its own classes
   }
-  MPI_Comm_call_errhandler(comm == MPI_COMM_NULL ? MPI_COMM_SELF : comm, code);
+  PMPI_Comm_call_errhandler(comm == MPI_COMM_NULL ? MPI_COMM_SELF : comm, code);
   return code;
 }
 

@@ -89,8 +89,8 @@ void after_fork() { close_gates(Reason::switched_off); }
 void begin() {
   int size = 0;
   int rank = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  PMPI_Comm_size(MPI_COMM_WORLD, &size);
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (!all_have_it(MPI_COMM_WORLD, settings().pmpi_timeout)) {
     settings().pmpi_summary.clear(); // it is collective
     close_gates(Reason::no_engine);
@@ -119,8 +119,8 @@ void begin() {
     }
   }
   // After the engine's own, which goes after it.
-  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, shut_down_with_self, &keyval, nullptr);
-  MPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, shut_down_with_self, &keyval, nullptr);
+  PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
   pthread_atfork(nullptr, nullptr, after_fork);
 }
 

@@ -213,11 +213,11 @@ bool complain_of_mixed_libraries() {
 bool all_have_it(MPI_Comm comm, int timeout_seconds) {
   int rank = 0;
   int size = 0;
-  MPI_Comm_rank(comm, &rank);
-  MPI_Comm_size(comm, &size);
+  PMPI_Comm_rank(comm, &rank);
+  PMPI_Comm_size(comm, &size);
   int* bound = nullptr;
   int found = 0;
-  MPI_Comm_get_attr(comm, MPI_TAG_UB, static_cast<void*>(&bound), &found);
+  PMPI_Comm_get_attr(comm, MPI_TAG_UB, static_cast<void*>(&bound), &found);
   const int tag = found != 0 ? *bound : 32767; // that the application is not likely to use at once
   const std::chrono::seconds timeout(timeout_seconds);
 
@@ -225,15 +225,15 @@ bool all_have_it(MPI_Comm comm, int timeout_seconds) {
   if (rank != 0) {
     int answer = 0;
     std::array<MPI_Request, 2> requests{};
-    MPI_Isend(&word, 1, MPI_INT, 0, tag, comm, &requests[0]);
-    MPI_Irecv(&answer, 1, MPI_INT, 0, tag, comm, &requests[1]);
+    PMPI_Isend(&word, 1, MPI_INT, 0, tag, comm, &requests[0]);
+    PMPI_Irecv(&answer, 1, MPI_INT, 0, tag, comm, &requests[1]);
     if (!wait_for([&] { return complete(requests[1]); }, 2 * timeout + std::chrono::seconds(10))) {
       fmt::print(
           stderr,
           "stoker: rank {} has libstoker-pmpi.so loaded, but rank 0 does not answer: it lacks the library, or is "
           "stuck; load it on all ranks or on none\n",
           rank);
-      MPI_Abort(comm, 1);
+      PMPI_Abort(comm, 1);
     }
     real().MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
     return answer != 0;
@@ -243,7 +243,7 @@ bool all_have_it(MPI_Comm comm, int timeout_seconds) {
   std::vector<int> words(requests.size());
   for (int r = 1; r < size; ++r) {
     const auto i = static_cast<std::size_t>(r);
-    MPI_Irecv(&words[i], 1, MPI_INT, r, tag, comm, &requests[i]);
+    PMPI_Irecv(&words[i], 1, MPI_INT, r, tag, comm, &requests[i]);
   }
   const auto all_here = [&requests] {
     bool all = true;
@@ -263,7 +263,7 @@ bool all_have_it(MPI_Comm comm, int timeout_seconds) {
   for (int r = 1; r < size; ++r) {
     MPI_Request& request = requests[static_cast<std::size_t>(r)];
     if (request == MPI_REQUEST_NULL) {
-      MPI_Send(&answer, 1, MPI_INT, r, tag, comm);
+      PMPI_Send(&answer, 1, MPI_INT, r, tag, comm);
     } else {
       real().MPI_Cancel(&request);
       real().MPI_Wait(&request, MPI_STATUS_IGNORE);

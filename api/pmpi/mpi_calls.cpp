@@ -41,7 +41,7 @@ private:
 // Tells the error handler of a code that was found here: the MPI library has not done so.
 int reported(const CollectiveCall& call, int code) {
   if (code == MPI_ERR_COUNT) {
-    MPI_Comm_call_errhandler(call.comm, code);
+    PMPI_Comm_call_errhandler(call.comm, code);
   }
   return code;
 }

@@ -38,7 +38,7 @@ public:
       }
     }
     int finalized = 0;
-    MPI_Finalized(&finalized);
+    PMPI_Finalized(&finalized);
     if (finalized == 0) {
       real().MPI_Op_free(&op);
     }

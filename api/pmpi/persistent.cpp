@@ -94,7 +94,7 @@ struct Said {
 template <class Bits>
 [[nodiscard]] Bits united(MPI_Comm comm, Bits mine) {
   static_assert(std::is_trivially_copyable_v<Bits>);
-  engine::check_mpi(MPI_Allreduce(MPI_IN_PLACE, &mine, sizeof(Bits), MPI_BYTE, MPI_BOR, comm), "MPI_Allreduce");
+  engine::check_mpi(PMPI_Allreduce(MPI_IN_PLACE, &mine, sizeof(Bits), MPI_BYTE, MPI_BOR, comm), "MPI_Allreduce");
   return mine;
 }
 
@@ -139,7 +139,7 @@ std::unique_ptr<MpiRequest> request_by_mpi(const CollectiveCall& call, Communica
 int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* request, const MpiInit& mpi,
            Reason reason) {
   int inter = 0;
-  MPI_Comm_test_inter(call.comm, &inter);
+  PMPI_Comm_test_inter(call.comm, &inter);
   const bool better = !engine::own_requests_can_be_given() && inter == 0 &&
                       (is_open(Form::persistent) || reason == Reason::one_process);
   std::unique_ptr<Request> made;
@@ -168,7 +168,7 @@ bool may_try(const CollectiveCall& call, const OwnInfo& info) {
     (void)engine::attempt([&] { fixed_bits = engine::is_deterministic(*the_engine(), call.collective, info.get()); });
   }
   int provided = MPI_THREAD_SINGLE;
-  MPI_Query_thread(&provided);
+  PMPI_Query_thread(&provided);
   return !fixed_bits && provided == MPI_THREAD_MULTIPLE;
 }
 

@@ -24,7 +24,7 @@ public:
     wanted_ = true;
     // The thread has a communicator of its own, in which a probe finds nothing. In MPICH a probe of a communicator of
     // one rank makes no progress.
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+    PMPI_Comm_dup(MPI_COMM_WORLD, &comm_);
   }
 
   void stop() {
@@ -39,7 +39,7 @@ public:
     if (thread_.joinable()) {
       thread_.join();
     }
-    MPI_Comm_free(&comm_);
+    PMPI_Comm_free(&comm_);
   }
 
   void count(int change) {
@@ -70,7 +70,7 @@ private:
       }
       lock.unlock();
       int flag = 0;
-      MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &flag, MPI_STATUS_IGNORE);
+      PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &flag, MPI_STATUS_IGNORE);
       lock.lock();
       changed_.wait_for(lock, nap);
     }
@@ -96,11 +96,11 @@ int create(MPI_Comm comm, Create&& create) {
     return code;
   }
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-  MPI_Comm_get_errhandler(comm, &handler);
-  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  PMPI_Comm_get_errhandler(comm, &handler);
+  PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   const int code = create();
-  MPI_Comm_set_errhandler(comm, handler);
-  MPI_Errhandler_free(&handler);
+  PMPI_Comm_set_errhandler(comm, handler);
+  PMPI_Errhandler_free(&handler);
   if (code == MPI_SUCCESS) {
     poller.count(1);
     return code;
@@ -108,7 +108,7 @@ int create(MPI_Comm comm, Create&& create) {
   fmt::print(stderr,
              "stoker: the MPI library refuses a window, perhaps because MPI_Init was raised to MPI_THREAD_MULTIPLE; "
              "executor=inline leaves it as it was\n");
-  MPI_Comm_call_errhandler(comm, code);
+  PMPI_Comm_call_errhandler(comm, code);
   return code;
 }
 
@@ -119,7 +119,7 @@ void start_rma_progress_if_wanted() {
     return;
   }
   int level = MPI_THREAD_SINGLE;
-  MPI_Query_thread(&level);
+  PMPI_Query_thread(&level);
   if (level < MPI_THREAD_MULTIPLE) {
     fmt::print(stderr, "stoker: STOKER_PMPI_RMA=1 needs MPI_THREAD_MULTIPLE, which the MPI library does not grant\n");
     return;

@@ -17,7 +17,7 @@ MPI_Status* at(MPI_Status* statuses, int i) {
 
 bool is_in_status(int code) {
   int error_class = MPI_SUCCESS;
-  return code != MPI_SUCCESS && MPI_Error_class(code, &error_class) == MPI_SUCCESS && error_class == MPI_ERR_IN_STATUS;
+  return code != MPI_SUCCESS && PMPI_Error_class(code, &error_class) == MPI_SUCCESS && error_class == MPI_ERR_IN_STATUS;
 }
 
 // Waits until attempt(moved) gives the call's return code. `moved`: another attempt will do better.

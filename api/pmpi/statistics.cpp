@@ -116,10 +116,10 @@ std::string row_of_helper(int rank) {
 // The texts of all ranks, one behind the other, at rank 0.
 std::string gather(const std::string& mine, MPI_Comm comm) {
   int size = 0;
-  MPI_Comm_size(comm, &size);
+  PMPI_Comm_size(comm, &size);
   const int length = static_cast<int>(mine.size());
   std::vector<int> lengths(static_cast<std::size_t>(size));
-  MPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, comm);
+  PMPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, comm);
   std::vector<int> places;
   int total = 0;
   for (const int each : lengths) {
@@ -127,7 +127,7 @@ std::string gather(const std::string& mine, MPI_Comm comm) {
     total += each;
   }
   std::string all(static_cast<std::size_t>(total), '\0');
-  MPI_Gatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), places.data(), MPI_CHAR, 0, comm);
+  PMPI_Gatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), places.data(), MPI_CHAR, 0, comm);
   return all;
 }
 
@@ -232,11 +232,11 @@ void name_communicator(std::uint64_t id, MPI_Comm comm) {
   }
   std::array<char, MPI_MAX_OBJECT_NAME + 1> name{};
   int length = 0;
-  MPI_Comm_get_name(comm, name.data(), &length);
+  PMPI_Comm_get_name(comm, name.data(), &length);
   std::string text(name.data());
   if (text.empty()) {
     int size = 0;
-    MPI_Comm_size(comm, &size);
+    PMPI_Comm_size(comm, &size);
     text = fmt::format("(of {} ranks)", size);
   }
   std::ranges::replace(text, column_end, ' ');
@@ -263,8 +263,8 @@ void write_summary(MPI_Comm comm, const char* file) {
   const std::string left = gather(rows_of_fallbacks(), comm);
   int rank = 0;
   int size = 0;
-  MPI_Comm_rank(comm, &rank);
-  MPI_Comm_size(comm, &size);
+  PMPI_Comm_rank(comm, &rank);
+  PMPI_Comm_size(comm, &size);
   const std::string helpers = gather(row_of_helper(rank), comm);
   if (rank != 0) {
     return;

@@ -11,7 +11,7 @@ void agree(MPI_Comm comm, const std::optional<Error>& mine) {
   const int rank = rank_in(comm);
   const int failing = mine ? rank : INT_MAX;
   int first = INT_MAX;
-  check_mpi(MPI_Allreduce(&failing, &first, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
+  check_mpi(PMPI_Allreduce(&failing, &first, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
   if (first == INT_MAX) {
     return;
   }
@@ -23,7 +23,7 @@ void agree(MPI_Comm comm, const std::optional<Error>& mine) {
     message.code = static_cast<int>(mine->code());
     std::snprintf(message.text.data(), message.text.size(), "%s", mine->what());
   }
-  check_mpi(MPI_Bcast(&message, sizeof message, MPI_BYTE, first, comm), "MPI_Bcast");
+  check_mpi(PMPI_Bcast(&message, sizeof message, MPI_BYTE, first, comm), "MPI_Bcast");
   if (mine) {
     throw *mine;
   }
@@ -32,16 +32,16 @@ void agree(MPI_Comm comm, const std::optional<Error>& mine) {
 
 std::string text_of_rank_0(MPI_Comm comm, std::string mine) {
   int length = static_cast<int>(mine.size());
-  check_mpi(MPI_Bcast(&length, 1, MPI_INT, 0, comm), "MPI_Bcast");
+  check_mpi(PMPI_Bcast(&length, 1, MPI_INT, 0, comm), "MPI_Bcast");
   mine.resize(static_cast<std::size_t>(length));
-  check_mpi(MPI_Bcast(mine.data(), length, MPI_CHAR, 0, comm), "MPI_Bcast");
+  check_mpi(PMPI_Bcast(mine.data(), length, MPI_CHAR, 0, comm), "MPI_Bcast");
   return mine;
 }
 
 std::string mpi_text(int code) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
-  MPI_Error_string(code, text.data(), &length);
+  PMPI_Error_string(code, text.data(), &length);
   return text.data();
 }
 
@@ -53,7 +53,7 @@ void check_mpi(int code, const char* call) {
 
 bool on_all(MPI_Comm comm, bool mine) {
   int value = mine ? 1 : 0;
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
+  check_mpi(PMPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, comm), "MPI_Allreduce");
   return value != 0;
 }
 

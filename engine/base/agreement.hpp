@@ -15,7 +15,7 @@ namespace stoker::engine {
 
 [[nodiscard]] inline int rank_in(MPI_Comm comm) {
   int rank = 0;
-  MPI_Comm_rank(comm, &rank);
+  PMPI_Comm_rank(comm, &rank);
   return rank;
 }
 
@@ -64,9 +64,9 @@ template <class T>
 [[nodiscard]] std::vector<T> gathered(MPI_Comm comm, const T& mine) {
   static_assert(std::is_trivially_copyable_v<T>);
   int ranks = 0;
-  MPI_Comm_size(comm, &ranks);
+  PMPI_Comm_size(comm, &ranks);
   std::vector<T> all(static_cast<std::size_t>(ranks));
-  check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm), "MPI_Allgather");
+  check_mpi(PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm), "MPI_Allgather");
   return all;
 }
 

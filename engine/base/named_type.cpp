@@ -10,7 +10,7 @@ int combiner_of(MPI_Datatype type) {
   int addresses = 0;
   int types = 0;
   int combiner = 0;
-  check_mpi(MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner), "MPI_Type_get_envelope");
+  check_mpi(PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner), "MPI_Type_get_envelope");
   return combiner;
 }
 

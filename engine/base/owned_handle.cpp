@@ -7,7 +7,7 @@ namespace stoker::engine {
 
 OwnedComm OwnedComm::duplicate_of(MPI_Comm comm) {
   MPI_Comm copy = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
+  check_mpi(PMPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
   return OwnedComm(copy);
 }
 

@@ -24,7 +24,7 @@ public:
   ~OwnedHandle() {
     if (handle_ != Kind::null()) {
       int finalized = 0;
-      MPI_Finalized(&finalized);
+      PMPI_Finalized(&finalized);
       if (finalized == 0) {
         Kind::free(&handle_);
       }
@@ -39,12 +39,12 @@ private:
 struct CommKind {
   using Handle = MPI_Comm;
   static MPI_Comm null() { return MPI_COMM_NULL; }
-  static void free(MPI_Comm* comm) { MPI_Comm_free(comm); }
+  static void free(MPI_Comm* comm) { PMPI_Comm_free(comm); }
 };
 struct TypeKind {
   using Handle = MPI_Datatype;
   static MPI_Datatype null() { return MPI_DATATYPE_NULL; }
-  static void free(MPI_Datatype* type) { MPI_Type_free(type); }
+  static void free(MPI_Datatype* type) { PMPI_Type_free(type); }
 };
 
 using OwnedType = OwnedHandle<TypeKind>;
@@ -53,7 +53,7 @@ using OwnedType = OwnedHandle<TypeKind>;
 class OwnedComm : public OwnedHandle<CommKind> {
 public:
   OwnedComm() = default;
-  explicit OwnedComm(MPI_Comm comm) : OwnedHandle(comm) { MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN); }
+  explicit OwnedComm(MPI_Comm comm) : OwnedHandle(comm) { PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN); }
   // Collective. Throws Error(mpi).
   [[nodiscard]] static OwnedComm duplicate_of(MPI_Comm comm);
 };

@@ -33,9 +33,9 @@ public:
     MPI_Count size = 0;
     MPI_Count lower = 0;
     MPI_Count extent = 1; // displacements are bytes where blocks have types of their own
-    check_mpi(MPI_Type_size_x(type, &size), "MPI_Type_size_x");
+    check_mpi(PMPI_Type_size_x(type, &size), "MPI_Type_size_x");
     if (!own_types_) {
-      check_mpi(MPI_Type_get_extent_x(type, &lower, &extent), "MPI_Type_get_extent_x");
+      check_mpi(PMPI_Type_get_extent_x(type, &lower, &extent), "MPI_Type_get_extent_x");
     }
     if (size == 0) {
       return;

@@ -121,9 +121,9 @@ private:
 Calls::Calls(std::shared_ptr<Engine> engine, MPI_Comm comm, bool trials)
     : engine_(std::move(engine)), context_(engine_->private_context(comm)), stands_in_(true), trials_(trials) {
   int provided = MPI_THREAD_SINGLE;
-  MPI_Query_thread(&provided);
+  PMPI_Query_thread(&provided);
   int lowest = provided;
-  check_mpi(MPI_Allreduce(&provided, &lowest, 1, MPI_INT, MPI_MIN, context_->comm()), "MPI_Allreduce");
+  check_mpi(PMPI_Allreduce(&provided, &lowest, 1, MPI_INT, MPI_MIN, context_->comm()), "MPI_Allreduce");
   threaded_ = lowest >= MPI_THREAD_MULTIPLE;
   if (threaded_) { // a start that has no thread to go on without the application is too late to refuse
     agree(context_->comm(), with_rank(context_->rank(), attempt([] {
@@ -152,7 +152,7 @@ void Calls::close() {
     SpareThread::of_process().finish();
   }
   int finalized = 0;
-  MPI_Finalized(&finalized);
+  PMPI_Finalized(&finalized);
   shapes_.for_each([&](Shape& shape) {
     for (Lane& lane : shape.lanes) {
       lane.request.reset();
@@ -160,7 +160,7 @@ void Calls::close() {
     if (finalized == 0) {
       shape.agreement.wait(); // all ranks have asked
       if (threaded_ && *shape.comm != MPI_COMM_NULL) {
-        MPI_Comm_free(shape.comm.get());
+        PMPI_Comm_free(shape.comm.get());
       }
     }
   });
@@ -364,7 +364,7 @@ Calls::Standing Calls::look(QueuedCall& call, bool insist) {
   }
   if (call.by_mpi && call.request != MPI_REQUEST_NULL) {
     int done = 0;
-    const int code = MPI_Test(&call.request, &done, MPI_STATUS_IGNORE);
+    const int code = PMPI_Test(&call.request, &done, MPI_STATUS_IGNORE);
     if (code != MPI_SUCCESS || done != 0) {
       call.error = attempt([&] { check_mpi(code, "MPI_Test"); });
       call.exchange_seconds = seconds_since(call.begin);

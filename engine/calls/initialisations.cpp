@@ -34,8 +34,8 @@ Calls::Bound Calls::bind(Binding& binding) const {
       wait_for_mpi(*engine_, *context_, {});
     }
     if (*shape.comm == MPI_COMM_NULL) {
-      check_mpi(MPI_Comm_dup(context_->comm(), &bound.comm), "MPI_Comm_dup");
-      MPI_Comm_set_errhandler(bound.comm, MPI_ERRORS_RETURN);
+      check_mpi(PMPI_Comm_dup(context_->comm(), &bound.comm), "MPI_Comm_dup");
+      PMPI_Comm_set_errhandler(bound.comm, MPI_ERRORS_RETURN);
     }
     RequestPlan plan;
     plan.context = context_;

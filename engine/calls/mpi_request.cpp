@@ -46,9 +46,9 @@ bool is_wrong_by_mpi(const CollectiveCall& call) {
 
 MpiRequest::~MpiRequest() {
   int finalized = 0;
-  MPI_Finalized(&finalized);
+  PMPI_Finalized(&finalized);
   if (by_persistent_ && finalized == 0) {
-    MPI_Request_free(&request_);
+    PMPI_Request_free(&request_);
   }
 }
 
@@ -64,7 +64,7 @@ void MpiRequest::init(CommLease own) {
 }
 
 void MpiRequest::start() {
-  check_mpi(by_persistent_ ? MPI_Start(&request_) : start_mpi(kept_.call(), own_->comm, &request_, arrays_), what);
+  check_mpi(by_persistent_ ? PMPI_Start(&request_) : start_mpi(kept_.call(), own_->comm, &request_, arrays_), what);
   done_ = false;
   code_ = MPI_SUCCESS;
 }
@@ -72,7 +72,7 @@ void MpiRequest::start() {
 bool MpiRequest::done() {
   if (!done_) {
     int flag = 0;
-    code_ = MPI_Test(&request_, &flag, MPI_STATUS_IGNORE);
+    code_ = PMPI_Test(&request_, &flag, MPI_STATUS_IGNORE);
     done_ = flag != 0 || code_ != MPI_SUCCESS;
   }
   return done_;

@@ -12,9 +12,9 @@ std::atomic<int> made{0};
 std::mutex mutex; // guards what a lease and the application's communicator both have to do with
 
 void duplicate(MPI_Comm comm, PrivateComm& own) {
-  check_mpi(MPI_Comm_dup(comm, &own.comm), "MPI_Comm_dup");
+  check_mpi(PMPI_Comm_dup(comm, &own.comm), "MPI_Comm_dup");
   made.fetch_add(1, std::memory_order_relaxed);
-  MPI_Comm_set_errhandler(own.comm, MPI_ERRORS_RETURN);
+  PMPI_Comm_set_errhandler(own.comm, MPI_ERRORS_RETURN);
 }
 
 // The request is gone, and what the ranks were agreeing on is over.
@@ -24,7 +24,7 @@ bool is_unused(PrivateComm& own) {
 }
 
 void free_comm(PrivateComm& own) {
-  MPI_Comm_free(&own.comm);
+  PMPI_Comm_free(&own.comm);
   made.fetch_sub(1, std::memory_order_relaxed);
 }
 } // namespace

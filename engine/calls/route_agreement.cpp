@@ -29,8 +29,8 @@ std::optional<Route> RouteAgreement::route_of(std::uint64_t call, RouteTrials& t
 void RouteAgreement::ask(MPI_Comm comm, const RouteTrials::Findings& mine) {
   asked_ = true;
   *findings_ = mine;
-  if (MPI_Iallreduce(MPI_IN_PLACE, findings_->data(), static_cast<int>(mine.size()), MPI_DOUBLE, MPI_MAX, comm,
-                     &request_) != MPI_SUCCESS) {
+  if (PMPI_Iallreduce(MPI_IN_PLACE, findings_->data(), static_cast<int>(mine.size()), MPI_DOUBLE, MPI_MAX, comm,
+                      &request_) != MPI_SUCCESS) {
     request_ = MPI_REQUEST_NULL;
     *findings_ = RouteTrials::nothing_found;
   }
@@ -38,7 +38,7 @@ void RouteAgreement::ask(MPI_Comm comm, const RouteTrials::Findings& mine) {
 
 void RouteAgreement::progress() {
   int done = 0;
-  if (request_ != MPI_REQUEST_NULL && MPI_Test(&request_, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+  if (request_ != MPI_REQUEST_NULL && PMPI_Test(&request_, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
     request_ = MPI_REQUEST_NULL;
     *findings_ = RouteTrials::nothing_found;
   }
@@ -54,7 +54,7 @@ std::optional<RouteTrials::Findings> RouteAgreement::answer() {
 }
 
 void RouteAgreement::wait() {
-  MPI_Wait(&request_, MPI_STATUS_IGNORE);
+  PMPI_Wait(&request_, MPI_STATUS_IGNORE);
   asked_ = false;
 }
 

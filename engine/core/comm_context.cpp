@@ -10,19 +10,19 @@ namespace stoker::engine {
 
 std::vector<int> translate(MPI_Comm comm, MPI_Group engine_group) {
   int inter = 0;
-  check_mpi(MPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter");
+  check_mpi(PMPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter");
   if (inter != 0) {
     throw Error(Code::unsupported, "comm is an intercommunicator; expected an intracommunicator");
   }
   MPI_Group group = MPI_GROUP_NULL;
-  check_mpi(MPI_Comm_group(comm, &group), "MPI_Comm_group");
+  check_mpi(PMPI_Comm_group(comm, &group), "MPI_Comm_group");
   int size = 0;
-  MPI_Group_size(group, &size);
+  PMPI_Group_size(group, &size);
   std::vector<int> ranks(static_cast<std::size_t>(size));
   std::iota(ranks.begin(), ranks.end(), 0);
   std::vector<int> translated(ranks.size());
-  const int code = MPI_Group_translate_ranks(group, size, ranks.data(), engine_group, translated.data());
-  MPI_Group_free(&group);
+  const int code = PMPI_Group_translate_ranks(group, size, ranks.data(), engine_group, translated.data());
+  PMPI_Group_free(&group);
   check_mpi(code, "MPI_Group_translate_ranks");
   for (int r = 0; r < size; ++r) {
     if (translated[static_cast<std::size_t>(r)] == MPI_UNDEFINED) {
@@ -37,9 +37,9 @@ std::vector<int> translate(MPI_Comm comm, MPI_Group engine_group) {
 CommContext::CommContext(MPI_Comm comm, MPI_Group engine_group, const topology::Layout& engine_layout)
     : engine_ranks_(translate(comm, engine_group)), layout_(engine_layout.restricted_to(engine_ranks_)),
       comm_(OwnedComm::duplicate_of(comm)) {
-  MPI_Comm_rank(comm_, &rank_);
+  PMPI_Comm_rank(comm_, &rank_);
   MPI_Comm node = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_split(comm_, layout_.node_of(rank_), rank_, &node), "MPI_Comm_split");
+  check_mpi(PMPI_Comm_split(comm_, layout_.node_of(rank_), rank_, &node), "MPI_Comm_split");
   node_ = OwnedComm(node);
 }
 

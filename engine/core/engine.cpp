@@ -13,7 +13,7 @@ namespace {
 
 bool is_complete(MPI_Request& request) {
   int flag = 0;
-  check_mpi(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), "MPI_Test");
+  check_mpi(PMPI_Test(&request, &flag, MPI_STATUS_IGNORE), "MPI_Test");
   return flag != 0;
 }
 
@@ -52,7 +52,7 @@ void Engine::meet(MPI_Comm comm) {
     plea.make(memory_->root(arena_of(carrier())));
   }
   MPI_Request barrier = MPI_REQUEST_NULL;
-  check_mpi(MPI_Ibarrier(comm, &barrier), "MPI_Ibarrier");
+  check_mpi(PMPI_Ibarrier(comm, &barrier), "MPI_Ibarrier");
   engine::wait_for_mpi(
       wait_site_,
       [&] {
@@ -100,10 +100,10 @@ void Engine::destroy() {
     trace_->write(control_, statistics ? &*statistics : nullptr);
   }
   while (!contexts_.empty()) {
-    MPI_Comm_delete_attr(contexts_.front().first, keyval_); // calls forget_context
+    PMPI_Comm_delete_attr(contexts_.front().first, keyval_); // calls forget_context
   }
-  MPI_Comm_free_keyval(&keyval_);
-  MPI_Group_free(&group_);
+  PMPI_Comm_free_keyval(&keyval_);
+  PMPI_Group_free(&group_);
   inline_.reset();
   data_ = OwnedComm();
   ready_ = OwnedComm();
@@ -137,7 +137,7 @@ std::shared_ptr<CommContext> Engine::context(MPI_Comm comm) {
     }
   }
   auto context = std::make_shared<CommContext>(comm, group_, layout());
-  check_mpi(MPI_Comm_set_attr(comm, keyval_, context.get()), "MPI_Comm_set_attr");
+  check_mpi(PMPI_Comm_set_attr(comm, keyval_, context.get()), "MPI_Comm_set_attr");
   const std::lock_guard lock(contexts_mutex_);
   contexts_.emplace_back(comm, context);
   return context;

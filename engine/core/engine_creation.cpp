@@ -67,14 +67,14 @@ void check_equal_settings(MPI_Comm comm, const Settings& mine) {
 
 Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
   control_ = OwnedComm::duplicate_of(comm);
-  MPI_Comm_rank(control_, &rank_);
+  PMPI_Comm_rank(control_, &rank_);
   read_settings(settings);
   read_cost_model();
   choose_executor();
   discover();
   open_network(comm);
   MPI_Comm node = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_split(control_, layout().node_of(rank_), rank_, &node), "MPI_Comm_split");
+  check_mpi(PMPI_Comm_split(control_, layout().node_of(rank_), rank_, &node), "MPI_Comm_split");
   agree(control_, attempt([&] { map_node_memory(OwnedComm(node)); }));
   wait_site_ = {.spin_ns = static_cast<std::uint64_t>(settings_.wait_spin_us) * 1000,
                 .network = data_,
@@ -115,15 +115,15 @@ void Engine::read_cost_model() {
         rank_ == 0 ? attempt([&] { cost_model_ = read_cost_file(settings_.cost_model); }) : std::nullopt;
     agree(control_, failure ? std::optional(Error(Code::setting, "cost_model: {}", failure->what())) : std::nullopt);
     static_assert(std::is_trivially_copyable_v<algos::CostModel>);
-    check_mpi(MPI_Bcast(&cost_model_, sizeof cost_model_, MPI_BYTE, 0, control_), "MPI_Bcast");
+    check_mpi(PMPI_Bcast(&cost_model_, sizeof cost_model_, MPI_BYTE, 0, control_), "MPI_Bcast");
   }
 }
 
 void Engine::choose_executor() {
   int provided = MPI_THREAD_SINGLE;
-  MPI_Query_thread(&provided);
+  PMPI_Query_thread(&provided);
   int lowest = provided;
-  check_mpi(MPI_Allreduce(&provided, &lowest, 1, MPI_INT, MPI_MIN, control_), "MPI_Allreduce");
+  check_mpi(PMPI_Allreduce(&provided, &lowest, 1, MPI_INT, MPI_MIN, control_), "MPI_Allreduce");
   has_helpers_ = settings_.executor != ExecutorChoice::inline_ && lowest >= MPI_THREAD_MULTIPLE;
   if (lowest < MPI_THREAD_MULTIPLE && settings_.executor == ExecutorChoice::engine) {
     throw Error(Code::thread_level,
@@ -153,16 +153,16 @@ void Engine::discover() {
 }
 
 void Engine::open_network(MPI_Comm comm) {
-  MPI_Comm_group(control_, &group_);
+  PMPI_Comm_group(control_, &group_);
   data_ = OwnedComm::duplicate_of(comm);
   ready_ = OwnedComm::duplicate_of(comm);
   transport_.emplace(std::array<MPI_Comm, Transport::channels>{data_, ready_, MPI_COMM_NULL});
   network_ = {.transport = &*transport_, .piece_bytes = agreed_piece_bytes(control_, layout(), settings_)};
   int* tag_bound = nullptr;
   int found = 0;
-  MPI_Comm_get_attr(data_, MPI_TAG_UB, static_cast<void*>(&tag_bound), &found);
+  PMPI_Comm_get_attr(data_, MPI_TAG_UB, static_cast<void*>(&tag_bound), &found);
   highest_tag_ = found != 0 ? *tag_bound : 32767; // the least that MPI allows
-  check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_context, &keyval_, this), "MPI_Comm_create_keyval");
+  check_mpi(PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_context, &keyval_, this), "MPI_Comm_create_keyval");
 }
 
 void Engine::map_node_memory(const OwnedComm& node) {

@@ -53,9 +53,9 @@ void note_created(Engine& engine) {
   if (!engines.watching_finalize) {
     // MPI-4.1 section 11.2.4: attributes of MPI_COMM_SELF go first in MPI_Finalize, while MPI still works.
     int keyval = MPI_KEYVAL_INVALID;
-    check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, destroy_left_over, &keyval, nullptr),
+    check_mpi(PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, destroy_left_over, &keyval, nullptr),
               "MPI_Comm_create_keyval");
-    check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr), "MPI_Comm_set_attr");
+    check_mpi(PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr), "MPI_Comm_set_attr");
     engines.watching_finalize = true;
   }
 }

@@ -41,8 +41,8 @@ std::vector<std::uint64_t> expose(const CommContext& context, const CarrierView&
       exposed[i] = window.attach(place, wish.bytes).value_or(0);
     }
   }
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, exposed.data(), static_cast<int>(exposed.size()), MPI_UINT64_T, MPI_SUM,
-                          context.node()),
+  check_mpi(PMPI_Allreduce(MPI_IN_PLACE, exposed.data(), static_cast<int>(exposed.size()), MPI_UINT64_T, MPI_SUM,
+                           context.node()),
             "MPI_Allreduce");
   return exposed;
 }
@@ -91,7 +91,7 @@ std::shared_ptr<const PutWindow> PutWindows::find(const std::shared_ptr<CommCont
     }
   }
   check_mpi(
-      MPI_Allreduce(MPI_IN_PLACE, flags.data(), static_cast<int>(flags.size()), MPI_INT, MPI_MAX, context->comm()),
+      PMPI_Allreduce(MPI_IN_PLACE, flags.data(), static_cast<int>(flags.size()), MPI_INT, MPI_MAX, context->comm()),
       "MPI_Allreduce");
   std::shared_ptr<const PutWindow> found;
   for (std::size_t i = candidates.size(); i-- > 0;) { // the newest first
@@ -105,13 +105,13 @@ std::shared_ptr<const PutWindow> PutWindows::find(const std::shared_ptr<CommCont
 }
 
 std::shared_ptr<const PutWindow> PutWindows::keep(const std::shared_ptr<CommContext>& context, PutWindow window) {
-  check_mpi(MPI_Comm_dup(context->comm(), &window.comm), "MPI_Comm_dup");
+  check_mpi(PMPI_Comm_dup(context->comm(), &window.comm), "MPI_Comm_dup");
   std::pair<int, int> id{context->engine_ranks().front(), 0};
   {
     const std::lock_guard lock(mutex_);
     id.second = made_++;
   }
-  check_mpi(MPI_Bcast(&id.second, 1, MPI_INT, 0, context->comm()), "MPI_Bcast"); // the first rank's number counts
+  check_mpi(PMPI_Bcast(&id.second, 1, MPI_INT, 0, context->comm()), "MPI_Bcast"); // the first rank's number counts
   auto kept = std::make_shared<const PutWindow>(std::move(window));
   const std::lock_guard lock(mutex_);
   known_.push_back({id, context, kept});
@@ -126,7 +126,7 @@ void PutWindows::release(const std::shared_ptr<const PutWindow>& window) {
     last = std::ranges::none_of(known_, [&](const Known& other) { return other.window->window == window->window; });
   }
   MPI_Comm comm = window->comm;
-  MPI_Comm_free(&comm);
+  PMPI_Comm_free(&comm);
   if (last) {
     window->window->free();
   }

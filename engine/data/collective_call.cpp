@@ -10,13 +10,13 @@ Peers peers_of(const CollectiveCall& call, MPI_Comm comm) {
   int inter = 0;
   int size = 0;
   int rank = 0;
-  MPI_Comm_test_inter(comm, &inter);
-  MPI_Comm_size(comm, &size);
-  MPI_Comm_rank(comm, &rank);
+  PMPI_Comm_test_inter(comm, &inter);
+  PMPI_Comm_size(comm, &size);
+  PMPI_Comm_rank(comm, &rank);
   Peers peers;
   peers.at_root = inter != 0 ? call.root == MPI_ROOT : call.root == rank;
   if (inter != 0 && call.collective != algos::Collective::reduce_scatter) {
-    MPI_Comm_remote_size(comm, &size);
+    PMPI_Comm_remote_size(comm, &size);
   }
   peers.ranks = static_cast<std::size_t>(size);
   if (pattern_of(call.collective) == algos::Pattern::neighborhood) {

@@ -43,8 +43,8 @@ bool in_order(MPI_Datatype type, std::uint64_t size) {
   // too few of a derived type without gaps.
   const auto bytes = static_cast<std::size_t>(size);
   MPI_Datatype pair = MPI_DATATYPE_NULL;
-  check_mpi(MPI_Type_create_hvector(2, 1, static_cast<MPI_Aint>(size + 1), type, &pair), "MPI_Type_create_hvector");
-  MPI_Type_commit(&pair);
+  check_mpi(PMPI_Type_create_hvector(2, 1, static_cast<MPI_Aint>(size + 1), type, &pair), "MPI_Type_create_hvector");
+  PMPI_Type_commit(&pair);
   std::vector<std::byte> elements(2 * bytes + 1);
   std::uint64_t random = 1;
   for (std::byte& b : elements) {
@@ -54,8 +54,8 @@ bool in_order(MPI_Datatype type, std::uint64_t size) {
   std::vector<std::byte> packed(2 * bytes);
   int position = 0;
   const int code =
-      MPI_Pack(elements.data(), 1, pair, packed.data(), static_cast<int>(packed.size()), &position, MPI_COMM_SELF);
-  MPI_Type_free(&pair);
+      PMPI_Pack(elements.data(), 1, pair, packed.data(), static_cast<int>(packed.size()), &position, MPI_COMM_SELF);
+  PMPI_Type_free(&pair);
   check_mpi(code, "MPI_Pack");
   check_position(position, static_cast<int>(packed.size()), "MPI_Pack");
   elements.erase(elements.begin() + static_cast<std::ptrdiff_t>(bytes));
@@ -73,8 +73,8 @@ Datatype::Datatype(MPI_Datatype type, const std::string& what) {
   MPI_Count extent = 0;
   MPI_Count true_lower = 0;
   MPI_Count true_extent = 0;
-  if (MPI_Type_size_x(type, &size) != MPI_SUCCESS || MPI_Type_get_extent_x(type, &lower, &extent) != MPI_SUCCESS ||
-      MPI_Type_get_true_extent_x(type, &true_lower, &true_extent) != MPI_SUCCESS) {
+  if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || PMPI_Type_get_extent_x(type, &lower, &extent) != MPI_SUCCESS ||
+      PMPI_Type_get_true_extent_x(type, &true_lower, &true_extent) != MPI_SUCCESS) {
     throw Error(Code::argument, "{} is not a datatype that MPI accepts; expected a committed datatype", what);
   }
   size_ = static_cast<std::uint64_t>(size);
@@ -84,7 +84,7 @@ Datatype::Datatype(MPI_Datatype type, const std::string& what) {
   contiguous_ = lower == 0 && true_lower == 0 && size == extent && size == true_extent && in_order(type, size_);
   if (!contiguous_) {
     MPI_Datatype duplicate = MPI_DATATYPE_NULL;
-    if (MPI_Type_dup(type, &duplicate) != MPI_SUCCESS) {
+    if (PMPI_Type_dup(type, &duplicate) != MPI_SUCCESS) {
       throw Error(Code::argument, "{} cannot be duplicated by MPI; expected a committed datatype", what);
     }
     type_ = OwnedType(duplicate);
@@ -169,7 +169,7 @@ void pack(const Datatype& type, const std::byte* elements, std::int64_t count, s
   }
   in_parts(type, {0, count}, [&](std::int64_t displacement, int part, int bytes) {
     int position = 0;
-    check_mpi(MPI_Pack(elements + displacement, part, type.handle(), packed, bytes, &position, comm), "MPI_Pack");
+    check_mpi(PMPI_Pack(elements + displacement, part, type.handle(), packed, bytes, &position, comm), "MPI_Pack");
     check_position(position, bytes, "MPI_Pack");
     packed += bytes;
   });
@@ -182,7 +182,7 @@ void unpack(const Datatype& type, const std::byte* packed, std::int64_t count, s
   }
   in_parts(type, {0, count}, [&](std::int64_t displacement, int part, int bytes) {
     int position = 0;
-    check_mpi(MPI_Unpack(packed, bytes, &position, elements + displacement, part, type.handle(), comm), "MPI_Unpack");
+    check_mpi(PMPI_Unpack(packed, bytes, &position, elements + displacement, part, type.handle(), comm), "MPI_Unpack");
     check_position(position, bytes, "MPI_Unpack");
     packed += bytes;
   });

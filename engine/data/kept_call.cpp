@@ -23,7 +23,7 @@ KeptTypes::KeptTypes(const MPI_Datatype*& types, std::size_t count, bool single,
   const auto keep = [&](MPI_Datatype& kept, MPI_Datatype given) {
     kept = given;
     if (significant && !needs_no_keeping(given)) {
-      check_mpi(MPI_Type_dup(given, &kept), "MPI_Type_dup");
+      check_mpi(PMPI_Type_dup(given, &kept), "MPI_Type_dup");
       duplicates_.emplace_back(kept);
     }
   };

@@ -14,20 +14,20 @@
 #define COUNT int
 #define DISPL int
 #define COLLECTIVE(name, Name, parameters, ...)                                                                        \
-  WEAK(MPI_##Name##_init, LIST parameters, MPI_Comm comm, MPI_Info info, MPI_Request* request)
+  WEAK(PMPI_##Name##_init, LIST parameters, MPI_Comm comm, MPI_Info info, MPI_Request* request)
 #define EXCHANGE COLLECTIVE
 #define MPI_ONLY COLLECTIVE
 #include "engine/data/collectives.def"
 #undef DISPL
 #undef COUNT
-WEAK(MPI_Barrier_init, MPI_Comm comm, MPI_Info info, MPI_Request* request)
+WEAK(PMPI_Barrier_init, MPI_Comm comm, MPI_Info info, MPI_Request* request)
 
 #define COUNT MPI_Count
 #define DISPL MPI_Aint
 #define COLLECTIVE(name, Name, parameters, ...)                                                                        \
-  WEAK(MPI_##Name##_c, LIST parameters, MPI_Comm comm)                                                                 \
-  WEAK(MPI_I##name##_c, LIST parameters, MPI_Comm comm, MPI_Request* request)                                          \
-  WEAK(MPI_##Name##_init_c, LIST parameters, MPI_Comm comm, MPI_Info info, MPI_Request* request)
+  WEAK(PMPI_##Name##_c, LIST parameters, MPI_Comm comm)                                                                \
+  WEAK(PMPI_I##name##_c, LIST parameters, MPI_Comm comm, MPI_Request* request)                                         \
+  WEAK(PMPI_##Name##_init_c, LIST parameters, MPI_Comm comm, MPI_Info info, MPI_Request* request)
 #define EXCHANGE COLLECTIVE
 #define MPI_ONLY COLLECTIVE
 #include "engine/data/collectives.def"
@@ -95,15 +95,15 @@ int issue(const CollectiveCall& c, Last... last) {
 #define COLLECTIVE(name, Name, parameters, arguments, ...)                                                             \
   case Collective::name:                                                                                               \
     if constexpr (std::is_same_v<Count, int>) {                                                                        \
-      return function_of<form>(MPI_##Name, MPI_I##name, MPI_##Name##_init)(LIST arguments, last...);                   \
+      return function_of<form>(PMPI_##Name, PMPI_I##name, PMPI_##Name##_init)(LIST arguments, last...);                \
     } else {                                                                                                           \
-      return function_of<form>(MPI_##Name##_c, MPI_I##name##_c, MPI_##Name##_init_c)(LIST arguments, last...);         \
+      return function_of<form>(PMPI_##Name##_c, PMPI_I##name##_c, PMPI_##Name##_init_c)(LIST arguments, last...);      \
     }
 #define EXCHANGE COLLECTIVE
 #define MPI_ONLY COLLECTIVE
 #include "engine/data/collectives.def"
   case Collective::barrier:
-    return function_of<form>(MPI_Barrier, MPI_Ibarrier, MPI_Barrier_init)(last...);
+    return function_of<form>(PMPI_Barrier, PMPI_Ibarrier, PMPI_Barrier_init)(last...);
   }
   return MPI_ERR_INTERN;
 }

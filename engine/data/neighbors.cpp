@@ -10,14 +10,14 @@ namespace stoker::engine {
 Neighbors neighbors_of(MPI_Comm comm) {
   Neighbors neighbors;
   int topology = MPI_UNDEFINED;
-  check_mpi(MPI_Topo_test(comm, &topology), "MPI_Topo_test");
+  check_mpi(PMPI_Topo_test(comm, &topology), "MPI_Topo_test");
   if (topology == MPI_CART) {
     int dimensions = 0;
-    check_mpi(MPI_Cartdim_get(comm, &dimensions), "MPI_Cartdim_get");
+    check_mpi(PMPI_Cartdim_get(comm, &dimensions), "MPI_Cartdim_get");
     for (int d = 0; d < dimensions; ++d) {
       int before = MPI_PROC_NULL;
       int after = MPI_PROC_NULL;
-      check_mpi(MPI_Cart_shift(comm, d, 1, &before, &after), "MPI_Cart_shift");
+      check_mpi(PMPI_Cart_shift(comm, d, 1, &before, &after), "MPI_Cart_shift");
       const std::size_t i = neighbors.sources.size();
       neighbors.sources.insert(neighbors.sources.end(), {before, after});
       neighbors.arrival_order.insert(neighbors.arrival_order.end(), {i + 1, i});
@@ -28,23 +28,23 @@ Neighbors neighbors_of(MPI_Comm comm) {
   if (topology == MPI_GRAPH) {
     int rank = 0;
     int count = 0;
-    MPI_Comm_rank(comm, &rank);
-    check_mpi(MPI_Graph_neighbors_count(comm, rank, &count), "MPI_Graph_neighbors_count");
+    PMPI_Comm_rank(comm, &rank);
+    check_mpi(PMPI_Graph_neighbors_count(comm, rank, &count), "MPI_Graph_neighbors_count");
     neighbors.targets.resize(static_cast<std::size_t>(count));
-    check_mpi(MPI_Graph_neighbors(comm, rank, count, neighbors.targets.data()), "MPI_Graph_neighbors");
+    check_mpi(PMPI_Graph_neighbors(comm, rank, count, neighbors.targets.data()), "MPI_Graph_neighbors");
     neighbors.sources = neighbors.targets;
   } else if (topology == MPI_DIST_GRAPH) {
     int sources = 0;
     int targets = 0;
     int weighted = 0;
-    check_mpi(MPI_Dist_graph_neighbors_count(comm, &sources, &targets, &weighted), "MPI_Dist_graph_neighbors_count");
+    check_mpi(PMPI_Dist_graph_neighbors_count(comm, &sources, &targets, &weighted), "MPI_Dist_graph_neighbors_count");
     neighbors.sources.resize(static_cast<std::size_t>(sources));
     neighbors.targets.resize(static_cast<std::size_t>(targets));
     std::vector<int> source_weights(neighbors.sources.size() +
                                     1); // MPICH asks for an address even where there are none
     std::vector<int> target_weights(neighbors.targets.size() + 1);
-    check_mpi(MPI_Dist_graph_neighbors(comm, sources, neighbors.sources.data(), source_weights.data(), targets,
-                                       neighbors.targets.data(), target_weights.data()),
+    check_mpi(PMPI_Dist_graph_neighbors(comm, sources, neighbors.sources.data(), source_weights.data(), targets,
+                                        neighbors.targets.data(), target_weights.data()),
               "MPI_Dist_graph_neighbors");
   } else {
     throw Error(Code::argument, "comm has no topology; expected a communicator from MPI_Cart_create, MPI_Graph_create, "

@@ -141,7 +141,7 @@ std::optional<KnownType> known_f90(MPI_Datatype type, int bytes) {
 // Nothing for datatypes that no predefined operator takes.
 std::optional<KnownType> known_type(MPI_Datatype type) {
   int bytes = 0;
-  MPI_Type_size(type, &bytes);
+  PMPI_Type_size(type, &bytes);
   if (among(type, {MPI_FLOAT, MPI_DOUBLE, MPI_REAL, MPI_DOUBLE_PRECISION, MPI_REAL4, MPI_REAL8, MPI_REAL16})) {
     return KnownType{TypeClass::floating, by_size(bytes, ReduceType::float32, ReduceType::float64)};
   }
@@ -183,7 +183,7 @@ std::optional<KnownType> known_type(MPI_Datatype type) {
 std::string name_of(MPI_Datatype type) {
   std::array<char, MPI_MAX_OBJECT_NAME> name{};
   int length = 0;
-  MPI_Type_get_name(type, name.data(), &length);
+  PMPI_Type_get_name(type, name.data(), &length);
   return length == 0 ? "a datatype without a name" : name.data();
 }
 

@@ -21,14 +21,14 @@ std::int64_t rounded_up(std::int64_t bytes) { return ((bytes + slot_alignment - 
 
 UserOperator::UserOperator(MPI_Op op, MPI_Datatype type) : op_(op), type_(type) {
   int commutes = 0;
-  if (MPI_Op_commutative(op, &commutes) != MPI_SUCCESS) {
+  if (PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS) {
     throw Error(Code::argument, "op is not an operator that MPI accepts; expected one of MPI_Op_create");
   }
   commutative_ = commutes != 0;
   lay_out(type);
   scratch_.resize(elements_at_once_ * std::max(element_bytes_, size_));
   if (!is_named(type)) {
-    check_mpi(MPI_Type_dup(type, &type_), "MPI_Type_dup");
+    check_mpi(PMPI_Type_dup(type, &type_), "MPI_Type_dup");
     duplicate_ = OwnedType(type_);
   }
 }
@@ -76,9 +76,9 @@ void UserOperator::copy(const std::byte* from, std::byte* to, int count) {
   }
   const auto bytes = static_cast<int>(static_cast<std::uint64_t>(count) * size_);
   int packed = 0;
-  check_mpi(MPI_Pack(from, count, type_, scratch_.data(), bytes, &packed, MPI_COMM_SELF), "MPI_Pack");
+  check_mpi(PMPI_Pack(from, count, type_, scratch_.data(), bytes, &packed, MPI_COMM_SELF), "MPI_Pack");
   int unpacked = 0;
-  check_mpi(MPI_Unpack(scratch_.data(), bytes, &unpacked, to, count, type_, MPI_COMM_SELF), "MPI_Unpack");
+  check_mpi(PMPI_Unpack(scratch_.data(), bytes, &unpacked, to, count, type_, MPI_COMM_SELF), "MPI_Unpack");
   if (packed != bytes || unpacked != bytes) {
     throw Error(Code::mpi, "MPI_Pack and MPI_Unpack handled {} and {} bytes, expected {}", packed, unpacked, bytes);
   }
@@ -97,7 +97,7 @@ void UserOperator::from_slots(const std::byte* slots, std::uint64_t count, std::
 }
 
 void UserOperator::call(const std::byte* in, std::byte* inout, int count) const {
-  check_mpi(MPI_Reduce_local(in + origin_, inout + origin_, count, type_, op_), "MPI_Reduce_local");
+  check_mpi(PMPI_Reduce_local(in + origin_, inout + origin_, count, type_, op_), "MPI_Reduce_local");
 }
 
 // MPI_Reduce_local has two operands and replaces the right one.

@@ -32,13 +32,13 @@ void WindowSteps::post(Task& task, std::uint32_t step) {
   case Op::put_window:
     if (s.announced) {
       pending.phase = Phase::awaiting_target;
-      pending.error = MPI_Irecv(nullptr, 0, MPI_BYTE, s.peer, announcement_tag, comm, &request);
+      pending.error = PMPI_Irecv(nullptr, 0, MPI_BYTE, s.peer, announcement_tag, comm, &request);
     } else {
       put(pending);
     }
     break;
   case Op::announce_window:
-    pending.error = MPI_Isend(nullptr, 0, MPI_BYTE, s.peer, announcement_tag, comm, &request);
+    pending.error = PMPI_Isend(nullptr, 0, MPI_BYTE, s.peer, announcement_tag, comm, &request);
     break;
   default: // a fence: what was put before is flushed in poll, since Start must not wait
     pending.phase = Phase::flushing;
@@ -68,7 +68,7 @@ bool WindowSteps::poll() {
     Pending& pending = pending_[i];
     int done = 1;
     if (requests_[i] != MPI_REQUEST_NULL) {
-      const int code = MPI_Test(&requests_[i], &done, MPI_STATUS_IGNORE);
+      const int code = PMPI_Test(&requests_[i], &done, MPI_STATUS_IGNORE);
       pending.error = pending.error == MPI_SUCCESS ? code : pending.error;
       done = code == MPI_SUCCESS ? done : 1;
     }
@@ -84,8 +84,8 @@ bool WindowSteps::poll() {
       const int flushed = pending.task->window->flush_all();
       // The same barrier tells all ranks whether the puts have succeeded.
       *pending.failed = flushed == MPI_SUCCESS ? 0 : 1;
-      const int met =
-          MPI_Iallreduce(MPI_IN_PLACE, pending.failed.get(), 1, MPI_INT, MPI_MAX, pending.task->meeting, &requests_[i]);
+      const int met = PMPI_Iallreduce(MPI_IN_PLACE, pending.failed.get(), 1, MPI_INT, MPI_MAX, pending.task->meeting,
+                                      &requests_[i]);
       pending.phase = Phase::meeting;
       pending.error = flushed != MPI_SUCCESS ? flushed : met;
       if (met == MPI_SUCCESS) {

@@ -43,8 +43,8 @@ bool GlobalAccess::poll_window_pieces() {
   }
   std::vector<int> indices(wire.window_requests.size());
   int count = 0;
-  const int error = MPI_Testsome(static_cast<int>(indices.size()), wire.window_requests.data(), &count, indices.data(),
-                                 MPI_STATUSES_IGNORE);
+  const int error = PMPI_Testsome(static_cast<int>(indices.size()), wire.window_requests.data(), &count, indices.data(),
+                                  MPI_STATUSES_IGNORE);
   if (error != MPI_SUCCESS) {
     wire.window_error = error;
     return true;

@@ -12,7 +12,7 @@ Team::Team(std::shared_ptr<GlobalMemory> global, MPI_Comm comm) : global_(std::m
   global_->check_open();
   units_ = global_->engine().ranks_of(comm);
   comm_ = OwnedComm::duplicate_of(comm);
-  MPI_Comm_rank(comm_, &rank_);
+  PMPI_Comm_rank(comm_, &rank_);
   global_->enlist(*this);
 }
 
@@ -52,7 +52,7 @@ void Team::deallocate(GlobalPointer pointer) {
   // Everybody gave a valid pointer: to the same segment?
   const std::int64_t number = found->segment;
   std::int64_t extremes[2] = {number, -number};
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, extremes, 2, MPI_INT64_T, MPI_MAX, comm_), "MPI_Allreduce");
+  check_mpi(PMPI_Allreduce(MPI_IN_PLACE, extremes, 2, MPI_INT64_T, MPI_MAX, comm_), "MPI_Allreduce");
   if (extremes[0] != -extremes[1]) {
     throw Error(Code::mismatch, "rank {}: pointer is to segment {}; expected the same segment on all ranks of the team",
                 rank_, number);

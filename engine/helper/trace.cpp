@@ -63,8 +63,8 @@ void Trace::write(MPI_Comm comm, const HelperStatistics* statistics) const {
   using nlohmann::json;
   int self = 0;
   int ranks = 1;
-  MPI_Comm_rank(comm, &self);
-  MPI_Comm_size(comm, &ranks);
+  PMPI_Comm_rank(comm, &self);
+  PMPI_Comm_size(comm, &ranks);
   json events = json::array();
   events.push_back(
       {{"name", "process_name"}, {"ph", "M"}, {"pid", self}, {"args", {{"name", "rank " + std::to_string(self)}}}});
@@ -93,8 +93,8 @@ void Trace::write(MPI_Comm comm, const HelperStatistics* statistics) const {
   const int bytes = static_cast<int>(text.size());
   std::optional<Error> failure;
   if (self != 0) {
-    check_mpi(MPI_Send(&bytes, 1, MPI_INT, 0, 0, comm), "MPI_Send");
-    check_mpi(MPI_Send(text.data(), bytes, MPI_CHAR, 0, 1, comm), "MPI_Send");
+    check_mpi(PMPI_Send(&bytes, 1, MPI_INT, 0, 0, comm), "MPI_Send");
+    check_mpi(PMPI_Send(text.data(), bytes, MPI_CHAR, 0, 1, comm), "MPI_Send");
   } else {
     // Rank 0 holds one rank's text at a time.
     std::ofstream out(file_);
@@ -102,9 +102,9 @@ void Trace::write(MPI_Comm comm, const HelperStatistics* statistics) const {
     std::string other;
     for (int r = 1; r < ranks; ++r) {
       int length = 0;
-      check_mpi(MPI_Recv(&length, 1, MPI_INT, r, 0, comm, MPI_STATUS_IGNORE), "MPI_Recv");
+      check_mpi(PMPI_Recv(&length, 1, MPI_INT, r, 0, comm, MPI_STATUS_IGNORE), "MPI_Recv");
       other.resize(static_cast<std::size_t>(length));
-      check_mpi(MPI_Recv(other.data(), length, MPI_CHAR, r, 1, comm, MPI_STATUS_IGNORE), "MPI_Recv");
+      check_mpi(PMPI_Recv(other.data(), length, MPI_CHAR, r, 1, comm, MPI_STATUS_IGNORE), "MPI_Recv");
       out << ",\n" << other.substr(1, other.size() - 2);
     }
     out << "]\n";

@@ -21,7 +21,7 @@ void Plea::withdraw() {
 void poke_mpi(MPI_Comm comm) {
   if (comm != MPI_COMM_NULL) {
     int flag = 0;
-    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &flag, MPI_STATUS_IGNORE);
+    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &flag, MPI_STATUS_IGNORE);
   }
 }
 

@@ -60,14 +60,14 @@ double mpi_seconds(const CommContext& context, algos::Collective collective, con
                             .recvtypes = &byte};
   std::vector<double> seconds;
   for (int i = -1; i < calls; ++i) { // the first one warms up
-    check_mpi(MPI_Barrier(comm), "MPI_Barrier");
-    const double begin = MPI_Wtime();
+    check_mpi(PMPI_Barrier(comm), "MPI_Barrier");
+    const double begin = PMPI_Wtime();
     check_mpi(call_mpi(call, comm), "the MPI library's own collective");
     if (i >= 0) {
-      seconds.push_back(MPI_Wtime() - begin);
+      seconds.push_back(PMPI_Wtime() - begin);
     }
   }
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, seconds.data(), calls, MPI_DOUBLE, MPI_MAX, comm), "MPI_Allreduce");
+  check_mpi(PMPI_Allreduce(MPI_IN_PLACE, seconds.data(), calls, MPI_DOUBLE, MPI_MAX, comm), "MPI_Allreduce");
   std::ranges::nth_element(seconds, seconds.begin() + calls / 2);
   return seconds[static_cast<std::size_t>(calls / 2)];
 }

@@ -113,7 +113,7 @@ std::optional<std::string> info_value(MPI_Info info, const char* key) {
   }
   std::array<char, MPI_MAX_INFO_VAL + 1> value{};
   int found = 0;
-  check_mpi(MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value.data(), &found), "MPI_Info_get");
+  check_mpi(PMPI_Info_get(info, key, MPI_MAX_INFO_VAL, value.data(), &found), "MPI_Info_get");
   return found != 0 ? std::optional<std::string>(value.data()) : std::nullopt;
 }
 
@@ -205,7 +205,7 @@ algos::Choice select(const Engine& engine, const CommContext& context, const std
     sums.insert(sums.end(), load.sums().begin(), load.sums().end());
   }
   check_mpi(
-      MPI_Allreduce(MPI_IN_PLACE, sums.data(), static_cast<int>(sums.size()), MPI_DOUBLE, MPI_SUM, context.node()),
+      PMPI_Allreduce(MPI_IN_PLACE, sums.data(), static_cast<int>(sums.size()), MPI_DOUBLE, MPI_SUM, context.node()),
       "MPI_Allreduce");
   auto next = sums.begin();
   for (algos::NodeLoad& load : loads) {
@@ -214,8 +214,8 @@ algos::Choice select(const Engine& engine, const CommContext& context, const std
   }
   std::vector<double> seconds;
   std::ranges::transform(loads, std::back_inserter(seconds), &algos::NodeLoad::seconds);
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, seconds.data(), static_cast<int>(seconds.size()), MPI_DOUBLE, MPI_MAX,
-                          context.comm()),
+  check_mpi(PMPI_Allreduce(MPI_IN_PLACE, seconds.data(), static_cast<int>(seconds.size()), MPI_DOUBLE, MPI_MAX,
+                           context.comm()),
             "MPI_Allreduce");
   return candidates[algos::preferred(seconds)];
 }
@@ -224,7 +224,7 @@ void agree_on_choice(const CommContext& context, Collective collective, const Re
   const Common mine(collective, plan);
   static_assert(std::is_trivially_copyable_v<Common>);
   Common first = mine;
-  check_mpi(MPI_Bcast(&first, sizeof first, MPI_BYTE, 0, context.comm()), "MPI_Bcast");
+  check_mpi(PMPI_Bcast(&first, sizeof first, MPI_BYTE, 0, context.comm()), "MPI_Bcast");
   attempt_on_all(context.comm(), [&] { compare(mine, first); });
 }
 

@@ -34,9 +34,9 @@ std::string block_name(Collective collective, std::size_t block) {
 Sizes agreed_sizes(const CommContext& context, Collective collective, int source, const CallBuffers& buffers) {
   const auto ranks = static_cast<std::size_t>(context.ranks());
   std::uint64_t length = buffers.sizes ? buffers.sizes->size() : 0;
-  check_mpi(MPI_Bcast(&length, 1, MPI_UINT64_T, source, context.comm()), "MPI_Bcast");
+  check_mpi(PMPI_Bcast(&length, 1, MPI_UINT64_T, source, context.comm()), "MPI_Bcast");
   Sizes sizes = context.rank() == source ? *buffers.sizes : Sizes(length);
-  check_mpi(MPI_Bcast(sizes.data(), static_cast<int>(length), MPI_UINT64_T, source, context.comm()), "MPI_Bcast");
+  check_mpi(PMPI_Bcast(sizes.data(), static_cast<int>(length), MPI_UINT64_T, source, context.comm()), "MPI_Bcast");
   attempt_on_all(context.comm(), [&] {
     for (std::size_t b = 0; buffers.sizes && b < sizes.size(); ++b) {
       if ((*buffers.sizes)[b] != sizes[b]) {

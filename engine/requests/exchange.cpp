@@ -64,8 +64,8 @@ algos::BlockSizes known_sizes(const CommContext& context, const algos::Choice& c
   }
   Sizes gathered(mine.size() * members.size());
   const int bytes = static_cast<int>(mine.size() * sizeof(std::uint64_t));
-  check_mpi(MPI_Allgather(mine.data(), bytes, MPI_BYTE, gathered.data(), bytes, MPI_BYTE,
-                          all ? context.comm() : context.node()),
+  check_mpi(PMPI_Allgather(mine.data(), bytes, MPI_BYTE, gathered.data(), bytes, MPI_BYTE,
+                           all ? context.comm() : context.node()),
             "MPI_Allgather");
   for (std::size_t i = 0; i < members.size(); ++i) {
     const auto begin = gathered.begin() + static_cast<std::ptrdiff_t>(i * mine.size());
@@ -83,7 +83,7 @@ std::uint64_t total(const Sizes& sizes) { return std::accumulate(sizes.begin(), 
 // One number for every rank, and from every rank. Collective.
 Sizes exchanged(const Sizes& mine, MPI_Comm comm) {
   Sizes theirs(mine.size());
-  check_mpi(MPI_Alltoall(mine.data(), 1, MPI_UINT64_T, theirs.data(), 1, MPI_UINT64_T, comm), "MPI_Alltoall");
+  check_mpi(PMPI_Alltoall(mine.data(), 1, MPI_UINT64_T, theirs.data(), 1, MPI_UINT64_T, comm), "MPI_Alltoall");
   return theirs;
 }
 
@@ -137,7 +137,7 @@ algos::Choice select_exchange(const Engine& engine, const RequestPlan& plan, Col
 
 // Collective. As if all blocks had the mean size, which is all that every rank knows of alltoallv.
 algos::Choice select_by_mean(const Engine& engine, const RequestPlan& plan, Collective collective, std::uint64_t sent) {
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &sent, 1, MPI_UINT64_T, MPI_SUM, plan.context->comm()), "MPI_Allreduce");
+  check_mpi(PMPI_Allreduce(MPI_IN_PLACE, &sent, 1, MPI_UINT64_T, MPI_SUM, plan.context->comm()), "MPI_Allreduce");
   const auto ranks = static_cast<std::uint64_t>(plan.context->ranks());
   const EqualBlocks blocks(plan.context->ranks(), (sent + (ranks * ranks) - 1) / (ranks * ranks));
   return select_exchange(engine, plan, collective, blocks.exchange(*plan.context, plan.in_place, 0));
@@ -196,7 +196,7 @@ std::unique_ptr<Request> init_rebindable_alltoall(const std::shared_ptr<Engine>&
   const CommContext& context = *plan.context;
   agree_on_choice(context, Collective::alltoall, plan);
   std::uint64_t first = bytes;
-  check_mpi(MPI_Bcast(&first, 1, MPI_UINT64_T, 0, context.comm()), "MPI_Bcast");
+  check_mpi(PMPI_Bcast(&first, 1, MPI_UINT64_T, 0, context.comm()), "MPI_Bcast");
   attempt_on_all(context.comm(), [&] {
     if (bytes != first) {
       throw Error(Code::mismatch, "each block has {} bytes here and {} on rank 0; expected equal sizes on all ranks",

@@ -26,8 +26,8 @@ using algos::Neighborhood;
 OwnedType block_type() {
   static_assert(std::is_trivially_copyable_v<NeighborBlock>);
   MPI_Datatype type = MPI_DATATYPE_NULL;
-  MPI_Type_contiguous(sizeof(NeighborBlock), MPI_BYTE, &type);
-  MPI_Type_commit(&type);
+  PMPI_Type_contiguous(sizeof(NeighborBlock), MPI_BYTE, &type);
+  PMPI_Type_commit(&type);
   return OwnedType(type);
 }
 
@@ -86,13 +86,13 @@ void learn_incoming(const CommContext& context, Neighborhood& own) {
     ++sending[static_cast<std::size_t>(block.peer)];
   }
   std::vector<int> receiving(ranks, 0);
-  check_mpi(MPI_Alltoall(sending.data(), 1, MPI_INT, receiving.data(), 1, MPI_INT, context.comm()), "MPI_Alltoall");
+  check_mpi(PMPI_Alltoall(sending.data(), 1, MPI_INT, receiving.data(), 1, MPI_INT, context.comm()), "MPI_Alltoall");
   const std::vector<int> sdispls = displacements(sending);
   const std::vector<int> rdispls = displacements(receiving);
   std::vector<NeighborBlock> in(static_cast<std::size_t>(rdispls.back() + receiving.back()));
   const OwnedType type = block_type();
-  const int code = MPI_Alltoallv(out.data(), sending.data(), sdispls.data(), type, in.data(), receiving.data(),
-                                 rdispls.data(), type, context.comm());
+  const int code = PMPI_Alltoallv(out.data(), sending.data(), sdispls.data(), type, in.data(), receiving.data(),
+                                  rdispls.data(), type, context.comm());
   check_mpi(code, "MPI_Alltoallv");
 
   attempt_on_all(context.comm(), [&] {
@@ -141,8 +141,8 @@ std::vector<Neighborhood> gather_node(const CommContext& context, const Neighbor
   const std::vector<int> displs = displacements(counts);
   std::vector<NeighborBlock> all(static_cast<std::size_t>(displs.back() + counts.back()));
   const OwnedType type = block_type();
-  const int code = MPI_Allgatherv(blocks.data(), static_cast<int>(blocks.size()), type, all.data(), counts.data(),
-                                  displs.data(), type, context.node());
+  const int code = PMPI_Allgatherv(blocks.data(), static_cast<int>(blocks.size()), type, all.data(), counts.data(),
+                                   displs.data(), type, context.node());
   check_mpi(code, "MPI_Allgatherv");
   std::vector<Neighborhood> node(lengths.size());
   auto next = all.begin();

@@ -151,7 +151,7 @@ void place_program(Engine& engine, RequestPlan& plan, const Paths& paths,
     plan.block = place(program, memory, map, options, pairs);
   });
   // Tell the peers where things are. What place() wrote happens before MPI delivers this.
-  check_mpi(MPI_Alltoall(pairs.data(), sizeof(PairInfo), MPI_BYTE, peers.data(), sizeof(PairInfo), MPI_BYTE, comm),
+  check_mpi(PMPI_Alltoall(pairs.data(), sizeof(PairInfo), MPI_BYTE, peers.data(), sizeof(PairInfo), MPI_BYTE, comm),
             "MPI_Alltoall");
   Block& block = *reinterpret_cast<Block*>(memory.base(memory.self()) + plan.block);
   agree(comm, attempt([&] { link(block, memory, map, pairs, peers); }));

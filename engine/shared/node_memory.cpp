@@ -24,11 +24,11 @@ std::uint64_t physical_memory() {
 // Collective: the same on all ranks of the node, as long as the one with least room can map them.
 std::uint64_t agreed_arena_bytes(MPI_Comm node) {
   int ranks = 0;
-  MPI_Comm_size(node, &ranks);
+  PMPI_Comm_size(node, &ranks);
   const std::uint64_t mine =
       default_arena_bytes(physical_memory(), address_space_left(), static_cast<std::uint64_t>(ranks));
   std::uint64_t least = mine;
-  check_mpi(MPI_Allreduce(&mine, &least, 1, MPI_UINT64_T, MPI_MIN, node), "MPI_Allreduce");
+  check_mpi(PMPI_Allreduce(&mine, &least, 1, MPI_UINT64_T, MPI_MIN, node), "MPI_Allreduce");
   return least;
 }
 

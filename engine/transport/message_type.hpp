@@ -19,13 +19,13 @@ public:
     }
     constexpr std::uint64_t chunk = std::uint64_t{1} << 30U;
     MPI_Datatype whole = MPI_DATATYPE_NULL;
-    MPI_Type_contiguous(static_cast<int>(chunk), MPI_BYTE, &whole);
+    PMPI_Type_contiguous(static_cast<int>(chunk), MPI_BYTE, &whole);
     const std::array<int, 2> lengths{static_cast<int>(bytes / chunk), static_cast<int>(bytes % chunk)};
     const std::array<MPI_Aint, 2> offsets{0, static_cast<MPI_Aint>((bytes / chunk) * chunk)};
     const std::array<MPI_Datatype, 2> types{whole, MPI_BYTE};
-    MPI_Type_create_struct(2, lengths.data(), offsets.data(), types.data(), &type_);
-    MPI_Type_commit(&type_);
-    MPI_Type_free(&whole);
+    PMPI_Type_create_struct(2, lengths.data(), offsets.data(), types.data(), &type_);
+    PMPI_Type_commit(&type_);
+    PMPI_Type_free(&whole);
     owned_ = true;
     count_ = 1;
   }
@@ -33,7 +33,7 @@ public:
   MessageType& operator=(const MessageType&) = delete;
   ~MessageType() {
     if (owned_) {
-      MPI_Type_free(&type_); // messages in flight keep it
+      PMPI_Type_free(&type_); // messages in flight keep it
     }
   }
   [[nodiscard]] int count() const { return count_; }

@@ -9,27 +9,27 @@ namespace stoker::engine {
 int MpiTransport::send(Channel channel, const void* data, std::uint64_t bytes, int peer, int tag,
                        MPI_Request* request) {
   const MessageType type(bytes);
-  return MPI_Isend(data, type.count(), type.type(), peer, tag, comm(channel), request);
+  return PMPI_Isend(data, type.count(), type.type(), peer, tag, comm(channel), request);
 }
 
 int MpiTransport::receive(Channel channel, void* data, std::uint64_t bytes, int peer, int tag, MPI_Request* request) {
   const MessageType type(bytes);
-  return MPI_Irecv(data, type.count(), type.type(), peer, tag, comm(channel), request);
+  return PMPI_Irecv(data, type.count(), type.type(), peer, tag, comm(channel), request);
 }
 
 int MpiTransport::test_some(std::span<MPI_Request> requests, int* count, int* indices, MPI_Status* statuses) {
-  return MPI_Testsome(static_cast<int>(requests.size()), requests.data(), count, indices, statuses);
+  return PMPI_Testsome(static_cast<int>(requests.size()), requests.data(), count, indices, statuses);
 }
 
-void MpiTransport::cancel(MPI_Request& request) { MPI_Cancel(&request); }
+void MpiTransport::cancel(MPI_Request& request) { PMPI_Cancel(&request); }
 
-void MpiTransport::wait(MPI_Request& request) { MPI_Wait(&request, MPI_STATUS_IGNORE); }
+void MpiTransport::wait(MPI_Request& request) { PMPI_Wait(&request, MPI_STATUS_IGNORE); }
 
 void MpiTransport::abandon(MPI_Request& request) {
   int done = 0;
-  if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done == 0) {
-    MPI_Cancel(&request);
-    MPI_Request_free(&request);
+  if (PMPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done == 0) {
+    PMPI_Cancel(&request);
+    PMPI_Request_free(&request);
   }
 }
 

@@ -16,16 +16,16 @@ constexpr std::uintptr_t base_alignment = 64;
 template <class Create>
 std::shared_ptr<Window> Window::create(MPI_Comm comm, Create create) {
   MPI_Comm own = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_dup(comm, &own), "MPI_Comm_dup");
-  MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
+  check_mpi(PMPI_Comm_dup(comm, &own), "MPI_Comm_dup");
+  PMPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
   MPI_Win win = MPI_WIN_NULL;
   bool works = create(own, &win) == MPI_SUCCESS;
   if (works) {
-    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
-    works = MPI_Win_lock_all(MPI_MODE_NOCHECK, win) == MPI_SUCCESS;
+    PMPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    works = PMPI_Win_lock_all(MPI_MODE_NOCHECK, win) == MPI_SUCCESS;
   }
   works = on_all(own, works);
-  MPI_Comm_free(&own); // the window has its own
+  PMPI_Comm_free(&own); // the window has its own
   if (!works) {
     // This happens if the MPI library has no one-sided communication between these ranks, and then on all of them. A
     // window that only some ranks had would be left behind, because freeing is collective.
@@ -38,8 +38,8 @@ std::shared_ptr<Window> Window::over(MPI_Comm comm, void* base, std::uint64_t by
   // MPICH 4.0 over UCX takes the window to begin at the multiple of 16 before its base, and puts that much too low.
   const auto skew = static_cast<std::uint8_t>(reinterpret_cast<std::uintptr_t>(base) % base_alignment);
   auto window = create(comm, [&](MPI_Comm own, MPI_Win* win) {
-    return MPI_Win_create(static_cast<std::byte*>(base) - skew, static_cast<MPI_Aint>(bytes + skew), 1, MPI_INFO_NULL,
-                          own, win);
+    return PMPI_Win_create(static_cast<std::byte*>(base) - skew, static_cast<MPI_Aint>(bytes + skew), 1, MPI_INFO_NULL,
+                           own, win);
   });
   if (window != nullptr) {
     window->skews_ = gathered(comm, skew);
@@ -53,22 +53,22 @@ std::shared_ptr<Window> Window::dynamic(MPI_Comm comm) {
   (void)comm;
   return nullptr;
 #else
-  return create(comm, [](MPI_Comm own, MPI_Win* win) { return MPI_Win_create_dynamic(MPI_INFO_NULL, own, win); });
+  return create(comm, [](MPI_Comm own, MPI_Win* win) { return PMPI_Win_create_dynamic(MPI_INFO_NULL, own, win); });
 #endif
 }
 
 void Window::free() {
   for (void* memory : attached_) {
-    MPI_Win_detach(win_, memory);
+    PMPI_Win_detach(win_, memory);
   }
-  MPI_Win_unlock_all(win_);
-  MPI_Win_free(&win_);
+  PMPI_Win_unlock_all(win_);
+  PMPI_Win_free(&win_);
 }
 
 std::optional<std::uint64_t> Window::attach(void* memory, std::uint64_t bytes) {
   MPI_Aint address = 0;
-  if (MPI_Win_attach(win_, memory, static_cast<MPI_Aint>(bytes)) != MPI_SUCCESS ||
-      MPI_Get_address(memory, &address) != MPI_SUCCESS) {
+  if (PMPI_Win_attach(win_, memory, static_cast<MPI_Aint>(bytes)) != MPI_SUCCESS ||
+      PMPI_Get_address(memory, &address) != MPI_SUCCESS) {
     return std::nullopt;
   }
   attached_.push_back(memory);
@@ -77,7 +77,7 @@ std::optional<std::uint64_t> Window::attach(void* memory, std::uint64_t bytes) {
 
 void Window::detach(void* memory) {
   std::erase(attached_, memory);
-  MPI_Win_detach(win_, memory);
+  PMPI_Win_detach(win_, memory);
 }
 
 int Window::put(const void* data, std::uint64_t bytes, int target, std::uint64_t displacement) {
@@ -86,32 +86,32 @@ int Window::put(const void* data, std::uint64_t bytes, int target, std::uint64_t
   }
   const MessageType type(bytes);
   displacement = in_window(target, displacement);
-  return MPI_Put(data, type.count(), type.type(), target, static_cast<MPI_Aint>(displacement), type.count(),
-                 type.type(), win_);
+  return PMPI_Put(data, type.count(), type.type(), target, static_cast<MPI_Aint>(displacement), type.count(),
+                  type.type(), win_);
 }
 
 int Window::put(const void* data, std::uint64_t bytes, int target, std::uint64_t displacement, MPI_Request* request) {
   const MessageType type(bytes);
-  return MPI_Rput(data, type.count(), type.type(), target, static_cast<MPI_Aint>(in_window(target, displacement)),
-                  type.count(), type.type(), win_, request);
+  return PMPI_Rput(data, type.count(), type.type(), target, static_cast<MPI_Aint>(in_window(target, displacement)),
+                   type.count(), type.type(), win_, request);
 }
 
 int Window::get(void* data, std::uint64_t bytes, int target, std::uint64_t displacement, MPI_Request* request) {
   const MessageType type(bytes);
-  return MPI_Rget(data, type.count(), type.type(), target, static_cast<MPI_Aint>(in_window(target, displacement)),
-                  type.count(), type.type(), win_, request);
+  return PMPI_Rget(data, type.count(), type.type(), target, static_cast<MPI_Aint>(in_window(target, displacement)),
+                   type.count(), type.type(), win_, request);
 }
 
 int Window::flush(int target) {
   std::erase(targets_, target);
-  return MPI_Win_flush(target, win_);
+  return PMPI_Win_flush(target, win_);
 }
 
 int Window::flush_all() {
   int first = MPI_SUCCESS;
   // One by one: MPI_Win_flush_all was seen to wait for processes that were never put to.
   for (const int target : targets_) {
-    const int code = MPI_Win_flush(target, win_);
+    const int code = PMPI_Win_flush(target, win_);
     first = first == MPI_SUCCESS ? code : first;
   }
   targets_.clear();

@@ -47,7 +47,7 @@ public:
   [[nodiscard]] int flush(int target) override;
   // Flushes every target of a put since the last call.
   [[nodiscard]] int flush_all();
-  void sync() override { MPI_Win_sync(win_); }
+  void sync() override { PMPI_Win_sync(win_); }
 
 private:
   explicit Window(MPI_Win win) : win_(win) {}

@@ -112,7 +112,7 @@ algos::Choice choose_or_recall(Wisdom& wisdom, MPI_Comm comm, const std::functio
                   [&](std::span<const std::byte> content) { return index_of(candidates, ByteReader(content).text()); })
             .value_or(-1);
   }
-  check_mpi(MPI_Bcast(&known, 1, MPI_INT, 0, comm), "MPI_Bcast");
+  check_mpi(PMPI_Bcast(&known, 1, MPI_INT, 0, comm), "MPI_Bcast");
   if (known >= 0) {
     return candidates[static_cast<std::size_t>(known)];
   }
