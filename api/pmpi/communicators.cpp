@@ -159,16 +159,19 @@ void Communicator::close() {
   if (calls_ == nullptr) {
     return;
   }
-  for (;;) {
-    Outstanding* call = nullptr;
-    {
-      const std::lock_guard lock(mutex_);
-      if (outstanding_.empty()) {
-        break;
-      }
-      call = outstanding_.front();
+  for (std::unique_lock lock(mutex_); !outstanding_.empty();) {
+    const auto unused = std::ranges::find(outstanding_, false, &Outstanding::in_use_);
+    if (unused == outstanding_.end()) {
+      use_ended_.wait(lock);
+      continue;
     }
-    call->complete_early(); // takes itself out of the list
+    Outstanding& call = **unused;
+    call.in_use_ = true;
+    lock.unlock();
+    call.complete_early();
+    lock.lock();
+    call.in_use_ = false; // its own thread, which waits for this, may now destroy it
+    use_ended_.notify_all();
   }
   const auto failure = engine::attempt([&] { calls_->close(); });
   if (failure) {
@@ -185,6 +188,27 @@ void Communicator::enlist(Outstanding& call) {
 void Communicator::delist(Outstanding& call) {
   const std::lock_guard lock(mutex_);
   outstanding_.remove(&call);
+}
+
+bool Communicator::begin_use(Outstanding& call, bool wait) {
+  if (!has_threads_) {
+    return true;
+  }
+  std::unique_lock lock(mutex_);
+  if (call.in_use_ && !wait) {
+    return false;
+  }
+  use_ended_.wait(lock, [&] { return !call.in_use_; });
+  call.in_use_ = true;
+  return true;
+}
+
+void Communicator::end_use(Outstanding& call) {
+  if (has_threads_) {
+    const std::lock_guard lock(mutex_);
+    call.in_use_ = false;
+    use_ended_.notify_all();
+  }
 }
 
 Communicator* detail::look_up(MPI_Comm comm) {

@@ -13,6 +13,7 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -42,14 +43,21 @@ private:
   MPI_Info info_ = MPI_INFO_NULL;
 };
 
-// A call under way that has to end before its communicator is freed.
+// A call under way that has to end before its communicator is freed. One thread may free the communicator while another
+// waits for the call. So a thread that touches the call does so within a Use, and a thread that frees the communicator
+// completes those calls that are not in use, and waits for the end of the others.
 class Outstanding {
 public:
-  // Its results are in place when this returns.
+  class Use;
+  // Its results are in place, and it is delisted, when this returns. Within a use of the caller's.
   virtual void complete_early() = 0;
 
 protected:
   ~Outstanding() = default;
+
+private:
+  friend class Communicator;
+  bool in_use_ = false; // guarded by the mutex of the communicator
 };
 
 class Communicator : public std::enable_shared_from_this<Communicator> {
@@ -84,9 +92,12 @@ public:
   void free_private_comms() { private_comms_.free_unused(); }
 
   void enlist(Outstanding& call);
-  void delist(Outstanding& call);
+  void delist(Outstanding& call); // the last that its use does
 
 private:
+  friend class Outstanding::Use;
+  [[nodiscard]] bool begin_use(Outstanding& call, bool wait);
+  void end_use(Outstanding& call);
   MPI_Comm handle_;
   std::uint64_t id_;
   int size_ = 0;
@@ -98,8 +109,30 @@ private:
   engine::Executor executor_ = engine::Executor::inline_;
   std::unique_ptr<engine::Calls> calls_;
   engine::PrivateComms private_comms_;
-  std::mutex mutex_; // guards outstanding_
+  const bool has_threads_ = application_has_threads(); // else no two uses meet
+  std::mutex mutex_;                                   // guards what follows
   std::list<Outstanding*> outstanding_;
+  std::condition_variable use_ended_;
+};
+
+class Outstanding::Use {
+public:
+  enum class IfTaken : std::uint8_t { wait, give_up };
+  Use(Communicator& communicator, Outstanding& call, IfTaken if_taken)
+      : communicator_(communicator), call_(call), begun_(communicator.begin_use(call, if_taken == IfTaken::wait)) {}
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+  ~Use() {
+    if (begun_) {
+      communicator_.end_use(call_);
+    }
+  }
+  [[nodiscard]] bool begun() const { return begun_; }
+
+private:
+  Communicator& communicator_;
+  Outstanding& call_;
+  bool begun_;
 };
 
 namespace detail {

@@ -21,27 +21,35 @@ public:
   NonblockingRequest(const NonblockingRequest&) = delete;
   NonblockingRequest& operator=(const NonblockingRequest&) = delete;
   ~NonblockingRequest() override {
-    if (call_ != nullptr) {
-      (void)engine::attempt([&] { complete_early(); });
-    }
+    const Use use(*communicator_, *this, Use::IfTaken::wait);
+    complete_early();
   }
 
   [[nodiscard]] bool persistent() const override { return false; }
   [[nodiscard]] bool active() const override { return active_; }
   void start() override { throw engine::Error(engine::Code::request, "request is not persistent"); }
-  [[nodiscard]] bool done() override { return call_ == nullptr || call_->done(); }
+  [[nodiscard]] bool done() override {
+    const Use use(*communicator_, *this, Use::IfTaken::give_up);
+    return use.begun() && (call_ == nullptr || call_->done());
+  }
   void wait() override {
+    const Use use(*communicator_, *this, Use::IfTaken::wait);
     if (call_ != nullptr) {
       call_->wait();
     }
   }
   void look_around(std::uint64_t waited_ns) override {
-    if (call_ != nullptr) {
+    const Use use(*communicator_, *this, Use::IfTaken::give_up);
+    if (use.begun() && call_ != nullptr) {
       call_->look_around(waited_ns);
     }
   }
-  void settle() override { end(); }
+  void settle() override {
+    const Use use(*communicator_, *this, Use::IfTaken::wait);
+    end();
+  }
   void finish() override {
+    const Use use(*communicator_, *this, Use::IfTaken::wait);
     active_ = false;
     end();
     if (failure_) {
@@ -52,7 +60,13 @@ public:
 private:
   // Called if MPI_Comm_free comes before the call's completion, which MPI allows.
   void complete_early() override {
-    wait();
+    if (call_ != nullptr) {
+      failure_ = engine::attempt([&] { call_->wait(); });
+      if (failure_) {
+        (void)call_.release(); // a process is lost, and the call under way for ever
+        communicator_->delist(*this);
+      }
+    }
     end();
   }
 
@@ -60,7 +74,6 @@ private:
     if (call_ == nullptr) {
       return;
     }
-    communicator_->delist(*this);
     try {
       call_->finish();
     } catch (const engine::Error& error) {
@@ -68,6 +81,7 @@ private:
     }
     covered_.record(Form::nonblocking, *call_);
     call_.reset();
+    communicator_->delist(*this);
   }
 
   std::shared_ptr<Communicator> communicator_;

@@ -6,6 +6,7 @@
 #include "api/pmpi/state.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/base/own_thread.hpp"
+#include "engine/base/owned_handle.hpp"
 
 #include <fmt/format.h>
 
@@ -24,7 +25,7 @@ public:
     wanted_ = true;
     // The thread has a communicator of its own, in which a probe finds nothing. In MPICH a probe of a communicator of
     // one rank makes no progress.
-    PMPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+    comm_ = engine::OwnedComm::like(MPI_COMM_WORLD).release();
   }
 
   void stop() {

@@ -3,12 +3,68 @@
 
 #include "engine/base/agreement.hpp"
 
-namespace stoker::engine {
+#include <cstddef>
+#include <vector>
 
-OwnedComm OwnedComm::duplicate_of(MPI_Comm comm) {
-  MPI_Comm copy = MPI_COMM_NULL;
-  check_mpi(PMPI_Comm_dup(comm, &copy), "MPI_Comm_dup");
-  return OwnedComm(copy);
+namespace stoker::engine {
+namespace {
+
+struct GroupKind {
+  using Handle = MPI_Group;
+  static MPI_Group null() { return MPI_GROUP_NULL; }
+  static void free(MPI_Group* group) { PMPI_Group_free(group); }
+};
+
+std::vector<int> array_of(int count) { return std::vector<int>(static_cast<std::size_t>(count)); }
+
+// `plain` with the topology of `comm`. Weights are left out: no exchange asks for them.
+MPI_Comm with_topology(MPI_Comm plain, MPI_Comm comm, int topology) {
+  MPI_Comm made = MPI_COMM_NULL;
+  if (topology == MPI_CART) {
+    int dimensions = 0;
+    check_mpi(PMPI_Cartdim_get(comm, &dimensions), "MPI_Cartdim_get");
+    auto dims = array_of(dimensions);
+    auto periods = dims;
+    auto mine = dims;
+    check_mpi(PMPI_Cart_get(comm, dimensions, dims.data(), periods.data(), mine.data()), "MPI_Cart_get");
+    check_mpi(PMPI_Cart_create(plain, dimensions, dims.data(), periods.data(), 0, &made), "MPI_Cart_create");
+  } else if (topology == MPI_GRAPH) {
+    int nodes = 0;
+    int edges = 0;
+    check_mpi(PMPI_Graphdims_get(comm, &nodes, &edges), "MPI_Graphdims_get");
+    auto ends = array_of(nodes);
+    auto neighbors = array_of(edges);
+    check_mpi(PMPI_Graph_get(comm, nodes, edges, ends.data(), neighbors.data()), "MPI_Graph_get");
+    check_mpi(PMPI_Graph_create(plain, nodes, ends.data(), neighbors.data(), 0, &made), "MPI_Graph_create");
+  } else {
+    int sources = 0;
+    int targets = 0;
+    int weighted = 0;
+    check_mpi(PMPI_Dist_graph_neighbors_count(comm, &sources, &targets, &weighted), "MPI_Dist_graph_neighbors_count");
+    auto from = array_of(sources + 1); // MPICH asks for an address even where there are none
+    auto to = array_of(targets + 1);
+    auto unread = array_of(sources + targets + 1);
+    check_mpi(PMPI_Dist_graph_neighbors(comm, sources, from.data(), unread.data(), targets, to.data(), unread.data()),
+              "MPI_Dist_graph_neighbors");
+    check_mpi(PMPI_Dist_graph_create_adjacent(plain, sources, from.data(), MPI_UNWEIGHTED, targets, to.data(),
+                                              MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made),
+              "MPI_Dist_graph_create_adjacent");
+  }
+  return made;
+}
+
+} // namespace
+
+OwnedComm OwnedComm::like(MPI_Comm comm) {
+  MPI_Group ranks = MPI_GROUP_NULL;
+  check_mpi(PMPI_Comm_group(comm, &ranks), "MPI_Comm_group");
+  const OwnedHandle<GroupKind> group(ranks);
+  MPI_Comm made = MPI_COMM_NULL;
+  check_mpi(PMPI_Comm_create(comm, group, &made), "MPI_Comm_create");
+  OwnedComm plain(made);
+  int topology = MPI_UNDEFINED;
+  check_mpi(PMPI_Topo_test(comm, &topology), "MPI_Topo_test");
+  return topology == MPI_UNDEFINED ? std::move(plain) : OwnedComm(with_topology(plain, comm, topology));
 }
 
 } // namespace stoker::engine

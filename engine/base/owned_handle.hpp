@@ -30,6 +30,7 @@ public:
       }
     }
   }
+  [[nodiscard]] Handle release() { return std::exchange(handle_, Kind::null()); } // the caller frees it
   operator Handle() const { return handle_; } // NOLINT(google-explicit-constructor): it is one
 
 private:
@@ -54,8 +55,10 @@ class OwnedComm : public OwnedHandle<CommKind> {
 public:
   OwnedComm() = default;
   explicit OwnedComm(MPI_Comm comm) : OwnedHandle(comm) { PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN); }
-  // Collective. Throws Error(mpi).
-  [[nodiscard]] static OwnedComm duplicate_of(MPI_Comm comm);
+  // The ranks of `comm` in their order, with its topology. Unlike in a duplicate, there are no attributes and no hints:
+  // the application's copy functions are never called for a communicator of the engine's. Collective, blocking.
+  // Throws Error(mpi).
+  [[nodiscard]] static OwnedComm like(MPI_Comm comm);
 };
 
 } // namespace stoker::engine

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Initialisations of the requests that calls need.
 #include "engine/base/agreement.hpp"
+#include "engine/base/owned_handle.hpp"
 #include "engine/base/spare_thread.hpp"
 #include "engine/calls/calls.hpp"
 #include "engine/calls/mpi_collective.hpp"
@@ -34,8 +35,7 @@ Calls::Bound Calls::bind(Binding& binding) const {
       wait_for_mpi(*engine_, *context_, {});
     }
     if (*shape.comm == MPI_COMM_NULL) {
-      check_mpi(PMPI_Comm_dup(context_->comm(), &bound.comm), "MPI_Comm_dup");
-      PMPI_Comm_set_errhandler(bound.comm, MPI_ERRORS_RETURN);
+      bound.comm = OwnedComm::like(context_->comm()).release();
     }
     RequestPlan plan;
     plan.context = context_;

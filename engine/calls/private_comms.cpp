@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/calls/private_comms.hpp"
 
-#include "engine/base/agreement.hpp"
+#include "engine/base/owned_handle.hpp"
 
 #include <bit>
 #include <mutex>
@@ -12,9 +12,8 @@ std::atomic<int> made{0};
 std::mutex mutex; // guards what a lease and the application's communicator both have to do with
 
 void duplicate(MPI_Comm comm, PrivateComm& own) {
-  check_mpi(PMPI_Comm_dup(comm, &own.comm), "MPI_Comm_dup");
+  own.comm = OwnedComm::like(comm).release();
   made.fetch_add(1, std::memory_order_relaxed);
-  PMPI_Comm_set_errhandler(own.comm, MPI_ERRORS_RETURN);
 }
 
 // The request is gone, and what the ranks were agreeing on is over.

@@ -36,7 +36,7 @@ std::vector<int> translate(MPI_Comm comm, MPI_Group engine_group) {
 
 CommContext::CommContext(MPI_Comm comm, MPI_Group engine_group, const topology::Layout& engine_layout)
     : engine_ranks_(translate(comm, engine_group)), layout_(engine_layout.restricted_to(engine_ranks_)),
-      comm_(OwnedComm::duplicate_of(comm)) {
+      comm_(OwnedComm::like(comm)) {
   PMPI_Comm_rank(comm_, &rank_);
   MPI_Comm node = MPI_COMM_NULL;
   check_mpi(PMPI_Comm_split(comm_, layout_.node_of(rank_), rank_, &node), "MPI_Comm_split");

@@ -66,7 +66,7 @@ void check_equal_settings(MPI_Comm comm, const Settings& mine) {
 } // namespace
 
 Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
-  control_ = OwnedComm::duplicate_of(comm);
+  control_ = OwnedComm::like(comm);
   PMPI_Comm_rank(control_, &rank_);
   read_settings(settings);
   read_cost_model();
@@ -154,13 +154,16 @@ void Engine::discover() {
 
 void Engine::open_network(MPI_Comm comm) {
   PMPI_Comm_group(control_, &group_);
-  data_ = OwnedComm::duplicate_of(comm);
-  ready_ = OwnedComm::duplicate_of(comm);
+  data_ = OwnedComm::like(comm);
+  ready_ = OwnedComm::like(comm);
   transport_.emplace(std::array<MPI_Comm, Transport::channels>{data_, ready_, MPI_COMM_NULL});
   network_ = {.transport = &*transport_, .piece_bytes = agreed_piece_bytes(control_, layout(), settings_)};
   int* tag_bound = nullptr;
   int found = 0;
-  PMPI_Comm_get_attr(data_, MPI_TAG_UB, static_cast<void*>(&tag_bound), &found);
+  int has_world = 0;
+  PMPI_Initialized(&has_world);
+  PMPI_Comm_get_attr(has_world != 0 ? MPI_COMM_WORLD : MPI_Comm{data_}, MPI_TAG_UB, static_cast<void*>(&tag_bound),
+                     &found);
   highest_tag_ = found != 0 ? *tag_bound : 32767; // the least that MPI allows
   check_mpi(PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_context, &keyval_, this), "MPI_Comm_create_keyval");
 }

@@ -105,7 +105,7 @@ std::shared_ptr<const PutWindow> PutWindows::find(const std::shared_ptr<CommCont
 }
 
 std::shared_ptr<const PutWindow> PutWindows::keep(const std::shared_ptr<CommContext>& context, PutWindow window) {
-  check_mpi(PMPI_Comm_dup(context->comm(), &window.comm), "MPI_Comm_dup");
+  window.comm = OwnedComm::like(context->comm()).release();
   std::pair<int, int> id{context->engine_ranks().front(), 0};
   {
     const std::lock_guard lock(mutex_);

@@ -39,7 +39,7 @@ GlobalMemory::GlobalMemory(std::shared_ptr<Engine> engine, std::uint64_t heap_by
   if (engine_->has_helpers()) {
     carrier_ = &memory_->root(engine_->arena_of(engine_->carrier()));
   }
-  comm_ = OwnedComm::duplicate_of(engine_->control());
+  comm_ = OwnedComm::like(engine_->control());
   std::vector<int> units(static_cast<std::size_t>(ranks_));
   std::iota(units.begin(), units.end(), 0);
   try {

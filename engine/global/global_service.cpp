@@ -15,9 +15,9 @@ void GlobalService::open() {
   if (!opened_) {
     Network network;
     if (engine_.layout().nodes() > 1) {
-      short_messages_ = OwnedComm::duplicate_of(engine_.control());
-      data_ = OwnedComm::duplicate_of(engine_.control());
-      ready_ = OwnedComm::duplicate_of(engine_.control());
+      short_messages_ = OwnedComm::like(engine_.control());
+      data_ = OwnedComm::like(engine_.control());
+      ready_ = OwnedComm::like(engine_.control());
       transport_.emplace(std::array<MPI_Comm, Transport::channels>{data_, ready_, short_messages_});
       network = {.transport = &*transport_, .piece_bytes = engine_.piece_bytes()};
     }

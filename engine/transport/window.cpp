@@ -2,6 +2,7 @@
 #include "engine/transport/window.hpp"
 
 #include "engine/base/agreement.hpp"
+#include "engine/base/owned_handle.hpp"
 #include "engine/transport/message_type.hpp"
 
 #include <algorithm>
@@ -15,9 +16,7 @@ constexpr std::uintptr_t base_alignment = 64;
 
 template <class Create>
 std::shared_ptr<Window> Window::create(MPI_Comm comm, Create create) {
-  MPI_Comm own = MPI_COMM_NULL;
-  check_mpi(PMPI_Comm_dup(comm, &own), "MPI_Comm_dup");
-  PMPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
+  const OwnedComm own = OwnedComm::like(comm); // the window makes one for itself
   MPI_Win win = MPI_WIN_NULL;
   bool works = create(own, &win) == MPI_SUCCESS;
   if (works) {
@@ -25,7 +24,6 @@ std::shared_ptr<Window> Window::create(MPI_Comm comm, Create create) {
     works = PMPI_Win_lock_all(MPI_MODE_NOCHECK, win) == MPI_SUCCESS;
   }
   works = on_all(own, works);
-  PMPI_Comm_free(&own); // the window has its own
   if (!works) {
     // This happens if the MPI library has no one-sided communication between these ranks, and then on all of them. A
     // window that only some ranks had would be left behind, because freeing is collective.

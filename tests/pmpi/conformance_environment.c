@@ -95,6 +95,49 @@ static void topologies(void) {
   MPI_Comm_free(&comm);
 }
 
+// Copy functions are called for the copies that the application makes, and delete functions when it frees something.
+static int copied = 0, deleted = 0;
+static int copy_attribute(MPI_Comm comm, int keyval, void* state, void* in, void* out, int* flag) {
+  (void)comm, (void)keyval, (void)state;
+  ++copied;
+  *(void**)out = in;
+  *flag = 1;
+  return MPI_SUCCESS;
+}
+static int delete_attribute(MPI_Comm comm, int keyval, void* value, void* state) {
+  (void)comm, (void)keyval, (void)value, (void)state;
+  ++deleted;
+  return MPI_SUCCESS;
+}
+static void attributes(void) {
+  int keyval = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(copy_attribute, delete_attribute, &keyval, NULL);
+  MPI_Comm comm = MPI_COMM_NULL, ring = MPI_COMM_NULL;
+  MPI_Comm_set_attr(MPI_COMM_WORLD, keyval, NULL);
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  int dims[1] = {world_size()}, periods[1] = {1};
+  MPI_Cart_create(comm, 1, dims, periods, 0, &ring);
+  MPI_Comm_set_attr(ring, keyval, NULL);
+  copied = deleted = 0;
+  use(MPI_COMM_WORLD, "an attribute", false);
+  use(comm, "an attribute", false);
+  if (world_size() >= 3) {
+    use(ring, "an attribute, a ring", true);
+  }
+  set_context("attributes");
+  if (copied != 0 || deleted != 0) {
+    fail("the application's attribute was copied %d times and deleted %d times", copied, deleted);
+  }
+  MPI_Comm_free(&ring);
+  MPI_Comm_free(&comm);
+  if (copied != 0 || deleted != 2) {
+    fail("after two communicators were freed its copy function ran %d times, its delete function %d times", copied,
+         deleted);
+  }
+  MPI_Comm_delete_attr(MPI_COMM_WORLD, keyval);
+  MPI_Comm_free_keyval(&keyval);
+}
+
 // The object goes when the calls are complete.
 static void freed_communicator(void) {
 #ifdef OPEN_MPI
@@ -371,6 +414,44 @@ static int at_end(MPI_Comm comm, int key, void* value, void* state) {
   return MPI_SUCCESS;
 }
 
+// One thread waits for calls on a communicator while another frees it.
+static void* wait_for_call(void* argument) {
+  Call* call = argument;
+  expect_success(MPI_Wait(&call->request, MPI_STATUS_IGNORE), "MPI_Wait");
+  return NULL;
+}
+static void init_freed_by_another_thread(void) {
+  set_context("a communicator freed by another thread");
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+  int rounds = provided == MPI_THREAD_MULTIPLE ? 20 : 0;
+#ifdef OPEN_MPI
+  if (!strict) {
+    rounds = 0; // Open MPI crashes then
+  }
+#endif
+  static const Family families[] = {alltoall, allreduce, bcast};
+  for (int round = 0; round < rounds; ++round) {
+    set_context("communicator freed by another thread, round %d", round);
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    const Shape shape = {.family = families[round % 3], .form = form_nonblocking, .count = large_count, .comm = comm};
+    for (int epoch = 0; epoch < round; ++epoch) { // the last call may be on trial, put off, or the engine's
+      run_once(shape, epoch);
+    }
+    Call* call = new_call(shape);
+    fill(call, round);
+    expect_success(issue(call), "the call");
+    pthread_t waiting;
+    pthread_create(&waiting, NULL, wait_for_call, call);
+    expect_success(MPI_Comm_free(&comm), "MPI_Comm_free");
+    pthread_join(waiting, NULL);
+    check(call);
+    free_call(call);
+  }
+  MPI_Finalize();
+}
+
 // Collectives in a callback that MPI_Finalize makes, and a persistent request that nobody frees.
 static void init_end(void) {
   set_context("the end");
@@ -428,6 +509,7 @@ static void init_session(void) {
 const Section environment_sections[] = {
     {"communicators", communicators},
     {"topologies", topologies},
+    {"attributes", attributes},
     {"freed-communicator", freed_communicator},
     {"intercommunicators", intercommunicators},
     {"pcontrol", pcontrol},
@@ -437,6 +519,7 @@ const Section environment_sections[] = {
     {"init-serialized", init_serialized},
     {"init-multiple", init_multiple},
     {"init-threads-at-work", init_threads_at_work},
+    {"init-freed-by-another-thread", init_freed_by_another_thread},
     {"init-end", init_end},
     {"init-session", init_session},
     {NULL, NULL},
