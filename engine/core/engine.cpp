@@ -195,7 +195,7 @@ void Engine::sweep() {
     if (!reclaimable(*block, freed.last_epoch, freed.submitted)) {
       return false;
     }
-    reclaim(*memory_, freed.block);
+    reclaim(*memory_, *tags_, freed.block);
     if (freed.submitted) {
       memory_->root(memory_->self()).blocks_given_back.fetch_add(1, std::memory_order_relaxed);
     }

@@ -10,6 +10,7 @@
 #include "engine/core/dependent.hpp"
 #include "engine/core/put_windows.hpp"
 #include "engine/execute/progress.hpp"
+#include "engine/execute/tag_space.hpp"
 #include "engine/helper/helper.hpp"
 #include "engine/helper/trace.hpp"
 #include "engine/helper/waiting.hpp"
@@ -90,7 +91,7 @@ public:
   [[nodiscard]] MPI_Comm control() const { return control_; }
   [[nodiscard]] MPI_Comm network() const { return data_; }
   [[nodiscard]] std::uint64_t piece_bytes() const { return network_.piece_bytes; } // of messages between nodes
-  [[nodiscard]] int highest_tag() const { return highest_tag_; }
+  [[nodiscard]] TagSpace& tags() { return *tags_; } // of this rank
   [[nodiscard]] spdlog::logger& log() const { return *log_; }
   [[nodiscard]] Trace* trace() const { return trace_.get(); }
   // Whether it is the first time that the algorithm that the settings name for a collective does not fit. Any thread.
@@ -157,7 +158,7 @@ private:
   std::unique_ptr<topology::Machine> machine_;
   std::optional<topology::Discovery> discovery_;
   int rank_ = 0;
-  int highest_tag_ = 0;
+  std::optional<TagSpace> tags_;
   bool has_helpers_ = false;
   OwnedComm control_; // for what the application's threads have to say
   algos::CostModel cost_model_ = algos::typical_cluster;

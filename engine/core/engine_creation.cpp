@@ -164,7 +164,10 @@ void Engine::open_network(MPI_Comm comm) {
   PMPI_Initialized(&has_world);
   PMPI_Comm_get_attr(has_world != 0 ? MPI_COMM_WORLD : MPI_Comm{data_}, MPI_TAG_UB, static_cast<void*>(&tag_bound),
                      &found);
-  highest_tag_ = found != 0 ? *tag_bound : 32767; // the least that MPI allows
+  const std::span<const int> members = layout().domain_ranks(layout().domain_of(rank_)); // with the carrier's endpoint
+  const auto self = std::ranges::find(members, rank_) - members.begin();
+  constexpr int least_bound = 32767; // that MPI allows
+  tags_.emplace(found != 0 ? *tag_bound : least_bound, members.size(), static_cast<std::uint64_t>(self));
   check_mpi(PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_context, &keyval_, this), "MPI_Comm_create_keyval");
 }
 

@@ -7,8 +7,9 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <new>
-#include <numeric>
+#include <ranges>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -99,7 +100,7 @@ private:
   void detach_fences();
   [[nodiscard]] bool needs_bounce(const algos::Step& step) const;
   void lay_out();
-  [[nodiscard]] bool number_messages();
+  void number_messages();           // with tags
   void settle(std::uint64_t block); // all offsets
   void chain(Block& block);
 
@@ -257,20 +258,31 @@ void Placement::lay_out() {
   bounce_at_ = room_.take(bounce_.end() - cache_line) - cache_line;
 }
 
-// Tags are unique at the receiving endpoint; every sender gets consecutive ones. Returns whether there were enough.
-bool Placement::number_messages() {
-  const auto messages = static_cast<std::uint32_t>(std::accumulate(messages_from_.begin(), messages_from_.end(), 0));
-  if (messages == 0) {
-    return true;
-  }
-  auto& next_tag = memory_.root(map_.endpoint_arena).next_tag;
-  const std::uint32_t first = next_tag.fetch_add(messages, std::memory_order_relaxed);
-  auto tag = static_cast<int>(first);
+// Numbers the messages of each node's ranks.
+void Placement::number_messages() {
+  std::map<int, int> of_node;
   for (std::size_t r = 0; r < pairs_.size(); ++r) {
-    pairs_[r].my_first_tag = tag;
-    tag += messages_from_[r];
+    if (messages_from_[r] != 0) {
+      int& numbered = of_node[map_.node_of[r]];
+      pairs_[r].my_first_tag = numbered;
+      numbered += messages_from_[r];
+    }
   }
-  return first <= static_cast<std::uint32_t>(map_.highest_tag) - messages;
+  if (of_node.empty()) {
+    return;
+  }
+  const int most = std::ranges::max(of_node | std::views::values);
+  const auto first = map_.tags->take(static_cast<std::uint64_t>(most));
+  if (!first) {
+    throw Error(
+        Code::resource,
+        "rank {}: of this rank's {} message tags no {} in a row are left by the requests that it has; free some",
+        program_.rank, map_.tags->count(), most);
+  }
+  header_.first_tag = *first;
+  for (PairInfo& pair : pairs_) {
+    pair.my_first_tag += *first;
+  }
 }
 
 void Placement::settle(std::uint64_t block) {
@@ -307,11 +319,11 @@ std::uint64_t Placement::write() {
   lay_out();
   const std::vector<std::uint32_t> roots = roots_of(steps_);
   const std::uint64_t offset = memory_.arena().allocate(room_.end(), cache_line);
-  if (!number_messages()) {
+  try {
+    number_messages();
+  } catch (const Error&) {
     memory_.arena().deallocate(offset);
-    throw Error(Code::resource,
-                "rank {}: MPI's {} message tags are used up by the requests initialised so far; create a new engine",
-                program_.rank, map_.highest_tag);
+    throw;
   }
   settle(offset);
 
@@ -436,8 +448,12 @@ bool reclaimable(const Block& block, std::uint64_t last_epoch, bool submitted) {
   });
 }
 
-void reclaim(NodeMemory& memory, std::uint64_t block) {
-  memory.arena().at<Block>(block)->magic = 0;
+void reclaim(NodeMemory& memory, TagSpace& tags, std::uint64_t block) {
+  auto& header = *memory.arena().at<Block>(block);
+  if (header.first_tag != 0) {
+    tags.give(header.first_tag);
+  }
+  header.magic = 0;
   memory.arena().deallocate(block);
 }
 

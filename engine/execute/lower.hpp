@@ -6,6 +6,7 @@
 // PairInfo, `link` fills in what the peers told.
 #pragma once
 
+#include "engine/execute/tag_space.hpp"
 #include "engine/shared/block.hpp"
 #include "engine/shared/node_memory.hpp"
 
@@ -21,8 +22,9 @@ struct RankMap {
   std::vector<int> arena_of;        // per rank: index of its arena in this node; -1: on another node
   int endpoint = 0;                 // of this rank: rank in the network communicator that sends and receives for it
   std::uint32_t endpoint_arena = 0; // of that process, which is on this node
-  int highest_tag = 0;
-  int carrier = -1; // rank in the request's communicator whose process is the endpoint; -1: none
+  std::vector<int> node_of;         // per rank
+  TagSpace* tags = nullptr;         // of this rank
+  int carrier = -1;                 // rank in the request's communicator whose process is the endpoint; -1: none
 };
 
 struct PlacementOptions {
@@ -65,6 +67,6 @@ void link(Block& block, const NodeMemory& memory, const RankMap& map, std::span<
 [[nodiscard]] bool reclaimable(const Block& block, std::uint64_t last_epoch, bool submitted);
 
 // Gives back what place() took.
-void reclaim(NodeMemory& memory, std::uint64_t block);
+void reclaim(NodeMemory& memory, TagSpace& tags, std::uint64_t block);
 
 } // namespace stoker::engine

@@ -53,15 +53,16 @@ std::shared_ptr<const PutWindow> window_for_puts(Engine& engine, const RequestPl
              : windows.own(plan.context, base, bytes);
 }
 
-RankMap rank_map(const Engine& engine, const CommContext& context, Executor executor) {
+RankMap rank_map(Engine& engine, const CommContext& context, Executor executor) {
   RankMap map;
   for (const int rank : context.engine_ranks()) {
+    map.node_of.push_back(engine.layout().node_of(rank));
     map.arena_of.push_back(engine.layout().same_node(rank, engine.rank()) ? static_cast<int>(engine.arena_of(rank))
                                                                           : -1);
   }
   map.endpoint = executor == Executor::engine ? engine.carrier() : engine.rank();
   map.endpoint_arena = engine.arena_of(map.endpoint);
-  map.highest_tag = engine.highest_tag();
+  map.tags = &engine.tags();
   map.carrier = context.rank_of(engine.carrier());
   return map;
 }
@@ -165,7 +166,10 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
   try {
     place_program(*engine, plan, paths, compile);
   } catch (...) { // nobody has started it, so nobody touches it
-    for (const std::uint64_t place : {plan.block, plan.send_staging, plan.recv_staging}) {
+    if (plan.block != 0) {
+      reclaim(*engine->memory(), engine->tags(), plan.block);
+    }
+    for (const std::uint64_t place : {plan.send_staging, plan.recv_staging}) {
       if (place != 0) {
         engine->memory()->arena().deallocate(place);
       }

@@ -126,6 +126,7 @@ struct BlockHeader {
   std::uint32_t has_wire = 0;
   std::uint32_t has_dependencies = 0;
   std::uint32_t timed = 0;      // whether the times below are wanted
+  std::int32_t first_tag = 0;   // of the messages that come from other nodes; 0: there are none
   std::uint64_t window = 0;     // number, in the carrier's process, of the window for its puts between nodes; 0: none
   std::uint32_t exclusive = 0;  // inline: only the rank executes it, so ownership and wake-ups are left out
   std::uint32_t rebindable = 0; // every epoch has buffers of its own

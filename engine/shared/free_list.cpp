@@ -11,7 +11,7 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value 
 
 } // namespace
 
-FreeList::FreeList(std::uint64_t begin, std::uint64_t bytes) {
+FreeList::FreeList(std::uint64_t begin, std::uint64_t bytes, std::uint64_t unit) : unit_(unit) {
   if (bytes > 0) {
     insert_free(begin, bytes);
   }
@@ -31,8 +31,8 @@ std::optional<std::uint64_t> FreeList::take(std::uint64_t bytes, std::uint64_t a
   if (bytes > largest_free()) {
     return std::nullopt; // also: rounding up does not overflow
   }
-  const std::uint64_t size = round_up(std::max<std::uint64_t>(bytes, 1), granularity);
-  // Free blocks begin at multiples of the granularity. Takes the smallest that is large enough after its begin has been
+  const std::uint64_t size = round_up(std::max<std::uint64_t>(bytes, 1), unit_);
+  // Free blocks begin at multiples of the unit. Takes the smallest that is large enough after its begin has been
   // aligned.
   for (auto fit = free_by_size_.lower_bound({size, 0}); fit != free_by_size_.end(); ++fit) {
     const auto [block_bytes, block_offset] = *fit;

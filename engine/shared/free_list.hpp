@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which parts of a range of bytes are in use: offsets only, so it serves memory that this process shares with others.
+// Which parts of a range are in use: of bytes, or whatever is counted. Offsets only, so it serves memory that this
+// process shares with others.
 // Best fit; free neighbours are joined. One thread at a time.
 #pragma once
 
@@ -16,8 +17,8 @@ public:
   static constexpr std::uint64_t granularity = 64; // a cache line: blocks of different owners share none
 
   FreeList() = default;
-  // `begin` is a multiple of the granularity.
-  FreeList(std::uint64_t begin, std::uint64_t bytes);
+  // Sizes are rounded up to multiples of `unit`, of which `begin` is one.
+  FreeList(std::uint64_t begin, std::uint64_t bytes, std::uint64_t unit = granularity);
 
   // Nothing when no free block is large enough. `alignment`: a power of two.
   [[nodiscard]] std::optional<std::uint64_t> take(std::uint64_t bytes, std::uint64_t alignment);
@@ -37,6 +38,7 @@ private:
   std::set<std::pair<std::uint64_t, std::uint64_t>> free_by_size_; // {bytes, offset}: the first that fits is the best
   std::map<std::uint64_t, std::uint64_t> used_;                    // offset -> bytes
   std::uint64_t bytes_in_use_ = 0;
+  std::uint64_t unit_ = granularity;
 };
 
 } // namespace stoker::engine

@@ -28,8 +28,8 @@ struct RankRoot {
   alignas(cache_line) std::atomic<std::uint32_t> paused{0}; // of the helper hosted by this rank
   std::atomic<std::uint32_t> waiting{0};                    // ranks of the domain that need the helper although paused
   alignas(cache_line) HelperCounters counters;              // of the helper hosted by this rank
-  alignas(cache_line) std::atomic<std::uint32_t> next_tag{1}; // of the endpoint that this process is
-  std::atomic<std::uint32_t> blocks_given_back{0};            // of this rank's requests, of which its helper knew
+  alignas(cache_line) std::atomic<std::uint32_t> blocks_given_back{
+      0}; // of this rank's requests, of which its helper knew
 };
 
 // The arenas of the node's ranks, in the order of their ranks. Kept alive by everything that holds a pointer into one.

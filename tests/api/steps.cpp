@@ -108,7 +108,7 @@ public:
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
   ~Ring() {
-    engine::reclaim(memory_, block_offset_);
+    engine::reclaim(memory_, tags_, block_offset_);
     for (const std::uint64_t place : places_) {
       memory_.arena().deallocate(place);
     }
@@ -154,8 +154,9 @@ private:
   // As make_request does.
   void place() {
     engine::RankMap map;
-    map.highest_tag = 30000;
+    map.tags = &tags_;
     for (int r = 0; r < world_size(); ++r) {
+      map.node_of.push_back(what_.nodes ? r : 0);
       map.arena_of.push_back(what_.nodes && r != world_rank() ? -1 : r);
     }
     map.endpoint = what_.helped ? previous(world_rank()) : world_rank();
@@ -194,6 +195,7 @@ private:
 
   Case what_;
   engine::NodeMemory& memory_;
+  engine::TagSpace tags_{30'000, 1, 0};
   engine::Operation operation_;
   algos::Program program_;
   std::list<std::vector<double>> heap_;

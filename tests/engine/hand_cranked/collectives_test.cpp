@@ -284,6 +284,43 @@ TEST(AFault, WhatIsRefusedIsNotWaitedFor) {
   }
 }
 
+// Tags tell apart what comes from one node: two are enough for two messages from each of many nodes.
+TEST(Tags, AreGivenBackWithTheBlock) {
+  const Layout layout = Layout::uniform(8, 2);
+  const auto exchange = algos::WholeExchange::uniform(layout, 1000);
+  const WholeCollective collective = {exchange.compile(algos::parse_choice(algos::Collective::alltoall, "nonblocking")),
+                                      exchange.contents(), algos::Terms()};
+  Rig rig({.layout = layout, .tags = 2}, collective);
+  for (int rank = 0; rank < rig.ranks(); ++rank) {
+    EXPECT_EQ(rig.tags(rank).take(1), std::nullopt) << "all are in use";
+  }
+  std::mt19937 random(1);
+  ASSERT_NO_FATAL_FAILURE(rig.run(random, epochs));
+  rig.free_blocks();
+  for (int rank = 0; rank < rig.ranks(); ++rank) {
+    EXPECT_NE(rig.tags(rank).take(2), std::nullopt);
+  }
+  try {
+    const Rig too_few({.layout = layout, .tags = 1}, collective);
+    FAIL() << "there are not enough";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::resource);
+    EXPECT_NE(std::string(error.what()).find("1 message tags no 2 in a row"), std::string::npos) << error.what();
+  }
+}
+
+TEST(TagSpace, IsDividedAmongRanksAndNeverGivesMoreThanThereAre) {
+  TagSpace first(10, 3, 0);
+  TagSpace last(10, 3, 2);
+  EXPECT_EQ(first.take(4), std::nullopt);
+  EXPECT_EQ(first.take(std::uint64_t{1} << 40U), std::nullopt);
+  EXPECT_EQ(first.take(3), 1);
+  EXPECT_EQ(first.take(1), std::nullopt);
+  first.give(1);
+  EXPECT_EQ(first.take(3), 1);
+  EXPECT_EQ(last.take(3), 7); // to 9
+}
+
 TEST(ABlock, IsRefusedWhenItIsNone) {
   const WholeCollective collective = one_message(64);
   Rig rig({.layout = Layout::uniform(2, 2)}, collective);

@@ -16,7 +16,6 @@ namespace stoker::engine {
 namespace {
 
 constexpr std::byte poison{0xee};
-constexpr int highest_tag = 30'000;
 constexpr std::uint64_t most_cranks = 2'000'000; // of a run: far more than any takes that gets to its end
 
 } // namespace
@@ -34,10 +33,18 @@ Rig::~Rig() {
     rank.progress.reset(); // while the buffers of their messages are there
     rank.helper.reset();
   }
+  free_blocks();
   for (Rank& rank : ranks_) {
-    reclaim(*rank.memory, rank.block);
     for (const std::uint64_t place : rank.places) {
       rank.memory->arena().deallocate(place);
+    }
+  }
+}
+
+void Rig::free_blocks() {
+  for (Rank& rank : ranks_) {
+    if (rank.block != 0) {
+      reclaim(*rank.memory, *rank.tags, std::exchange(rank.block, 0));
     }
   }
 }
@@ -91,11 +98,13 @@ void Rig::place_all() {
     Rank& rank = at(r);
     const algos::Program& program = collective_.programs[static_cast<std::size_t>(r)];
     for (int peer = 0; peer < ranks(); ++peer) {
+      rank.map.node_of.push_back(layout.node_of(peer));
       rank.map.arena_of.push_back(layout.same_node(r, peer) ? layout.local_index(peer) : -1);
     }
     rank.map.endpoint = carrier(r);
     rank.map.endpoint_arena = static_cast<std::uint32_t>(layout.local_index(carrier(r)));
-    rank.map.highest_tag = highest_tag;
+    rank.tags = std::make_unique<TagSpace>(options_.tags * ranks(), ranks_.size(), static_cast<std::uint64_t>(r));
+    rank.map.tags = rank.tags.get();
     rank.map.carrier = carrier(r);
     PlacementOptions options;
     const algos::Contents& contents = collective_.contents[static_cast<std::size_t>(r)];

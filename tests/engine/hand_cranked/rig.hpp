@@ -34,6 +34,7 @@ struct RigOptions {
   bool inlined = false;             // every rank executes its own steps; else the helper of each node's lowest rank
   std::size_t batch = 16;           // submissions that a helper takes from a rank in one round
   bool timed = false;
+  int tags = 1000; // of each rank
 };
 
 // What the ranks do, what they start from and what they must end with. Combined bytes are the exclusive or of their
@@ -57,6 +58,7 @@ public:
   [[nodiscard]] Block& block(int rank) const;
   [[nodiscard]] NodeMemory& memory(int rank) const { return *at(rank).memory; }
   [[nodiscard]] std::uint64_t block_offset(int rank) const { return at(rank).block; }
+  [[nodiscard]] TagSpace& tags(int rank) const { return *at(rank).tags; }
 
   // Cranks. start: fills the rank's buffers, poisons what is to be written, begins its next epoch, and submits it.
   // poll: a round of the carrier's helper, or of the rank's own.
@@ -76,6 +78,8 @@ public:
   void run(std::mt19937& random, std::uint64_t epochs);
   // Until nothing moves and nothing is on its way; in a fixed order.
   void run_dry();
+  // Gives the blocks back.
+  void free_blocks();
   // Whether every block may be given back, and the network is empty.
   void expect_at_rest() const;
 
@@ -84,6 +88,7 @@ public:
 private:
   struct Rank {
     std::shared_ptr<NodeMemory> memory;
+    std::unique_ptr<TagSpace> tags;
     RankMap map;
     std::list<std::vector<std::byte>> heap;
     std::vector<std::uint64_t> places; // in the arena
