@@ -91,7 +91,7 @@ public:
   [[nodiscard]] MPI_Comm control() const { return control_; }
   [[nodiscard]] MPI_Comm network() const { return data_; }
   [[nodiscard]] std::uint64_t piece_bytes() const { return network_.piece_bytes; } // of messages between nodes
-  [[nodiscard]] TagSpace& tags() { return *tags_; } // of this rank
+  [[nodiscard]] TagSpace& tags() { return *tags_; }                                // of this rank
   [[nodiscard]] spdlog::logger& log() const { return *log_; }
   [[nodiscard]] Trace* trace() const { return trace_.get(); }
   // Whether it is the first time that the algorithm that the settings name for a collective does not fit. Any thread.

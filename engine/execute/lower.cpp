@@ -9,7 +9,6 @@
 #include <cstring>
 #include <map>
 #include <new>
-#include <ranges>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -261,17 +260,18 @@ void Placement::lay_out() {
 // Numbers the messages of each node's ranks.
 void Placement::number_messages() {
   std::map<int, int> of_node;
+  int most = 0;
   for (std::size_t r = 0; r < pairs_.size(); ++r) {
     if (messages_from_[r] != 0) {
       int& numbered = of_node[map_.node_of[r]];
       pairs_[r].my_first_tag = numbered;
       numbered += messages_from_[r];
+      most = std::max(most, numbered);
     }
   }
-  if (of_node.empty()) {
+  if (most == 0) {
     return;
   }
-  const int most = std::ranges::max(of_node | std::views::values);
   const auto first = map_.tags->take(static_cast<std::uint64_t>(most));
   if (!first) {
     throw Error(
@@ -357,54 +357,6 @@ std::uint64_t Placement::write() {
   return offset;
 }
 
-// The steps of a chain that begins with the step of that number plus 1.
-template <class Visit>
-void for_each_in_chain(LoweredStep* steps, std::uint32_t first, Visit visit) {
-  for (std::uint32_t i = first; i != 0; i = steps[i - 1].next) {
-    visit(steps[i - 1]);
-  }
-}
-
-// Links the messages to and from one rank of another node.
-void link_wire(Block& block, int rank, const PairInfo& mine, const PairInfo& peer) {
-  auto* steps = in_block<LoweredStep>(&block, block.steps_at);
-  int tag = peer.my_first_tag;
-  for_each_in_chain(steps, in_block<std::uint32_t>(&block, block.first_send_at)[rank], [&](LoweredStep& step) {
-    step.endpoint = peer.my_endpoint;
-    step.tag = tag++;
-    step.put = peer.my_put_displacement != 0;
-    step.window_rank = peer.my_window_rank;
-    step.displacement = peer.my_put_displacement;
-  });
-  tag = mine.my_first_tag;
-  for_each_in_chain(steps, in_block<std::uint32_t>(&block, block.first_recv_at)[rank], [&](LoweredStep& step) {
-    step.endpoint = peer.my_endpoint;
-    step.tag = tag++;
-  });
-}
-
-// Links the messages to and from one rank of this node, whose block is at `place`.
-void link_channels(Block& block, const NodeMemory& memory, int rank, const SharedRef& place) {
-  auto* steps = in_block<LoweredStep>(&block, block.steps_at);
-  const Block& other = memory.block(place);
-  const auto* other_steps = in_block<LoweredStep>(&other, other.steps_at);
-  // The peer may be linking too: only what it wrote in place() is read here.
-  std::uint32_t theirs = in_block<std::uint32_t>(&other, other.first_recv_at)[block.rank];
-  for_each_in_chain(steps, in_block<std::uint32_t>(&block, block.first_send_at)[rank], [&](LoweredStep& step) {
-    const LoweredStep& recv = other_steps[theirs - 1];
-    step.ready = recv.ready;
-    theirs = recv.next;
-  });
-  theirs = in_block<std::uint32_t>(&other, other.first_send_at)[block.rank];
-  for_each_in_chain(steps, in_block<std::uint32_t>(&block, block.first_recv_at)[rank], [&](LoweredStep& step) {
-    const LoweredStep& send = other_steps[theirs - 1];
-    step.taken = send.taken;
-    step.peer_block = place;
-    step.peer_source = send.source;
-    theirs = send.next;
-  });
-}
-
 } // namespace
 
 std::uint64_t place(const algos::Program& program, NodeMemory& memory, const RankMap& map,
@@ -418,24 +370,6 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Ran
   Placement placement(program, memory, map, options, pairs);
   placement.lower();
   return placement.write();
-}
-
-void link(Block& block, const NodeMemory& memory, const RankMap& map, std::span<const PairInfo> mine,
-          std::span<const PairInfo> peers) {
-  for (int r = 0; r < block.ranks; ++r) {
-    const auto i = static_cast<std::size_t>(r);
-    if (peers[i].my_send_digest != mine[i].my_recv_digest) {
-      throw Error(Code::mismatch,
-                  "rank {}: rank {} compiled a schedule that sends other messages than expected here; do all ranks use "
-                  "the same algorithm and settings?",
-                  block.rank, r);
-    }
-    if (map.arena_of[i] < 0) {
-      link_wire(block, r, mine[i], peers[i]);
-    } else {
-      link_channels(block, memory, r, {static_cast<std::uint32_t>(map.arena_of[i]), 0, peers[i].my_block});
-    }
-  }
 }
 
 bool reclaimable(const Block& block, std::uint64_t last_epoch, bool submitted) {
