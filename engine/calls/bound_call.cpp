@@ -92,6 +92,7 @@ void add_blocks(const CollectiveCall& call, const CommContext& context, Side& se
 EpochBuffers bound_buffers(const CollectiveCall& call, CallBuffers buffers, int rank) {
   const Collective collective = call.collective;
   EpochBuffers bound;
+  bound.copies_send = buffers.overlapping;
   const bool in_place_at_root = buffers.in_place && algos::has_root(collective);
   if (in_place_at_root && collective == Collective::reduce) {
     bound.send = BoundData(UserBuffer(buffers.recv.address(), Datatype(MPI_BYTE, "datatype"), buffers.recv.blocks()));

@@ -204,7 +204,9 @@ std::unique_ptr<CallUnderWay> Calls::start(const CollectiveCall& given, MPI_Info
 bool Calls::start_with_sizes(QueuedCall& call, MPI_Info info, Executor executor, bool blocking) {
   const CollectiveCall& given = call.call;
   const Collective collective = given.collective;
-  CallBuffers buffers = checked_buffers(given, context_->rank(), context_->ranks());
+  // What one rank alone can see is no reason to leave the others waiting, or to refuse what the MPI library takes.
+  CallBuffers buffers = checked_buffers(given, context_->rank(), context_->ranks(), nullptr,
+                                        stands_in_ ? Overlap::taken : Overlap::refused);
   Operation operation = std::move(buffers.operation);
   if (operation.slots()) {
     return false;

@@ -57,8 +57,8 @@ public:
   // is destroyed and before MPI is finalized.
   void close();
 
-  // Local. Of `call` arrays and buffers need to outlive the call, and an operator of the application's, which MPI has
-  // no means to keep; its communicator is not looked at. `info` is read when a shape is first seen. Executor::engine
+  // Local. Of `call` the buffers need to outlive the call, and an operator of the application's, which MPI has no means
+  // to keep; its communicator is not looked at. `info` is read when a shape is first seen. Executor::engine
   // stands for Executor::inline_ where the engine has no helpers, or the operator is the application's. `blocking`: the
   // call is waited for before the next one is started.
   //

@@ -13,7 +13,7 @@ namespace stoker::engine {
 class MpiRequest {
 public:
   // Local. Throws Error.
-  explicit MpiRequest(const CollectiveCall& call) : kept_(call, peers_of(call, call.comm), KeptCall::Arrays::copied) {}
+  explicit MpiRequest(const CollectiveCall& call) : kept_(call, peers_of(call, call.comm)) {}
   MpiRequest(const MpiRequest&) = delete;
   MpiRequest& operator=(const MpiRequest&) = delete;
   ~MpiRequest();

@@ -32,7 +32,7 @@ struct QueuedCall {
   // A blocking call is complete before its arguments are gone.
   QueuedCall(const CollectiveCall& given, const Peers& peers, bool blocking) : call(given) {
     if (!blocking) {
-      kept = std::make_unique<KeptCall>(given, peers, KeptCall::Arrays::callers);
+      kept = std::make_unique<KeptCall>(given, peers);
       call = kept->call();
     }
   }

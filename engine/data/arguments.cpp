@@ -107,10 +107,9 @@ std::vector<Interval> intervals_of(const UserBuffer& buffer) {
   return merged;
 }
 
-// Blocks of a receive buffer that share bytes would be written in no particular order. Only told for contiguous types,
-// where it is cheap to know.
-void check_blocks_apart(const UserBuffer& buffer) {
-  if (!buffer.type().contiguous()) {
+// Only told for contiguous types, where it is cheap to know.
+void check_blocks_apart(const UserBuffer& buffer, Overlap overlap) {
+  if (overlap == Overlap::taken || !buffer.type().contiguous()) {
     return;
   }
   std::vector<std::size_t> order;
@@ -130,11 +129,12 @@ void check_blocks_apart(const UserBuffer& buffer) {
   }
 }
 
-void check_buffers_apart(const UserBuffer& send, const UserBuffer& recv) {
+// Only told for contiguous types: data of others are copied before and after the exchange anyway.
+bool share_bytes(const UserBuffer& send, const UserBuffer& recv) {
   if (send.bytes() == 0 || recv.bytes() == 0 || !send.type().contiguous() || !recv.type().contiguous() ||
       send.address() + send.lower() >= recv.address() + recv.upper() ||
       recv.address() + recv.lower() >= send.address() + send.upper()) {
-    return;
+    return false;
   }
   // Blocks of the two may lie between each other, as the edges and the halo of one array do.
   const std::vector<Interval> sent = intervals_of(send);
@@ -145,10 +145,10 @@ void check_buffers_apart(const UserBuffer& send, const UserBuffer& recv) {
     } else if (received[r].end <= sent[s].begin) {
       ++r;
     } else {
-      throw Error(Code::argument, "sendbuf and recvbuf overlap; expected disjoint blocks, or MPI_IN_PLACE on all ranks "
-                                  "where the collective has such a form");
+      return true;
     }
   }
+  return false;
 }
 
 void refuse_in_place(const void* address, const char* name, const char* expected) {
@@ -159,9 +159,9 @@ void refuse_in_place(const void* address, const char* name, const char* expected
 
 class Checker {
 public:
-  Checker(const CollectiveCall& call, int rank, int ranks, const Neighbors* neighbors)
+  Checker(const CollectiveCall& call, int rank, int ranks, const Neighbors* neighbors, Overlap overlap)
       : call_(call), traits_(traits_of(call.collective)), neighborhood_(traits_.pattern == Pattern::neighborhood),
-        neighbors_(neighbors), ranks_(static_cast<std::size_t>(ranks)), rank_(rank) {
+        neighbors_(neighbors), ranks_(static_cast<std::size_t>(ranks)), rank_(rank), overlap_(overlap) {
     if (traits_.has_root && (call.root < 0 || call.root >= ranks)) {
       throw Error(Code::argument, "root is {}; expected 0 to {}, a rank of comm", call.root, ranks - 1);
     }
@@ -184,8 +184,11 @@ public:
     } else {
       scatter();
     }
-    if (!result_.in_place && !result_.operation.slots()) { // slots lie elsewhere
-      check_buffers_apart(result_.send, result_.recv);
+    result_.overlapping = !result_.in_place && !result_.operation.slots() && // slots lie elsewhere
+                          share_bytes(result_.send, result_.recv);
+    if (result_.overlapping && overlap_ == Overlap::refused) {
+      throw Error(Code::argument, "sendbuf and recvbuf overlap; expected disjoint blocks, or MPI_IN_PLACE on all ranks "
+                                  "where the collective has such a form");
     }
     return std::move(result_);
   }
@@ -260,7 +263,7 @@ private:
     }
     refuse_in_place(call_.recvbuf, "recvbuf", "that in sendbuf only");
     result_.recv = checked(blocks_to_receive());
-    check_blocks_apart(result_.recv);
+    check_blocks_apart(result_.recv, overlap_);
     if (!result_.in_place) {
       result_.send = checked(blocks_to_send());
     }
@@ -348,7 +351,7 @@ private:
     if (receives) {
       refuse_in_place(call_.recvbuf, "recvbuf", "that in sendbuf only");
       result_.recv = all_blocks(blocks_to_receive());
-      check_blocks_apart(result_.recv);
+      check_blocks_apart(result_.recv, overlap_);
     }
     if (!result_.in_place) {
       refuse_in_place(call_.sendbuf, "sendbuf", "a buffer: only the root may have that");
@@ -376,13 +379,15 @@ private:
   const Neighbors* neighbors_;
   std::size_t ranks_;
   int rank_;
+  Overlap overlap_;
   CallBuffers result_;
 };
 
 } // namespace
 
-CallBuffers checked_buffers(const CollectiveCall& call, int rank, int ranks, const Neighbors* neighbors) {
-  return Checker(call, rank, ranks, neighbors).check();
+CallBuffers checked_buffers(const CollectiveCall& call, int rank, int ranks, const Neighbors* neighbors,
+                            Overlap overlap) {
+  return Checker(call, rank, ranks, neighbors, overlap).check();
 }
 
 std::vector<std::uint64_t> sizes_of(const CallBuffers& buffers) {

@@ -17,17 +17,22 @@ struct CallBuffers {
   UserBuffer send; // empty where a rank has none; one block for each peer in exchanges
   UserBuffer recv;
   bool in_place = false;
+  bool overlapping = false; // the two share bytes, which are sent as they are when the call begins
   Operation operation;
   // The sizes of the vector, of every block, or of each rank's block; nothing at a rank that does not know them.
   std::optional<std::vector<std::uint64_t>> sizes;
   std::optional<std::uint64_t> own; // of this rank's block, where it says that apart from `sizes`
 };
 
+// Whether buffers that MPI calls erroneous, but which MPI libraries take, are refused: sendbuf and recvbuf that overlap,
+// and blocks to receive that do.
+enum class Overlap : std::uint8_t { refused, taken };
+
 // Throws Error(argument) that names the argument and what was expected: null where there is data, negative counts,
-// places beyond 64 bits, blocks to receive that overlap; Error(unsupported) for operations. `neighbors`: of
-// neighborhood collectives. Not for collectives whose blocks have types of their own.
+// places beyond 64 bits, overlap; Error(unsupported) for operations. `neighbors`: of neighborhood collectives. Not for
+// collectives whose blocks have types of their own.
 [[nodiscard]] CallBuffers checked_buffers(const CollectiveCall& call, int rank, int ranks,
-                                          const Neighbors* neighbors = nullptr);
+                                          const Neighbors* neighbors = nullptr, Overlap overlap = Overlap::refused);
 
 // In bytes: of the vector, of each rank's block where all are equal, or of every block. At all ranks the same; only
 // where all know the sizes. Throws Error(mismatch).

@@ -24,9 +24,9 @@ void check(const PeerBlock& block, std::size_t ranks) {
 BoundData::BoundData(UserBuffer buffer) {
   begin_part();
   types_.push_back(buffer.take_type());
-  pieces_.reserve(buffer.runs().size());
-  for (const UserBlock& run : buffer.runs()) {
-    add({buffer.address() + run.displacement, run.count, 0});
+  pieces_.reserve(buffer.blocks().size());
+  for (const UserBlock& block : buffer.blocks()) { // where blocks overlap, the last one's data stay
+    add({buffer.address() + block.displacement, block.count, 0});
   }
 }
 

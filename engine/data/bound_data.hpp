@@ -26,7 +26,7 @@ struct PeerBlock {
 class BoundData {
 public:
   BoundData() = default;
-  explicit BoundData(UserBuffer buffer);                           // one part: all blocks, as they are packed
+  explicit BoundData(UserBuffer buffer);                           // one part: all blocks, in their order
   BoundData(std::span<const PeerBlock> blocks, std::size_t ranks); // one for each rank. Throws Error(argument)
 
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }

@@ -16,7 +16,7 @@ bool needs_no_keeping(MPI_Datatype type) {
 
 } // namespace
 
-KeptTypes::KeptTypes(const MPI_Datatype*& types, std::size_t count, bool single, bool arrays, bool significant) {
+KeptTypes::KeptTypes(const MPI_Datatype*& types, std::size_t count, bool single, bool significant) {
   if (types == nullptr) {
     return;
   }
@@ -30,7 +30,7 @@ KeptTypes::KeptTypes(const MPI_Datatype*& types, std::size_t count, bool single,
   if (single) {
     keep(type_, *types);
     types = &type_;
-  } else if (arrays || (significant && !std::all_of(types, types + count, needs_no_keeping))) {
+  } else {
     types_.reserve(1); // where there is no neighbor Open MPI still refuses null
     types_.resize(count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -40,20 +40,13 @@ KeptTypes::KeptTypes(const MPI_Datatype*& types, std::size_t count, bool single,
   }
 }
 
-KeptCall::KeptCall(const CollectiveCall& given, const Peers& peers, Arrays arrays)
-    : KeptCall(given, significant(given, peers), arrays) {}
-
-KeptCall::KeptCall(const CollectiveCall& given, const Significant& read, Arrays arrays)
+KeptCall::KeptCall(const CollectiveCall& given, const Significant& read)
     : call_(given),
-      sendcounts_(call_.sendcounts, read.sendcounts, traits_of(given.collective).send.counts != algos::Number::each,
-                  arrays == Arrays::copied),
-      sdispls_(call_.sdispls, read.sendcounts, false, arrays == Arrays::copied),
-      recvcounts_(call_.recvcounts, read.recvcounts, traits_of(given.collective).recv.counts != algos::Number::each,
-                  arrays == Arrays::copied),
-      rdispls_(call_.rdispls, read.recvcounts, false, arrays == Arrays::copied),
-      sendtypes_(call_.sendtypes, read.sendtypes, !traits_of(given.collective).own_types, arrays == Arrays::copied,
-                 read.send),
-      recvtypes_(call_.recvtypes, read.recvtypes, !traits_of(given.collective).own_types, arrays == Arrays::copied,
-                 read.recv) {}
+      sendcounts_(call_.sendcounts, read.sendcounts, traits_of(given.collective).send.counts != algos::Number::each),
+      sdispls_(call_.sdispls, read.sendcounts, false),
+      recvcounts_(call_.recvcounts, read.recvcounts, traits_of(given.collective).recv.counts != algos::Number::each),
+      rdispls_(call_.rdispls, read.recvcounts, false),
+      sendtypes_(call_.sendtypes, read.sendtypes, !traits_of(given.collective).own_types, read.send),
+      recvtypes_(call_.recvtypes, read.recvtypes, !traits_of(given.collective).own_types, read.recv) {}
 
 } // namespace stoker::engine

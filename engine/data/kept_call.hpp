@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A call that is carried out after the application's function has returned: single counts and datatypes are variables
-// of that function, and datatypes may be freed.
+// A call that is carried out after the application's function has returned, with copies of its arguments but the
+// buffers. The standard asks for arrays of counts to stay until a nonblocking call is complete; but the MPI libraries
+// have read them when it returns, and programs free them then.
 #pragma once
 
 #include "engine/base/owned_handle.hpp"
@@ -17,11 +18,11 @@ namespace stoker::engine {
 template <class Wide>
 class KeptNumbers {
 public:
-  KeptNumbers(Numbers<Wide>& numbers, std::size_t count, bool single, bool arrays) {
+  KeptNumbers(Numbers<Wide>& numbers, std::size_t count, bool single) {
     if (single) {
       keep(numbers.narrow, narrow_);
       keep(numbers.wide, wide_);
-    } else if (arrays) {
+    } else {
       keep(numbers.narrow, count, narrow_array_);
       keep(numbers.wide, count, wide_array_);
     }
@@ -56,7 +57,7 @@ private:
 class KeptTypes {
 public:
   // `significant`: MPI reads them; else they may be anything. Throws Error.
-  KeptTypes(const MPI_Datatype*& types, std::size_t count, bool single, bool arrays, bool significant);
+  KeptTypes(const MPI_Datatype*& types, std::size_t count, bool single, bool significant);
   KeptTypes(const KeptTypes&) = delete;
   KeptTypes& operator=(const KeptTypes&) = delete;
   ~KeptTypes() = default;
@@ -69,13 +70,12 @@ private:
 
 class KeptCall {
 public:
-  // callers: arrays of counts and displacements stay in place, as those of nonblocking calls have to. Throws Error.
-  enum class Arrays : std::uint8_t { callers, copied };
-  KeptCall(const CollectiveCall& given, const Peers& peers, Arrays arrays);
+  KeptCall(const CollectiveCall& given, const Peers& peers)
+      : KeptCall(given, significant(given, peers)) {} // throws Error
   [[nodiscard]] const CollectiveCall& call() const { return call_; }
 
 private:
-  KeptCall(const CollectiveCall& given, const Significant& read, Arrays arrays);
+  KeptCall(const CollectiveCall& given, const Significant& read);
 
   CollectiveCall call_; // points to what follows
   KeptNumbers<MPI_Count> sendcounts_;
