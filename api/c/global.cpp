@@ -29,15 +29,15 @@ using stoker::engine::TransferCounters;
 
 namespace {
 
-struct Transfer {
+struct HeldTransfer {
   std::shared_ptr<GlobalMemory> global;
-  GlobalMemory::Slot* slot = nullptr;
+  GlobalMemory::Transfer* transfer = nullptr;
 };
 
 // Never destroyed: an application may give back handles in destructors of its own global objects.
 auto& global_table = *new stoker::api::HandleTable<std::shared_ptr<GlobalMemory>, stoker_global>;
 auto& team_table = *new stoker::api::HandleTable<std::unique_ptr<Team>, stoker_team>;
-auto& transfer_table = *new stoker::api::HandleTable<Transfer, stoker_transfer>;
+auto& transfer_table = *new stoker::api::HandleTable<HeldTransfer, stoker_transfer>;
 
 [[noreturn]] void refuse_handle(const char* what) {
   throw Error(Code::request, "{} is not a live {}: null, freed, foreign or never created", what, what);
@@ -68,7 +68,7 @@ Team& live(stoker_team handle) {
   return team;
 }
 
-Transfer& live(stoker_transfer handle) {
+HeldTransfer& live(stoker_transfer handle) {
   auto* found = transfer_table.find(handle);
   if (found == nullptr) {
     refuse_handle("transfer");
@@ -105,30 +105,30 @@ int begin(OperationKind kind, stoker_global global, stoker_gptr pointer, void* l
       *transfer = STOKER_TRANSFER_NULL;
     }
     const std::shared_ptr<GlobalMemory>& memory = live(global);
-    GlobalMemory::Slot* slot = memory->begin(kind, engines(pointer), local, bytes, transfer == nullptr, signal);
-    if (slot == nullptr || transfer == nullptr) {
+    GlobalMemory::Transfer* begun = memory->begin(kind, engines(pointer), local, bytes, transfer == nullptr, signal);
+    if (begun == nullptr || transfer == nullptr) {
       return;
     }
-    *transfer = transfer_table.insert({memory, slot});
+    *transfer = transfer_table.insert({memory, begun});
     if (*transfer == STOKER_TRANSFER_NULL) {
-      memory->wait(*slot);
-      memory->release(*slot);
+      memory->wait(*begun);
+      memory->release(*begun);
     }
   });
 }
 
 void release(stoker_transfer* transfer) {
-  const Transfer object = transfer_table.remove(*transfer);
+  const HeldTransfer object = transfer_table.remove(*transfer);
   *transfer = STOKER_TRANSFER_NULL;
-  object.global->release(*object.slot);
+  object.global->release(*object.transfer);
 }
 
 void complete(stoker_transfer* transfer) {
   if (*transfer == STOKER_TRANSFER_NULL) {
     return;
   }
-  const Transfer& object = live(*transfer);
-  (void)stoker::engine::attempt([&] { object.global->wait(*object.slot); }); // release() says it: the handle goes
+  const HeldTransfer& object = live(*transfer);
+  (void)stoker::engine::attempt([&] { object.global->wait(*object.transfer); }); // release() says it: the handle goes
   release(transfer);
 }
 
@@ -268,8 +268,8 @@ int stoker_transfer_test(stoker_transfer* transfer, int* flag) {
     if (*transfer == STOKER_TRANSFER_NULL) {
       return;
     }
-    const Transfer& object = live(*transfer);
-    *flag = object.global->test(*object.slot) ? 1 : 0;
+    const HeldTransfer& object = live(*transfer);
+    *flag = object.global->test(*object.transfer) ? 1 : 0;
     if (*flag != 0) {
       release(transfer);
     }

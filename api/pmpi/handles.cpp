@@ -34,37 +34,37 @@ std::uint64_t hash(Handle handle) {
 // Open addressing. Entries are added, by one thread at a time, and never taken out.
 class Index {
 public:
-  explicit Index(unsigned bits) : shift_(64 - bits), slots_(std::size_t{1} << bits) {}
+  explicit Index(unsigned bits) : shift_(64 - bits), buckets_(std::size_t{1} << bits) {}
 
   [[nodiscard]] Entry* find(MPI_Request handle) const {
-    for (std::size_t i = hash(handle) >> shift_;; i = (i + 1) & (slots_.size() - 1)) {
-      Entry* const entry = slots_[i].entry.load(std::memory_order_acquire); // released in add()
-      if (entry == nullptr || slots_[i].handle == handle) {
+    for (std::size_t i = hash(handle) >> shift_;; i = (i + 1) & (buckets_.size() - 1)) {
+      Entry* const entry = buckets_[i].entry.load(std::memory_order_acquire); // released in add()
+      if (entry == nullptr || buckets_[i].handle == handle) {
         return entry;
       }
     }
   }
   void add(Entry& entry) {
     std::size_t i = hash(entry.handle) >> shift_;
-    while (slots_[i].entry.load(std::memory_order_relaxed) != nullptr) {
-      i = (i + 1) & (slots_.size() - 1);
+    while (buckets_[i].entry.load(std::memory_order_relaxed) != nullptr) {
+      i = (i + 1) & (buckets_.size() - 1);
     }
-    slots_[i].handle = entry.handle;
-    slots_[i].entry.store(&entry, std::memory_order_release); // acquired in find()
+    buckets_[i].handle = entry.handle;
+    buckets_[i].entry.store(&entry, std::memory_order_release); // acquired in find()
     ++entries_;
   }
   // Entries are kept sparse, so that the search for a handle that is not there ends at once.
-  [[nodiscard]] bool full() const { return 4 * entries_ >= slots_.size(); }
+  [[nodiscard]] bool full() const { return 4 * entries_ >= buckets_.size(); }
   [[nodiscard]] unsigned bits() const { return 64 - shift_; }
 
 private:
-  struct Slot {
+  struct Bucket {
     std::atomic<Entry*> entry{nullptr};
     MPI_Request handle = MPI_REQUEST_NULL; // written before `entry` is
   };
   unsigned shift_;
   std::size_t entries_ = 0;
-  std::vector<Slot> slots_;
+  std::vector<Bucket> buckets_;
 };
 
 class Handles {

@@ -46,18 +46,18 @@ class Outcome {
 public:
   explicit Outcome(MPI_Status* statuses) : statuses_(statuses) {}
 
-  void ended(int slot, std::optional<Failure> failure) {
+  void ended(int position, std::optional<Failure> failure) {
     if (!failure) {
       return;
     }
-    set(slot, code_of(failure->error));
+    set(position, code_of(failure->error));
     if (!first_) {
       first_ = std::move(failure);
     }
   }
-  void pending(int slot) {
-    set_empty(at(statuses_, slot));
-    set(slot, MPI_ERR_PENDING);
+  void pending(int position) {
+    set_empty(at(statuses_, position));
+    set(position, MPI_ERR_PENDING);
   }
   // `code`: what the MPI library returned for its own.
   [[nodiscard]] int result(int code) const {
@@ -70,9 +70,9 @@ public:
   [[nodiscard]] bool failed() const { return first_.has_value(); }
 
 private:
-  void set(int slot, int code) {
+  void set(int position, int code) {
     if (statuses_ != MPI_STATUSES_IGNORE) {
-      statuses_[slot].MPI_ERROR = code;
+      statuses_[position].MPI_ERROR = code;
     }
   }
   MPI_Status* statuses_;
@@ -238,17 +238,17 @@ bool wait_for_only(const Active& active, bool others_active) {
 int end_some(Split& split, int ours_done, int others_done, Scratch<int>& other_indices,
              Scratch<MPI_Status>& other_statuses, int code, int* indices, MPI_Status* statuses) {
   Outcome outcome(statuses);
-  for (int slot = 0; slot < ours_done; ++slot) {
-    const int i = indices[slot];
-    outcome.ended(slot, complete(*split.ours[i], split.handles[i], at(statuses, slot), ErrorField::set));
+  for (int position = 0; position < ours_done; ++position) {
+    const int i = indices[position];
+    outcome.ended(position, complete(*split.ours[i], split.handles[i], at(statuses, position), ErrorField::set));
   }
   for (int k = 0; k < others_done; ++k) {
-    const int slot = ours_done + k;
-    indices[slot] = split.place(other_indices[k]);
+    const int position = ours_done + k;
+    indices[position] = split.place(other_indices[k]);
     if (statuses != MPI_STATUSES_IGNORE) {
-      statuses[slot] = other_statuses[k];
+      statuses[position] = other_statuses[k];
       if (outcome.failed() && !is_in_status(code)) {
-        statuses[slot].MPI_ERROR = MPI_SUCCESS;
+        statuses[position].MPI_ERROR = MPI_SUCCESS;
       }
     }
   }

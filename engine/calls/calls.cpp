@@ -208,7 +208,7 @@ bool Calls::start_with_sizes(QueuedCall& call, MPI_Info info, Executor executor,
   CallBuffers buffers = checked_buffers(given, context_->rank(), context_->ranks(), nullptr,
                                         stands_in_ ? Overlap::taken : Overlap::refused);
   Operation operation = std::move(buffers.operation);
-  if (operation.slots()) {
+  if (operation.cells()) {
     return false;
   }
   ShapeKey key{.collective = collective,

@@ -184,7 +184,7 @@ public:
     } else {
       scatter();
     }
-    result_.overlapping = !result_.in_place && !result_.operation.slots() && // slots lie elsewhere
+    result_.overlapping = !result_.in_place && !result_.operation.cells() && // cells lie elsewhere
                           share_bytes(result_.send, result_.recv);
     if (result_.overlapping && overlap_ == Overlap::refused) {
       throw Error(Code::argument, "sendbuf and recvbuf overlap; expected disjoint blocks, or MPI_IN_PLACE on all ranks "

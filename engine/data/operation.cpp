@@ -231,12 +231,12 @@ Operation::Operation(MPI_Op op, MPI_Datatype type) {
   element_bytes_ = user_->element_bytes();
 }
 
-void Operation::to_slots(const std::byte* buffer, std::uint64_t count, std::byte* slots) const {
-  user_->to_slots(buffer, count, slots);
+void Operation::to_cells(const std::byte* buffer, std::uint64_t count, std::byte* cells) const {
+  user_->to_cells(buffer, count, cells);
 }
 
-void Operation::from_slots(const std::byte* slots, std::uint64_t count, std::byte* buffer) const {
-  user_->from_slots(slots, count, buffer);
+void Operation::from_cells(const std::byte* cells, std::uint64_t count, std::byte* buffer) const {
+  user_->from_cells(cells, count, buffer);
 }
 
 void Operation::combine(std::byte* target, const std::byte* left, const std::byte* right, std::uint64_t bytes) const {

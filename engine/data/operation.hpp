@@ -26,13 +26,13 @@ public:
   [[nodiscard]] OperationCode code() const { return code_; }
   [[nodiscard]] bool user_defined() const { return user_ != nullptr; }
   [[nodiscard]] bool commutative() const { return !user_ || user_->commutative(); }
-  // The size of one element as programs see it. If slots() is false, that is the datatype's extent, and elements are
-  // combined where they lie, padding of pairs included. Else buffers have to be copied to slots and back: see
+  // The size of one element as programs see it. If cells() is false, that is the datatype's extent, and elements are
+  // combined where they lie, padding of pairs included. Else buffers have to be copied to cells and back: see
   // UserOperator.
   [[nodiscard]] std::uint64_t element_bytes() const { return element_bytes_; }
-  [[nodiscard]] bool slots() const { return user_ && user_->slots(); }
-  void to_slots(const std::byte* buffer, std::uint64_t count, std::byte* slots) const;
-  void from_slots(const std::byte* slots, std::uint64_t count, std::byte* buffer) const;
+  [[nodiscard]] bool cells() const { return user_ && user_->cells(); }
+  void to_cells(const std::byte* buffer, std::uint64_t count, std::byte* cells) const;
+  void from_cells(const std::byte* cells, std::uint64_t count, std::byte* buffer) const;
 
   // target = left op right for whole elements; the target is apart from an operand or exactly that operand. Throws
   // Error(mpi) where an operator of the application is called.

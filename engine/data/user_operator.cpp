@@ -12,10 +12,10 @@
 namespace stoker::engine {
 namespace {
 
-constexpr std::int64_t slot_alignment = 16;
+constexpr std::int64_t cell_alignment = 16;
 constexpr std::uint64_t bytes_at_once = 1U << 14U; // a part and its operands stay in a first-level cache
 
-std::int64_t rounded_up(std::int64_t bytes) { return ((bytes + slot_alignment - 1) / slot_alignment) * slot_alignment; }
+std::int64_t rounded_up(std::int64_t bytes) { return ((bytes + cell_alignment - 1) / cell_alignment) * cell_alignment; }
 
 } // namespace
 
@@ -44,16 +44,16 @@ void UserOperator::lay_out(MPI_Datatype type) {
   }
   size_ = layout.size();
   extent_ = layout.extent();
-  // Elements without data are slots too, of one byte: nothing may be read at the application's addresses.
-  slots_ = size_ == 0 || (!layout.contiguous() && !is_named(type));
+  // Elements without data are cells too, of one byte: nothing may be read at the application's addresses.
+  cells_ = size_ == 0 || (!layout.contiguous() && !is_named(type));
   const bool inside = layout.true_lower() >= 0 && layout.true_lower() + layout.true_extent() <= extent_;
   if (inside) {
     element_bytes_ = static_cast<std::uint64_t>(std::max<std::int64_t>(1, extent_));
   } else {
-    // The data of an element may reach beyond its extent, where those of a neighbour may lie. A slot has room for all
+    // The data of an element may reach beyond its extent, where those of a neighbour may lie. A cell has room for all
     // of them.
-    const std::int64_t remainder = layout.true_lower() % slot_alignment;
-    const std::int64_t shift = remainder < 0 ? remainder + slot_alignment : remainder;
+    const std::int64_t remainder = layout.true_lower() % cell_alignment;
+    const std::int64_t shift = remainder < 0 ? remainder + cell_alignment : remainder;
     element_bytes_ = static_cast<std::uint64_t>(rounded_up(shift + std::max<std::int64_t>(1, layout.true_extent())));
     origin_ = shift - layout.true_lower();
   }
@@ -84,15 +84,15 @@ void UserOperator::copy(const std::byte* from, std::byte* to, int count) {
   }
 }
 
-void UserOperator::to_slots(const std::byte* buffer, std::uint64_t count, std::byte* slots) {
+void UserOperator::to_cells(const std::byte* buffer, std::uint64_t count, std::byte* cells) {
   in_parts(count, [&](std::uint64_t first, int elements) {
-    copy(buffer + (static_cast<std::int64_t>(first) * extent_), slots + (first * element_bytes_) + origin_, elements);
+    copy(buffer + (static_cast<std::int64_t>(first) * extent_), cells + (first * element_bytes_) + origin_, elements);
   });
 }
 
-void UserOperator::from_slots(const std::byte* slots, std::uint64_t count, std::byte* buffer) {
+void UserOperator::from_cells(const std::byte* cells, std::uint64_t count, std::byte* buffer) {
   in_parts(count, [&](std::uint64_t first, int elements) {
-    copy(slots + (first * element_bytes_) + origin_, buffer + (static_cast<std::int64_t>(first) * extent_), elements);
+    copy(cells + (first * element_bytes_) + origin_, buffer + (static_cast<std::int64_t>(first) * extent_), elements);
   });
 }
 

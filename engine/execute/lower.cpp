@@ -294,7 +294,7 @@ void Placement::settle(std::uint64_t block) {
     }
     low.bounce = low.bounce != 0 ? block + bounce_at_ + low.bounce : 0;
   }
-  buffers_[2] = {.path = Path::mapped, .offset = block + scratch_at_, .bytes = program_.scratch_bytes};
+  buffers_[2] = {.path = Path::mapped, .offset = block + scratch_at_};
   for (PairInfo& pair : pairs_) {
     pair.my_block = block;
     pair.my_endpoint = map_.endpoint;

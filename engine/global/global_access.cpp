@@ -25,8 +25,8 @@ GlobalAccess::GlobalAccess(const NodeMemory& memory, const Network& network,
   static_assert(std::is_trivially_copyable_v<Header>);
   if (network.transport != nullptr) {
     wire_.emplace(network);
-    wire_->free_slots.resize(most_pieces);
-    std::iota(wire_->free_slots.rbegin(), wire_->free_slots.rend(), 0U);
+    wire_->free_pieces.resize(most_pieces);
+    std::iota(wire_->free_pieces.rbegin(), wire_->free_pieces.rend(), 0U);
   }
 }
 
@@ -45,8 +45,8 @@ void GlobalAccess::adopt(std::uint32_t arena, const Submission& submission, std:
 }
 
 PollerState GlobalAccess::state() const {
-  const bool urgent =
-      !copies_.empty() || !waiting_.empty() || (wire_ && (wire_->messages.in_flight() || !wire_->window_slots.empty()));
+  const bool urgent = !copies_.empty() || !waiting_.empty() ||
+                      (wire_ && (wire_->messages.in_flight() || !wire_->window_pieces.empty()));
   const bool active = serving_ || urgent || !begun_.empty() || (wire_ && wire_->short_messages.sending());
   return {.active = active, .urgent = urgent, .serving = serving_, .youngest_ns = youngest_ns_};
 }
@@ -68,7 +68,7 @@ bool GlobalAccess::poll() {
     if (wire_->window_error != MPI_SUCCESS) {
       // MPI keeps the requests that are left: nobody waits for them any more.
       wire_->window_requests.clear();
-      wire_->window_slots.clear();
+      wire_->window_pieces.clear();
       break_off(std::exchange(wire_->window_error, MPI_SUCCESS));
     }
     if (const int error = wire_->short_messages.error(); error != MPI_SUCCESS) {
@@ -146,7 +146,7 @@ void GlobalAccess::receive(const ActiveMessages::Received& received) {
     answer(received.source, header, payload);
     return;
   }
-  Piece& piece = wire_->pieces[header.slot];
+  Piece& piece = wire_->pieces[header.piece];
   if (!piece.running) {
     return; // broken off before
   }
@@ -161,7 +161,7 @@ void GlobalAccess::receive(const ActiveMessages::Received& received) {
       unreachable(running, error);
     }
   }
-  arrived(header.slot);
+  arrived(header.piece);
 }
 
 void GlobalAccess::data_done(const Data& data, int error) {
@@ -170,11 +170,11 @@ void GlobalAccess::data_done(const Data& data, int error) {
       data.signal->store(data.signal_value, std::memory_order_release); // acquired by who waits for it
     }
     if (data.reply_when_done || error != MPI_SUCCESS) {
-      reply(data.origin, data.slot, 0, error);
+      reply(data.origin, data.piece, 0, error);
     }
     return;
   }
-  Piece& piece = wire_->pieces[data.slot];
+  Piece& piece = wire_->pieces[data.piece];
   if (!piece.running) {
     return; // broken off before
   }
@@ -182,7 +182,7 @@ void GlobalAccess::data_done(const Data& data, int error) {
     break_off(error);
     return;
   }
-  data_here(data.slot);
+  data_here(data.piece);
 }
 
 std::atomic<std::uint64_t>& GlobalAccess::word(std::uint32_t arena, std::uint64_t place) const {
@@ -208,7 +208,7 @@ void GlobalAccess::complete(RunningList::iterator running) {
 }
 
 // The MPI library has lost a message, and nobody knows what else will not arrive. All operations under way fail, and
-// all later ones. Slots are not used again, because MPI may still use their data.
+// all later ones. Pieces are not used again, because MPI may still use their data.
 void GlobalAccess::break_off(int error) {
   if (wire_->broken.empty()) {
     wire_->broken = "messages between the nodes failed: " + mpi_text(error);

@@ -3,9 +3,9 @@
 // helpers ask for. How bytes travel between carriers is decided here and nowhere else.
 //
 // An operation within the node is a copy, done in slices. One that leads to another node goes in pieces. Each piece has
-// one of a bounded number of slots, which bounds what a target may have to hold for an origin:
+// one of a bounded number of pieces, which bounds what a target may have to hold for an origin:
 //   request   the origin's header, with the bytes to put or the operands behind it if they are short.
-//   data      of a long put or get: one message between the origin's buffer and the target's memory, tagged by the slot.
+//   data      of a long put or get: one message between the origin's buffer and the target's memory, tagged by the number of the piece.
 //   reply     the target's answer, once it has done its part: with the bytes or the result behind it if they are short. A long
 //             get has no other reply than its data.
 // Puts and gets of memory that the target's carrier exposes in an MPI window go through that instead, without these
@@ -67,7 +67,7 @@ private:
   using RunningList = std::list<Running>;
 
   struct Piece {
-    std::optional<RunningList::iterator> running; // none: the slot is free
+    std::optional<RunningList::iterator> running; // none: it is free
     std::uint64_t offset = 0;                     // in the operation
     std::uint64_t bytes = 0;
     std::uint32_t waiting_for = 0;       // events before it is done: reply, data
@@ -76,9 +76,9 @@ private:
 
   // What a message of `data` belongs to.
   struct Data {
-    bool own_piece = false; // else of another node's
-    std::uint32_t slot = 0; // of the piece, at the origin
-    int origin = -1;        // endpoint; own_piece: unused
+    bool own_piece = false;  // else of another node's
+    std::uint32_t piece = 0; // its number at the origin
+    int origin = -1;         // endpoint; own_piece: unused
     bool reply_when_done = false;
     std::atomic<std::uint64_t>* signal = nullptr; // to be set when done
     std::uint64_t signal_value = 0;
@@ -91,11 +91,11 @@ private:
     Messages messages;
     std::vector<Data> data; // by the number of the message
     std::array<Piece, most_pieces> pieces;
-    std::vector<std::uint32_t> free_slots;
+    std::vector<std::uint32_t> free_pieces;
     std::vector<std::unique_ptr<std::byte[]>> spare_bounces;
     // Pieces on their way through a window: parallel arrays.
     std::vector<MPI_Request> window_requests;
-    std::vector<std::uint32_t> window_slots;
+    std::vector<std::uint32_t> window_pieces;
     int window_error = MPI_SUCCESS; // of this round
     std::string broken;             // what MPI said when it failed; empty: it has not
   };
@@ -107,15 +107,15 @@ private:
   // Where MPI finds or leaves the bytes of the next piece: in the local buffer, or in one of the piece's own, filled
   // for a put, if this process cannot address it. nullptr: the local buffer cannot be reached.
   [[nodiscard]] std::byte* data_of(Running& running, std::uint64_t bytes);
-  [[nodiscard]] std::uint32_t take_slot(RunningList::iterator running, std::uint64_t bytes);
+  [[nodiscard]] std::uint32_t take_piece(RunningList::iterator running, std::uint64_t bytes);
   [[nodiscard]] std::uint64_t begin_piece(RunningList::iterator running); // returns its bytes
   [[nodiscard]] std::uint64_t begin_window_piece(RunningList::iterator running);
   bool poll_window_pieces();
   void expose(GlobalOperation& operation, std::uint32_t arena);
   void post_data(const Message& message, const Data& data);
-  void data_here(std::uint32_t slot); // of a get, or the data of a put are on their way
-  void arrived(std::uint32_t slot);
-  void finish_piece(std::uint32_t slot);
+  void data_here(std::uint32_t number); // of a get, or the data of a put are on their way
+  void arrived(std::uint32_t number);
+  void finish_piece(std::uint32_t number);
   void all_begun(RunningList& list, RunningList::iterator running); // out of `list`
   void piece_gone(RunningList::iterator running);
   void begin_signal(RunningList::iterator running); // after all pieces
@@ -123,7 +123,7 @@ private:
   void complete(RunningList::iterator running);
   void receive(const ActiveMessages::Received& received);
   void answer(int origin, const Header& request, const std::byte* payload);
-  void reply(int origin, std::uint32_t slot, std::size_t payload_bytes, int error);
+  void reply(int origin, std::uint32_t number, std::size_t payload_bytes, int error);
   void data_done(const Data& data, int error);
   void break_off(int error);
 

@@ -11,16 +11,15 @@ namespace stoker::engine {
 void GlobalMemory::atomic(OperationKind kind, GlobalPointer target, const SegmentPart& part, ElementType type,
                           AtomicOp op, std::span<const std::byte> operands, void* result) {
   counters_.add(TransferCounters::wire_atomics, 1);
-  Slot& slot = take_slot(kind, target, part, size_of(type), false);
-  GlobalOperation& operation = *slot.operation;
+  Transfer& transfer = take_transfer(kind, target, part, size_of(type), false);
+  GlobalOperation& operation = *transfer.operation;
   operation.type = type;
   operation.op = op;
   std::memcpy(operation.inline_data, operands.data(), operands.size());
   operation.local = {.path = Path::staged,
-                     .offset = memory_->arena().offset_of(static_cast<const std::byte*>(operation.inline_data)),
-                     .bytes = operands.size()};
-  slot.copy_to = result;
-  execute(slot);
+                     .offset = memory_->arena().offset_of(static_cast<const std::byte*>(operation.inline_data))};
+  transfer.copy_to = result;
+  execute(transfer);
 }
 
 void GlobalMemory::fetch_and_op(GlobalPointer target, ElementType type, AtomicOp op, const void* operand,

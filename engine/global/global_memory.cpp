@@ -82,9 +82,9 @@ std::uint64_t GlobalMemory::expose(std::uint64_t place, std::uint64_t bytes) {
   if (window_ == nullptr || bytes == 0) {
     return 0;
   }
-  Slot& slot = take_slot(OperationKind::expose, {.unit = engine_->rank()}, {.place = place}, bytes, false);
+  Transfer& transfer = take_transfer(OperationKind::expose, {.unit = engine_->rank()}, {.place = place}, bytes, false);
   std::uint64_t displacement = 0;
-  execute(slot, &displacement);
+  execute(transfer, &displacement);
   return displacement;
 }
 
@@ -92,7 +92,7 @@ void GlobalMemory::conceal(std::uint64_t place, std::uint64_t bytes) {
   if (window_ == nullptr || bytes == 0 || closed_) { // released as a whole, then
     return;
   }
-  execute(take_slot(OperationKind::conceal, {.unit = engine_->rank()}, {.place = place}, bytes, false));
+  execute(take_transfer(OperationKind::conceal, {.unit = engine_->rank()}, {.place = place}, bytes, false));
 }
 
 GlobalMemory::~GlobalMemory() {
@@ -110,7 +110,7 @@ void GlobalMemory::close() {
   closed_ = true;
   std::list<Team*> teams;
   {
-    const std::lock_guard lock(slots_mutex_);
+    const std::lock_guard lock(transfers_mutex_);
     teams = teams_;
   }
   for (Team* team : teams) { // in the order of creation, which suits all members
@@ -119,12 +119,12 @@ void GlobalMemory::close() {
   table_.clear();
   bool lost = false;
   {
-    const std::lock_guard lock(slots_mutex_);
-    for (Slot& slot : slots_) {
-      if (slot.used && !slot.lost) {
-        settle(slot);
+    const std::lock_guard lock(transfers_mutex_);
+    for (Transfer& transfer : transfers_) {
+      if (transfer.used && !transfer.lost) {
+        settle(transfer);
       }
-      lost |= slot.lost;
+      lost |= transfer.lost;
     }
   }
   if (!lost) { // else the memory is not used again
@@ -227,12 +227,12 @@ std::byte* GlobalMemory::address(GlobalPointer pointer, std::uint64_t bytes) con
 
 void GlobalMemory::enlist(Team& team) {
   check_open();
-  const std::lock_guard lock(slots_mutex_);
+  const std::lock_guard lock(transfers_mutex_);
   teams_.push_back(&team);
 }
 
 void GlobalMemory::delist(Team& team) {
-  const std::lock_guard lock(slots_mutex_);
+  const std::lock_guard lock(transfers_mutex_);
   teams_.remove(&team);
 }
 

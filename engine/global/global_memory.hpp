@@ -63,7 +63,7 @@ public:
       counters_.add(TransferCounters::node_bytes, bytes);
       store_shared(place, local, bytes);
     } else {
-      transfer(OperationKind::put, target, const_cast<void*>(local), bytes);
+      blocking_transfer(OperationKind::put, target, const_cast<void*>(local), bytes);
     }
   }
   void get(void* local, GlobalPointer source, std::uint64_t bytes) {
@@ -72,28 +72,28 @@ public:
       counters_.add(TransferCounters::node_bytes, bytes);
       load_shared(local, place, bytes);
     } else {
-      transfer(OperationKind::get, source, local, bytes);
+      blocking_transfer(OperationKind::get, source, local, bytes);
     }
   }
 
   // A transfer under way, or complete and not released. It belongs to one thread at a time.
-  struct Slot;
+  struct Transfer;
   // Begins a transfer. Returns nullptr if it was complete at once. `detached`: only a flush will ask for it. `signal`:
   // the word that a put sets, on the same unit.
   struct Signal {
     GlobalPointer word;
     std::uint64_t value = 0;
   };
-  [[nodiscard]] Slot* begin(OperationKind kind, GlobalPointer pointer, void* local, std::uint64_t bytes, bool detached,
-                            const std::optional<Signal>& signal = std::nullopt);
+  [[nodiscard]] Transfer* begin(OperationKind kind, GlobalPointer pointer, void* local, std::uint64_t bytes,
+                                bool detached, const std::optional<Signal>& signal = std::nullopt);
   // Waits until the word at `pointer`, on this unit's node, compares so with `value`. The data that were put before the
   // signal are visible then.
   enum class Comparison : std::uint8_t { equal, not_equal, greater, greater_equal, less, less_equal };
   void wait_until(GlobalPointer pointer, Comparison comparison, std::uint64_t value);
   // These may be called after close() too.
-  [[nodiscard]] bool test(Slot& slot);
-  void wait(Slot& slot);
-  void release(Slot& slot); // complete it first. Throws the transfer's error
+  [[nodiscard]] bool test(Transfer& transfer);
+  void wait(Transfer& transfer);
+  void release(Transfer& transfer); // complete it first. Throws the transfer's error
   // Completes the transfers from and to one unit, or all (-1). Throws the error of detached ones.
   void flush(int unit);
   // The same, but errors are kept for test() and wait().
@@ -154,7 +154,7 @@ private:
   [[nodiscard]] std::string self() const { return "rank " + std::to_string(engine_->rank()) + ": "; }
 
   // Blocking transfer to or from another node. Also called if put() and get() find something wrong, to report it.
-  void transfer(OperationKind kind, GlobalPointer pointer, void* local, std::uint64_t bytes);
+  void blocking_transfer(OperationKind kind, GlobalPointer pointer, void* local, std::uint64_t bytes);
   // One operation after the other, of a bounded size each if the helper cannot reach `local`.
   void in_pieces(OperationKind kind, const GlobalPointer& pointer, SegmentPart part, void* local, std::uint64_t bytes,
                  ElementType type = ElementType::int32, AtomicOp op = AtomicOp::no_op);
@@ -164,20 +164,20 @@ private:
   [[nodiscard]] std::optional<BufferDescriptor> reachable(const void* local, std::uint64_t bytes) const;
   // Arena memory to copy `local` to where the helper cannot reach it; 0: not needed.
   [[nodiscard]] std::uint64_t staging_for(const void* local, std::uint64_t bytes);
-  [[nodiscard]] Slot& take_slot(OperationKind kind, const GlobalPointer& pointer, const SegmentPart& part,
-                                std::uint64_t bytes, bool detached);
-  void set_local(Slot& slot, void* local, std::uint64_t staging);
-  void submit(Slot& slot);
+  [[nodiscard]] Transfer& take_transfer(OperationKind kind, const GlobalPointer& pointer, const SegmentPart& part,
+                                        std::uint64_t bytes, bool detached);
+  void set_local(Transfer& transfer, void* local, std::uint64_t staging);
+  void submit(Transfer& transfer);
   template <class... Policies>
   void wait_with(const Waiter<Policies...>& waiter); // in the helper's place where it is this process's
-  void wait_for(Slot& slot, std::uint64_t epoch);
+  void wait_for(Transfer& transfer, std::uint64_t epoch);
   void open_window();
   // Submits it, waits and releases it. `displacement`: that of an expose.
-  void execute(Slot& slot, std::uint64_t* displacement = nullptr);
-  void look_for_carrier(Slot& slot); // throws Error(peer_lost) when its process is gone
-  // With slots_mutex_:
-  void settle(Slot& slot); // once complete
-  void free_slot(Slot& slot);
+  void execute(Transfer& transfer, std::uint64_t* displacement = nullptr);
+  void look_for_carrier(Transfer& transfer); // throws Error(peer_lost) when its process is gone
+  // With transfers_mutex_:
+  void settle(Transfer& transfer); // once complete
+  void free_transfer(Transfer& transfer);
   void sweep_detached();
 
   std::shared_ptr<Engine> engine_;
@@ -200,18 +200,18 @@ private:
   std::uint64_t heap_place_ = 0;
   std::uint64_t heap_bytes_ = 0;
 
-  mutable std::mutex slots_mutex_; // guards what follows, and slots as they say
-  std::deque<Slot> slots_;
-  std::vector<Slot*> free_slots_;
+  mutable std::mutex transfers_mutex_; // guards what follows, and transfers as they say
+  std::deque<Transfer> transfers_;
+  std::vector<Transfer*> free_transfers_;
   std::vector<std::uint64_t> record_blocks_; // in the arena
-  std::size_t detached_ = 0;                 // slots
+  std::size_t detached_ = 0;                 // transfers
   std::map<int, Error> detached_errors_;     // the first of each unit, until a flush
   std::list<Team*> teams_;                   // in the order of their creation
 };
 
 // This unit's side of an operation's record. Its epoch and the record are constant while it is used, the rest is
-// guarded by slots_mutex_.
-struct GlobalMemory::Slot {
+// guarded by transfers_mutex_.
+struct GlobalMemory::Transfer {
   GlobalOperation* operation = nullptr;
   std::uint64_t epoch = 0;
   bool used = false;

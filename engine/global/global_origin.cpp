@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The origin's side of what goes between nodes: operations in pieces, each with a slot.
+// The origin's side of what goes between nodes: operations in pieces, each with a number.
 #include "engine/global/global_access.hpp"
 #include "engine/global/global_requests.hpp"
 
@@ -38,7 +38,7 @@ void GlobalAccess::begin_pieces() {
                                 : running->local.direct == nullptr                    ? bounces_at_a_time
                                                                                       : 1;
     while (running->code == Code::success && running->begun < bytes && running->in_flight < limit && budget > 0 &&
-           !wire.free_slots.empty()) {
+           !wire.free_pieces.empty()) {
       const std::uint64_t piece =
           running->operation->displacement != 0 ? begin_window_piece(running) : begin_piece(running);
       running->begun += piece;
@@ -58,7 +58,7 @@ GlobalAccess::Outgoing GlobalAccess::next_request(Running& running) const {
   const GlobalOperation& operation = *running.operation;
   const std::uint64_t left = operation.bytes - running.begun;
   Header header{.kind = static_cast<std::uint32_t>(operation.kind),
-                .slot = wire_->free_slots.back(),
+                .piece = wire_->free_pieces.back(),
                 .arena = operation.arena,
                 .type = operation.type,
                 .op = operation.op,
@@ -114,21 +114,21 @@ std::byte* GlobalAccess::data_of(Running& running, std::uint64_t bytes) {
       return nullptr;
     }
   }
-  wire_->pieces[wire_->free_slots.back()].bounce = std::move(spare.back());
+  wire_->pieces[wire_->free_pieces.back()].bounce = std::move(spare.back());
   spare.pop_back();
   return bounce;
 }
 
-std::uint32_t GlobalAccess::take_slot(RunningList::iterator running, std::uint64_t bytes) {
-  const std::uint32_t slot = wire_->free_slots.back();
-  wire_->free_slots.pop_back();
-  Piece& piece = wire_->pieces[slot];
+std::uint32_t GlobalAccess::take_piece(RunningList::iterator running, std::uint64_t bytes) {
+  const std::uint32_t number = wire_->free_pieces.back();
+  wire_->free_pieces.pop_back();
+  Piece& piece = wire_->pieces[number];
   piece.running = running;
   piece.offset = running->begun;
   piece.bytes = bytes;
   piece.waiting_for = 1;
   ++running->in_flight;
-  return slot;
+  return number;
 }
 
 std::uint64_t GlobalAccess::begin_piece(RunningList::iterator running) {
@@ -146,49 +146,49 @@ std::uint64_t GlobalAccess::begin_piece(RunningList::iterator running) {
   if (bulk && data == nullptr) {
     return header.bytes;
   }
-  const std::uint32_t slot = take_slot(running, header.bytes); // waits for the reply, or the data of a get
+  const std::uint32_t number = take_piece(running, header.bytes); // waits for the reply, or the data of a get
   Message bulk_data{.data = data, .bytes = header.bytes, .peer = operation.endpoint};
-  const Data of_this_piece{.own_piece = true, .slot = slot};
+  const Data of_this_piece{.own_piece = true, .piece = number};
   if (bulk && operation.kind == OperationKind::get) { // the receive first, so that the data finds it
-    bulk_data.tag = get_tag(slot);
+    bulk_data.tag = get_tag(number);
     post_data(bulk_data, of_this_piece);
   }
   std::memcpy(message, &header, sizeof header);
   wire.short_messages.send(operation.endpoint, sizeof header + payload);
   if (bulk && operation.kind == OperationKind::put) {
-    ++wire.pieces[slot].waiting_for;
+    ++wire.pieces[number].waiting_for;
     bulk_data.outgoing = true;
-    bulk_data.tag = put_tag(slot);
+    bulk_data.tag = put_tag(number);
     post_data(bulk_data, of_this_piece);
   }
   return header.bytes;
 }
 
-void GlobalAccess::data_here(std::uint32_t slot) {
-  Piece& piece = wire_->pieces[slot];
+void GlobalAccess::data_here(std::uint32_t number) {
+  Piece& piece = wire_->pieces[number];
   Running& running = **piece.running;
   if (piece.bounce != nullptr && running.operation->kind == OperationKind::get) {
     if (const int refused = write_local(running.local, piece.offset, piece.bounce.get(), piece.bytes)) {
       unreachable(running, refused);
     }
   }
-  arrived(slot);
+  arrived(number);
 }
 
-void GlobalAccess::arrived(std::uint32_t slot) {
-  if (--wire_->pieces[slot].waiting_for == 0) {
-    finish_piece(slot);
+void GlobalAccess::arrived(std::uint32_t number) {
+  if (--wire_->pieces[number].waiting_for == 0) {
+    finish_piece(number);
   }
 }
 
-void GlobalAccess::finish_piece(std::uint32_t slot) {
-  Piece& piece = wire_->pieces[slot];
+void GlobalAccess::finish_piece(std::uint32_t number) {
+  Piece& piece = wire_->pieces[number];
   const RunningList::iterator running = *piece.running;
   piece.running.reset();
   if (piece.bounce != nullptr) {
     wire_->spare_bounces.push_back(std::move(piece.bounce));
   }
-  wire_->free_slots.push_back(slot);
+  wire_->free_pieces.push_back(number);
   piece_gone(running);
 }
 
@@ -210,10 +210,10 @@ void GlobalAccess::piece_gone(RunningList::iterator running) {
 void GlobalAccess::begin_signal(RunningList::iterator running) {
   Between& wire = *wire_;
   const GlobalOperation& operation = *running->operation;
-  const std::uint32_t slot = take_slot(running, 0); // the last piece has just given one back
+  const std::uint32_t number = take_piece(running, 0); // the last piece has just given one back
   running->signalled = true;
   const Header header{.kind = static_cast<std::uint32_t>(OperationKind::put),
-                      .slot = slot,
+                      .piece = number,
                       .arena = operation.arena,
                       .place = operation.place,
                       .signal_place = operation.signal_place,

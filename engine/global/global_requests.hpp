@@ -15,9 +15,9 @@ inline constexpr std::uint64_t bounce_bytes = 512 * 1024; // a piece whose local
 
 inline constexpr std::uint32_t reply_kind = 0x100; // none of OperationKind
 
-// The two directions between two endpoints must not share tags: a slot is numbered by the origin.
-inline int put_tag(std::uint32_t slot) { return static_cast<int>(2 * slot); }
-inline int get_tag(std::uint32_t slot) { return static_cast<int>((2 * slot) + 1); }
+// The two directions between two endpoints must not share tags: a piece is numbered by the origin.
+inline int put_tag(std::uint32_t number) { return static_cast<int>(2 * number); }
+inline int get_tag(std::uint32_t number) { return static_cast<int>((2 * number) + 1); }
 
 // Between a rank's buffer and this process's memory; 0 or an errno.
 inline int read_local(std::byte* here, const BufferView& local, std::uint64_t offset, std::uint64_t bytes) {
@@ -30,8 +30,8 @@ inline int write_local(const BufferView& local, std::uint64_t offset, std::byte*
 }
 
 struct GlobalAccess::Header {
-  std::uint32_t kind = 0; // OperationKind, or reply_kind
-  std::uint32_t slot = 0; // the origin's
+  std::uint32_t kind = 0;  // OperationKind, or reply_kind
+  std::uint32_t piece = 0; // the origin's
   std::uint32_t arena = 0;
   std::int32_t error = MPI_SUCCESS; // of a reply
   ElementType type = ElementType::int32;

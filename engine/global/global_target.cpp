@@ -14,8 +14,8 @@ void GlobalAccess::answer(int origin, const Header& request, const std::byte* pa
   switch (static_cast<OperationKind>(request.kind)) {
   case OperationKind::put:
     if (request.bytes > inline_bytes) {
-      post_data({.data = target, .bytes = request.bytes, .peer = origin, .tag = put_tag(request.slot)},
-                {.slot = request.slot,
+      post_data({.data = target, .bytes = request.bytes, .peer = origin, .tag = put_tag(request.piece)},
+                {.piece = request.piece,
                  .origin = origin,
                  .reply_when_done = true,
                  .signal = request.signal_place != 0 ? &word(request.arena, request.signal_place) : nullptr,
@@ -26,29 +26,29 @@ void GlobalAccess::answer(int origin, const Header& request, const std::byte* pa
     if (request.signal_place != 0) {
       word(request.arena, request.signal_place).store(request.signal_value, std::memory_order_release);
     }
-    reply(origin, request.slot, 0, MPI_SUCCESS);
+    reply(origin, request.piece, 0, MPI_SUCCESS);
     return;
   case OperationKind::get:
     if (request.bytes > inline_bytes) {
       post_data(
-          {.outgoing = true, .data = target, .bytes = request.bytes, .peer = origin, .tag = get_tag(request.slot)},
-          {.slot = request.slot, .origin = origin});
+          {.outgoing = true, .data = target, .bytes = request.bytes, .peer = origin, .tag = get_tag(request.piece)},
+          {.piece = request.piece, .origin = origin});
       return;
     }
     load_shared(out.compose() + sizeof(Header), target, request.bytes);
-    reply(origin, request.slot, request.bytes, MPI_SUCCESS);
+    reply(origin, request.piece, request.bytes, MPI_SUCCESS);
     return;
   case OperationKind::fetch_and_op:
     fetch_and_op(target, request.type, request.op, payload, out.compose() + sizeof(Header));
-    reply(origin, request.slot, request.bytes, MPI_SUCCESS);
+    reply(origin, request.piece, request.bytes, MPI_SUCCESS);
     return;
   case OperationKind::compare_and_swap:
     compare_and_swap(target, request.type, payload, payload + request.bytes, out.compose() + sizeof(Header));
-    reply(origin, request.slot, request.bytes, MPI_SUCCESS);
+    reply(origin, request.piece, request.bytes, MPI_SUCCESS);
     return;
   case OperationKind::accumulate:
     accumulate(target, request.type, request.op, payload, request.bytes / size_of(request.type));
-    reply(origin, request.slot, 0, MPI_SUCCESS);
+    reply(origin, request.piece, 0, MPI_SUCCESS);
     return;
   case OperationKind::expose:
   case OperationKind::conceal:
@@ -56,8 +56,8 @@ void GlobalAccess::answer(int origin, const Header& request, const std::byte* pa
   }
 }
 
-void GlobalAccess::reply(int origin, std::uint32_t slot, std::size_t payload_bytes, int error) {
-  const Header header{.kind = reply_kind, .slot = slot, .error = error, .bytes = payload_bytes};
+void GlobalAccess::reply(int origin, std::uint32_t number, std::size_t payload_bytes, int error) {
+  const Header header{.kind = reply_kind, .piece = number, .error = error, .bytes = payload_bytes};
   std::memcpy(wire_->short_messages.compose(), &header, sizeof header);
   wire_->short_messages.send(origin, sizeof header + payload_bytes);
 }

@@ -21,7 +21,7 @@ constexpr std::size_t detached_at_a_time = 1024; // transfers without handle und
 } // namespace
 
 std::optional<BufferDescriptor> GlobalMemory::reachable(const void* local, std::uint64_t bytes) const {
-  BufferDescriptor descriptor{.pid = getpid(), .address = reinterpret_cast<std::uint64_t>(local), .bytes = bytes};
+  BufferDescriptor descriptor{.pid = getpid(), .address = reinterpret_cast<std::uint64_t>(local)};
   if (memory_->arena().contains(local, bytes)) {
     descriptor.path = Path::mapped;
     descriptor.offset = memory_->arena().offset_of(local);
@@ -35,41 +35,42 @@ std::optional<BufferDescriptor> GlobalMemory::reachable(const void* local, std::
   return descriptor;
 }
 
-GlobalMemory::Slot& GlobalMemory::take_slot(OperationKind kind, const GlobalPointer& pointer, const SegmentPart& part,
-                                            std::uint64_t bytes, bool detached) {
-  std::unique_lock lock(slots_mutex_);
+GlobalMemory::Transfer& GlobalMemory::take_transfer(OperationKind kind, const GlobalPointer& pointer,
+                                                    const SegmentPart& part, std::uint64_t bytes, bool detached) {
+  std::unique_lock lock(transfers_mutex_);
   while (detached && detached_ >= detached_at_a_time) {
     sweep_detached();
     if (detached_ >= detached_at_a_time) {
-      Slot& oldest = *std::ranges::find_if(slots_, [](const Slot& s) { return s.used && s.detached; });
+      Transfer& oldest = *std::ranges::find_if(transfers_, [](const Transfer& t) { return t.used && t.detached; });
       const std::uint64_t epoch = oldest.epoch;
       lock.unlock();
       wait_for(oldest, epoch);
       lock.lock();
     }
   }
-  if (free_slots_.empty()) {
+  if (free_transfers_.empty()) {
     const std::uint64_t block =
         memory_->arena().allocate(records_at_a_time * sizeof(GlobalOperation), alignof(GlobalOperation));
     record_blocks_.push_back(block);
     for (std::size_t i = 0; i < records_at_a_time; ++i) {
-      slots_.emplace_back();
-      slots_.back().operation = new (memory_->arena().base() + block + (i * sizeof(GlobalOperation))) GlobalOperation;
-      free_slots_.push_back(&slots_.back());
+      transfers_.emplace_back();
+      transfers_.back().operation =
+          new (memory_->arena().base() + block + (i * sizeof(GlobalOperation))) GlobalOperation;
+      free_transfers_.push_back(&transfers_.back());
     }
   }
-  Slot& slot = *free_slots_.back();
-  free_slots_.pop_back();
-  slot.used = true;
-  slot.detached = detached;
-  slot.settled = false;
-  slot.copy_to = nullptr;
-  slot.staging = 0;
-  slot.epoch = ++slot.operation->epoch;
+  Transfer& transfer = *free_transfers_.back();
+  free_transfers_.pop_back();
+  transfer.used = true;
+  transfer.detached = detached;
+  transfer.settled = false;
+  transfer.copy_to = nullptr;
+  transfer.staging = 0;
+  transfer.epoch = ++transfer.operation->epoch;
   detached_ += detached ? 1 : 0;
   lock.unlock();
 
-  GlobalOperation& operation = *slot.operation;
+  GlobalOperation& operation = *transfer.operation;
   const topology::Layout& layout = engine_->layout();
   operation.kind = kind;
   operation.unit = pointer.unit;
@@ -82,21 +83,21 @@ GlobalMemory::Slot& GlobalMemory::take_slot(OperationKind kind, const GlobalPoin
   operation.bytes = bytes;
   operation.signals = false;
   operation.error = 0;
-  return slot;
+  return transfer;
 }
 
-void GlobalMemory::set_local(Slot& slot, void* local, std::uint64_t staging) {
-  GlobalOperation& operation = *slot.operation;
+void GlobalMemory::set_local(Transfer& transfer, void* local, std::uint64_t staging) {
+  GlobalOperation& operation = *transfer.operation;
   if (staging == 0 && operation.bytes > GlobalOperation::inline_bytes) {
     operation.local = *reachable(local, operation.bytes);
     return;
   }
-  slot.staging = staging;
+  transfer.staging = staging;
   const std::uint64_t copy =
       staging != 0 ? staging : memory_->arena().offset_of(static_cast<const std::byte*>(operation.inline_data));
-  operation.local = {.path = Path::staged, .offset = copy, .bytes = operation.bytes};
+  operation.local = {.path = Path::staged, .offset = copy};
   if (operation.kind == OperationKind::get) {
-    slot.copy_to = local;
+    transfer.copy_to = local;
   } else {
     std::memcpy(memory_->arena().base() + copy, local, operation.bytes);
   }
@@ -106,84 +107,87 @@ std::uint64_t GlobalMemory::staging_for(const void* local, std::uint64_t bytes) 
   return bytes <= GlobalOperation::inline_bytes || reachable(local, bytes) ? 0 : memory_->arena().allocate(bytes);
 }
 
-void GlobalMemory::submit(Slot& slot) {
+void GlobalMemory::submit(Transfer& transfer) {
   Plea plea; // until it is in the ring
   engine_->submit(
-      {.block = memory_->arena().offset_of(slot.operation), .epoch = slot.epoch, .what = Submitted::operation}, plea);
+      {.block = memory_->arena().offset_of(transfer.operation), .epoch = transfer.epoch, .what = Submitted::operation},
+      plea);
 }
 
-void GlobalMemory::wait_for(Slot& slot, std::uint64_t epoch) {
+void GlobalMemory::wait_for(Transfer& transfer, std::uint64_t epoch) {
   Plea plea;
   const auto plead = [&] {
     if (carrier_->paused.load(std::memory_order_relaxed) != 0) {
       plea.make(*carrier_);
     }
   };
-  wait_with(Waiter([&] { return slot.operation->completed.reached(epoch); },
+  wait_with(Waiter([&] { return transfer.operation->completed.reached(epoch); },
                    [&] { return helper_ != nullptr && helper_->round(); },
                    {.asks_mpi = helper_ != nullptr, .can_sleep = helper_ == nullptr}, plead,
-                   [&](std::uint64_t /*waited_ns*/) { look_for_carrier(slot); }));
+                   [&](std::uint64_t /*waited_ns*/) { look_for_carrier(transfer); }));
 }
 
-void GlobalMemory::execute(Slot& slot, std::uint64_t* displacement) {
+void GlobalMemory::execute(Transfer& transfer, std::uint64_t* displacement) {
   if (helper_ != nullptr) { // this thread does the work, so nobody is woken
     const Helper::Assist in_its_place(*helper_);
-    submit(slot);
-    wait_for(slot, slot.epoch);
+    submit(transfer);
+    wait_for(transfer, transfer.epoch);
   } else {
-    submit(slot);
+    submit(transfer);
     carrier_->helper.ring();
-    wait_for(slot, slot.epoch);
+    wait_for(transfer, transfer.epoch);
   }
   if (displacement != nullptr) {
-    *displacement = slot.operation->displacement; // before another thread takes the slot
+    *displacement = transfer.operation->displacement; // before another thread takes it
   }
-  release(slot);
+  release(transfer);
 }
 
-void GlobalMemory::settle(Slot& slot) {
-  if (slot.settled) {
+void GlobalMemory::settle(Transfer& transfer) {
+  if (transfer.settled) {
     return;
   }
-  slot.settled = true;
-  const GlobalOperation& operation = *slot.operation;
-  slot.code = static_cast<Code>(operation.error); // ordered by `completed`
-  if (slot.code != Code::success && operation.kind == OperationKind::expose) {
-    slot.text = operation.error_text;
-  } else if (slot.code != Code::success) {
-    slot.text = fmt::format("{}the transfer {} unit {} failed: {}", self(),
-                            operation.kind == OperationKind::get ? "from" : "to", operation.unit, operation.error_text);
-  } else if (slot.copy_to != nullptr) {
-    std::memcpy(slot.copy_to, memory_->arena().base() + operation.local.offset, operation.bytes);
+  transfer.settled = true;
+  const GlobalOperation& operation = *transfer.operation;
+  transfer.code = static_cast<Code>(operation.error); // ordered by `completed`
+  if (transfer.code != Code::success && operation.kind == OperationKind::expose) {
+    transfer.text = operation.error_text;
+  } else if (transfer.code != Code::success) {
+    transfer.text =
+        fmt::format("{}the transfer {} unit {} failed: {}", self(),
+                    operation.kind == OperationKind::get ? "from" : "to", operation.unit, operation.error_text);
+  } else if (transfer.copy_to != nullptr) {
+    std::memcpy(transfer.copy_to, memory_->arena().base() + operation.local.offset, operation.bytes);
   }
-  if (slot.staging != 0) {
-    memory_->arena().deallocate(slot.staging);
+  if (transfer.staging != 0) {
+    memory_->arena().deallocate(transfer.staging);
   }
-  slot.plea.withdraw();
+  transfer.plea.withdraw();
 }
 
-void GlobalMemory::free_slot(Slot& slot) {
-  slot.used = false;
-  detached_ -= slot.detached ? 1 : 0;
-  if (!slot.lost) {
-    free_slots_.push_back(&slot);
+void GlobalMemory::free_transfer(Transfer& transfer) {
+  transfer.used = false;
+  detached_ -= transfer.detached ? 1 : 0;
+  if (!transfer.lost) {
+    free_transfers_.push_back(&transfer);
   }
 }
 
 void GlobalMemory::sweep_detached() {
-  for (Slot& slot : slots_) {
-    if (!slot.used || !slot.detached || slot.lost || !slot.operation->completed.reached(slot.epoch)) {
+  for (Transfer& transfer : transfers_) {
+    if (!transfer.used || !transfer.detached || transfer.lost ||
+        !transfer.operation->completed.reached(transfer.epoch)) {
       continue;
     }
-    settle(slot);
-    if (slot.code != Code::success) {
-      detached_errors_.try_emplace(slot.operation->unit, slot.code, slot.text);
+    settle(transfer);
+    if (transfer.code != Code::success) {
+      detached_errors_.try_emplace(transfer.operation->unit, transfer.code, transfer.text);
     }
-    free_slot(slot);
+    free_transfer(transfer);
   }
 }
 
-void GlobalMemory::transfer(OperationKind kind, GlobalPointer pointer, void* local, std::uint64_t bytes) {
+void GlobalMemory::blocking_transfer(OperationKind kind, GlobalPointer pointer, void* local, std::uint64_t bytes) {
   const SegmentPart part = located(pointer, bytes, kind == OperationKind::put ? "target" : "source");
   check_local(local, bytes, "local");
   if (bytes == 0) {
@@ -201,16 +205,16 @@ void GlobalMemory::in_pieces(OperationKind kind, const GlobalPointer& pointer, S
     auto* const from = static_cast<std::byte*>(local) + done;
     const std::uint64_t piece = std::min(step, bytes - done);
     const std::uint64_t staging = staging_for(from, piece);
-    Slot& slot = take_slot(kind, pointer, part.at(done), piece, false);
-    slot.operation->type = type;
-    slot.operation->op = op;
-    set_local(slot, from, staging);
-    execute(slot);
+    Transfer& transfer = take_transfer(kind, pointer, part.at(done), piece, false);
+    transfer.operation->type = type;
+    transfer.operation->op = op;
+    set_local(transfer, from, staging);
+    execute(transfer);
   }
 }
 
-GlobalMemory::Slot* GlobalMemory::begin(OperationKind kind, GlobalPointer pointer, void* local, std::uint64_t bytes,
-                                        bool detached, const std::optional<Signal>& signal) {
+GlobalMemory::Transfer* GlobalMemory::begin(OperationKind kind, GlobalPointer pointer, void* local, std::uint64_t bytes,
+                                            bool detached, const std::optional<Signal>& signal) {
   const SegmentPart part = located(pointer, bytes, kind == OperationKind::put ? "target" : "source");
   check_local(local, bytes, "local");
   SegmentPart word;
@@ -234,7 +238,7 @@ GlobalMemory::Slot* GlobalMemory::begin(OperationKind kind, GlobalPointer pointe
   }
   if (bytes == 0 ||
       (!reached && bytes > staging_bytes)) { // the latter through a buffer of bounded size, by this thread
-    transfer(kind, pointer, local, bytes);
+    blocking_transfer(kind, pointer, local, bytes);
     if (signal) {
       put(signal->word, &signal->value, sizeof signal->value);
     }
@@ -243,84 +247,85 @@ GlobalMemory::Slot* GlobalMemory::begin(OperationKind kind, GlobalPointer pointe
   counters_.add(near ? TransferCounters::node_transfers : TransferCounters::wire_transfers, 1);
   counters_.add(near ? TransferCounters::node_bytes : TransferCounters::wire_bytes, bytes);
   const std::uint64_t staging = staging_for(local, bytes);
-  Slot& slot = take_slot(kind, pointer, part, bytes, detached);
-  GlobalOperation& operation = *slot.operation;
+  Transfer& transfer = take_transfer(kind, pointer, part, bytes, detached);
+  GlobalOperation& operation = *transfer.operation;
   operation.signals = signal.has_value();
   operation.signal_place = word.place;
   operation.signal_value = signal ? signal->value : 0;
-  set_local(slot, local, staging);
+  set_local(transfer, local, staging);
   if (helper_ != nullptr && !near) {
     // This thread sends it now: a helper that has to be woken first may find its core taken.
     const Helper::Assist in_its_place(*helper_);
-    submit(slot);
+    submit(transfer);
     helper_->round();
   } else {
-    submit(slot);
+    submit(transfer);
     carrier_->helper.ring();
   }
-  return &slot;
+  return &transfer;
 }
 
 // A helper goes on if a target's process is gone. Without the helper nothing goes on.
-void GlobalMemory::look_for_carrier(Slot& slot) {
+void GlobalMemory::look_for_carrier(Transfer& transfer) {
   const int carrier = engine_->carrier();
   const std::uint32_t arena = engine_->arena_of(carrier);
   memory_->watch().look(now_ns());
   if (!memory_->watch().gone(arena)) {
     return;
   }
-  const std::lock_guard lock(slots_mutex_);
-  slot.lost = true;
-  slot.code = Code::peer_lost;
-  slot.text = fmt::format("{}the process of unit {} (pid {}), whose helper carries this unit's transfers, is gone; the "
-                          "transfer cannot complete",
-                          self(), carrier, memory_->pid(arena));
-  throw Error(slot.code, slot.text);
+  const std::lock_guard lock(transfers_mutex_);
+  transfer.lost = true;
+  transfer.code = Code::peer_lost;
+  transfer.text =
+      fmt::format("{}the process of unit {} (pid {}), whose helper carries this unit's transfers, is gone; the "
+                  "transfer cannot complete",
+                  self(), carrier, memory_->pid(arena));
+  throw Error(transfer.code, transfer.text);
 }
 
-bool GlobalMemory::test(Slot& slot) {
-  if (closed_ || slot.lost || slot.operation->completed.reached(slot.epoch)) {
+bool GlobalMemory::test(Transfer& transfer) {
+  if (closed_ || transfer.lost || transfer.operation->completed.reached(transfer.epoch)) {
     return true;
   }
   constexpr unsigned tests_per_look = 4096;
-  if (++slot.tests % tests_per_look == 0) {
-    if (attempt([&] { look_for_carrier(slot); })) { // for release() to say
+  if (++transfer.tests % tests_per_look == 0) {
+    if (attempt([&] { look_for_carrier(transfer); })) { // for release() to say
       return true;
     }
   }
   if (carrier_->paused.load(std::memory_order_relaxed) != 0) {
-    const std::lock_guard lock(slots_mutex_);
-    slot.plea.make(*carrier_);
+    const std::lock_guard lock(transfers_mutex_);
+    transfer.plea.make(*carrier_);
   }
-  return slot.operation->completed.reached(slot.epoch);
+  return transfer.operation->completed.reached(transfer.epoch);
 }
 
-void GlobalMemory::wait(Slot& slot) {
-  if (!closed_ && !slot.lost) {
-    wait_for(slot, slot.epoch);
+void GlobalMemory::wait(Transfer& transfer) {
+  if (!closed_ && !transfer.lost) {
+    wait_for(transfer, transfer.epoch);
   }
 }
 
-void GlobalMemory::release(Slot& slot) {
-  const std::lock_guard lock(slots_mutex_);
-  if (slot.lost) {
-    free_slot(slot);
-    throw Error(slot.code, slot.text);
+void GlobalMemory::release(Transfer& transfer) {
+  const std::lock_guard lock(transfers_mutex_);
+  if (transfer.lost) {
+    free_transfer(transfer);
+    throw Error(transfer.code, transfer.text);
   }
-  settle(slot);
-  free_slot(slot);
-  if (slot.code != Code::success) {
-    throw Error(slot.code, slot.text);
+  settle(transfer);
+  free_transfer(transfer);
+  if (transfer.code != Code::success) {
+    throw Error(transfer.code, transfer.text);
   }
 }
 
 void GlobalMemory::complete(int unit) {
-  std::vector<std::pair<Slot*, std::uint64_t>> under_way;
+  std::vector<std::pair<Transfer*, std::uint64_t>> under_way;
   {
-    const std::lock_guard lock(slots_mutex_);
-    for (Slot& slot : slots_) {
-      if (slot.used && !slot.lost && (unit < 0 || slot.operation->unit == unit)) {
-        under_way.emplace_back(&slot, slot.epoch);
+    const std::lock_guard lock(transfers_mutex_);
+    for (Transfer& transfer : transfers_) {
+      if (transfer.used && !transfer.lost && (unit < 0 || transfer.operation->unit == unit)) {
+        under_way.emplace_back(&transfer, transfer.epoch);
       }
     }
   }
@@ -330,10 +335,10 @@ void GlobalMemory::complete(int unit) {
     const auto failed = attempt([&] { wait_for(*each.first, each.second); });
     lost = lost ? lost : failed;
   }
-  const std::lock_guard lock(slots_mutex_);
-  for (const auto& [slot, epoch] : under_way) {
-    if (slot->used && slot->epoch == epoch && !slot->lost) {
-      settle(*slot);
+  const std::lock_guard lock(transfers_mutex_);
+  for (const auto& [transfer, epoch] : under_way) {
+    if (transfer->used && transfer->epoch == epoch && !transfer->lost) {
+      settle(*transfer);
     }
   }
   sweep_detached();
@@ -348,7 +353,7 @@ void GlobalMemory::flush(int unit) {
     throw Error(Code::argument, "{}unit is {}; expected 0 to {}", self(), unit, ranks_ - 1);
   }
   complete(unit);
-  const std::lock_guard lock(slots_mutex_);
+  const std::lock_guard lock(transfers_mutex_);
   const auto found = unit < 0 ? detached_errors_.begin() : detached_errors_.find(unit);
   if (found != detached_errors_.end()) {
     const Error error = found->second;

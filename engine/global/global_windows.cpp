@@ -21,7 +21,7 @@ std::uint64_t GlobalAccess::begin_window_piece(RunningList::iterator running) {
   if (data == nullptr) {
     return bytes;
   }
-  const std::uint32_t slot = take_slot(running, bytes);
+  const std::uint32_t number = take_piece(running, bytes);
   Window& window = *windows_[operation.window - 1];
   const std::uint64_t displacement = operation.displacement + running->begun;
   MPI_Request request = MPI_REQUEST_NULL;
@@ -32,13 +32,13 @@ std::uint64_t GlobalAccess::begin_window_piece(RunningList::iterator running) {
     request = MPI_REQUEST_NULL;
   }
   wire.window_requests.push_back(request);
-  wire.window_slots.push_back(slot);
+  wire.window_pieces.push_back(number);
   return bytes;
 }
 
 bool GlobalAccess::poll_window_pieces() {
   Between& wire = *wire_;
-  if (wire.window_slots.empty()) {
+  if (wire.window_pieces.empty()) {
     return false;
   }
   std::vector<int> indices(wire.window_requests.size());
@@ -53,7 +53,7 @@ bool GlobalAccess::poll_window_pieces() {
   // A put is at its target after a flush: one for all that went to the same process.
   std::vector<std::pair<Window*, int>> flushed;
   for (const int i : indices) {
-    const Piece& piece = wire.pieces[wire.window_slots[static_cast<std::size_t>(i)]];
+    const Piece& piece = wire.pieces[wire.window_pieces[static_cast<std::size_t>(i)]];
     if (!piece.running || (*piece.running)->operation->kind != OperationKind::put) {
       continue;
     }
@@ -70,13 +70,13 @@ bool GlobalAccess::poll_window_pieces() {
   std::ranges::sort(indices, std::greater<>()); // so that the indices of the others stay right
   for (const int i : indices) {
     const auto index = static_cast<std::size_t>(i);
-    const std::uint32_t slot = wire.window_slots[index];
-    wire.window_slots[index] = wire.window_slots.back();
+    const std::uint32_t number = wire.window_pieces[index];
+    wire.window_pieces[index] = wire.window_pieces.back();
     wire.window_requests[index] = wire.window_requests.back();
-    wire.window_slots.pop_back();
+    wire.window_pieces.pop_back();
     wire.window_requests.pop_back();
-    if (wire.pieces[slot].running) { // else broken off
-      data_here(slot);
+    if (wire.pieces[number].running) { // else broken off
+      data_here(number);
     }
   }
   return !indices.empty();

@@ -6,36 +6,36 @@
 namespace stoker::engine {
 
 SegmentTable::SegmentTable() {
-  all_slots_.push_back(std::make_unique<Slots>(16));
-  slots_.store(all_slots_.back().get(), std::memory_order_relaxed); // nobody looks yet
+  tables_.push_back(std::make_unique<Table>(16));
+  table_.store(tables_.back().get(), std::memory_order_relaxed); // nobody looks yet
 }
 
-void SegmentTable::place(Slots& slots, const Segment& segment) {
-  std::size_t i = first(segment.number, slots.mask);
-  while (slots.entries[i].segment.load(std::memory_order_relaxed) != nullptr) {
-    i = (i + 1) & slots.mask;
+void SegmentTable::place(Table& table, const Segment& segment) {
+  std::size_t i = first(segment.number, table.mask);
+  while (table.entries[i].segment.load(std::memory_order_relaxed) != nullptr) {
+    i = (i + 1) & table.mask;
   }
-  slots.entries[i].segment.store(&segment, std::memory_order_relaxed);
-  slots.entries[i].key.store(key_of(segment.number), std::memory_order_release); // acquired in find()
+  table.entries[i].segment.store(&segment, std::memory_order_relaxed);
+  table.entries[i].key.store(key_of(segment.number), std::memory_order_release); // acquired in find()
 }
 
 void SegmentTable::insert(std::unique_ptr<const Segment> segment) {
   segments_.push_back(std::move(segment));
-  Slots& slots = *all_slots_.back();
-  if (2 * segments_.size() <= slots.entries.size()) {
-    place(slots, *segments_.back());
+  Table& table = *tables_.back();
+  if (2 * segments_.size() <= table.entries.size()) {
+    place(table, *segments_.back());
     return;
   }
-  all_slots_.push_back(std::make_unique<Slots>(2 * slots.entries.size()));
+  tables_.push_back(std::make_unique<Table>(2 * table.entries.size()));
   for (const auto& each : segments_) {
-    place(*all_slots_.back(), *each);
+    place(*tables_.back(), *each);
   }
-  slots_.store(all_slots_.back().get(), std::memory_order_release); // acquired in find()
+  table_.store(tables_.back().get(), std::memory_order_release); // acquired in find()
 }
 
 void SegmentTable::erase(std::uint32_t number) {
   const Segment* const segment = find(number);
-  for (Entry& entry : all_slots_.back()->entries) {
+  for (Entry& entry : tables_.back()->entries) {
     if (entry.segment.load(std::memory_order_relaxed) == segment) {
       entry.segment.store(nullptr, std::memory_order_relaxed);
     }

@@ -43,13 +43,13 @@ public:
 
   // nullptr when there is none. The segment is there until it is erased.
   [[nodiscard]] const Segment* find(std::uint32_t number) const noexcept {
-    const Slots& slots = *slots_.load(std::memory_order_acquire); // released by insert()
+    const Table& table = *table_.load(std::memory_order_acquire); // released by insert()
     const std::uint64_t key = key_of(number);
-    for (std::size_t i = first(number, slots.mask), looked = 0; looked <= slots.mask;
-         i = (i + 1) & slots.mask, ++looked) {
-      const std::uint64_t found = slots.entries[i].key.load(std::memory_order_acquire); // released by insert()
+    for (std::size_t i = first(number, table.mask), looked = 0; looked <= table.mask;
+         i = (i + 1) & table.mask, ++looked) {
+      const std::uint64_t found = table.entries[i].key.load(std::memory_order_acquire); // released by insert()
       if (found == key) {
-        return slots.entries[i].segment.load(std::memory_order_relaxed);
+        return table.entries[i].segment.load(std::memory_order_relaxed);
       }
       if (found == 0) {
         return nullptr;
@@ -69,8 +69,8 @@ private:
     std::atomic<std::uint64_t> key{0}; // 0: never used
     std::atomic<const Segment*> segment{nullptr};
   };
-  struct Slots {
-    explicit Slots(std::size_t count) : mask(count - 1), entries(count) {}
+  struct Table {
+    explicit Table(std::size_t count) : mask(count - 1), entries(count) {}
     std::size_t mask;
     std::vector<Entry> entries;
   };
@@ -80,10 +80,10 @@ private:
   static std::size_t first(std::uint32_t number, std::size_t mask) {
     return static_cast<std::size_t>((number * std::uint64_t{0x9e3779b97f4a7c15}) >> 32U) & mask;
   }
-  static void place(Slots& slots, const Segment& segment);
+  static void place(Table& table, const Segment& segment);
 
-  std::atomic<Slots*> slots_;
-  std::vector<std::unique_ptr<Slots>> all_slots_; // the last one is in use
+  std::atomic<Table*> table_;
+  std::vector<std::unique_ptr<Table>> tables_; // the last one is in use
   std::vector<std::unique_ptr<const Segment>> segments_;
 };
 

@@ -156,7 +156,7 @@ std::unique_ptr<Request> init_distributed_vector(const std::shared_ptr<Engine>& 
   attempt_on_all(context.comm(), [&] {
     plan.send = std::move(buffers.send);
     plan.recv = std::move(buffers.recv);
-    if (plan.operation.slots()) {
+    if (plan.operation.cells()) {
       paths = {Path::staged, Path::staged};
       return;
     }

@@ -86,7 +86,7 @@ EpochBinding::EpochBinding(const Engine& engine, Block& block, const RequestPlan
 BufferDescriptor EpochBinding::reach(const BoundData& data, std::uint64_t bytes, const Readers& readers,
                                      EpochMemory& memory, bool copies, std::byte*& staged) const {
   staged = nullptr;
-  BufferDescriptor descriptor{.path = Path::own, .pid = pid_, .bytes = bytes};
+  BufferDescriptor descriptor{.path = Path::own, .pid = pid_};
   if (bytes == 0) {
     return descriptor;
   }
@@ -95,7 +95,6 @@ BufferDescriptor EpochBinding::reach(const BoundData& data, std::uint64_t bytes,
     descriptor.path = chosen_path(engine_, data.lowest(), data.span(), data.bytes(), readers);
     if (descriptor.path != Path::staged) {
       descriptor.address = reinterpret_cast<std::uint64_t>(data.lowest());
-      descriptor.bytes = data.span();
       if (descriptor.path == Path::mapped) {
         descriptor.offset = engine_.memory()->arena().offset_of(data.lowest());
       }

@@ -14,7 +14,7 @@ namespace stoker::engine {
 namespace {
 
 BufferDescriptor describe(NodeMemory& memory, const UserBuffer& buffer, Path path, std::uint64_t& staging) {
-  BufferDescriptor descriptor{.path = path, .pid = static_cast<std::int32_t>(getpid()), .bytes = buffer.bytes()};
+  BufferDescriptor descriptor{.path = path, .pid = static_cast<std::int32_t>(getpid())};
   if (buffer.bytes() == 0) {
     descriptor.path = Path::own;
     return descriptor;

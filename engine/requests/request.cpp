@@ -115,8 +115,8 @@ void Request::start(EpochBuffers buffers) {
 
 void Request::stage(const UserBuffer& buffer, std::uint64_t place) {
   std::byte* const staging = memory_->arena().base() + place;
-  if (plan_.operation.slots()) {
-    plan_.operation.to_slots(buffer.address(), buffer.bytes() / plan_.operation.element_bytes(), staging);
+  if (plan_.operation.cells()) {
+    plan_.operation.to_cells(buffer.address(), buffer.bytes() / plan_.operation.element_bytes(), staging);
   } else {
     buffer.pack(staging, engine_->network());
   }
@@ -124,8 +124,8 @@ void Request::stage(const UserBuffer& buffer, std::uint64_t place) {
 
 void Request::unstage(const UserBuffer& buffer, std::uint64_t place) {
   const std::byte* const staging = memory_->arena().base() + place;
-  if (plan_.operation.slots()) {
-    plan_.operation.from_slots(staging, buffer.bytes() / plan_.operation.element_bytes(), buffer.address());
+  if (plan_.operation.cells()) {
+    plan_.operation.from_cells(staging, buffer.bytes() / plan_.operation.element_bytes(), buffer.address());
   } else {
     buffer.unpack(staging, engine_->network());
   }

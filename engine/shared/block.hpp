@@ -55,7 +55,6 @@ struct BufferDescriptor {
   std::int32_t pid = 0;
   std::uint64_t address = 0; // in the rank's process
   std::uint64_t offset = 0;  // in the rank's arena; mapped and staged
-  std::uint64_t bytes = 0;
 };
 
 enum class Op : std::uint8_t {

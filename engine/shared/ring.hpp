@@ -4,7 +4,7 @@
 //   push   stores the entry, then the write index (release); drain acquires the write index before it reads the entry.
 //          What the rank wrote before push (its buffers, the block) is therefore visible to the helper in drain.
 //   drain  has read the entry, then stores the read index (release); push acquires the read index before it overwrites
-//          the slot.
+//          the entry.
 // Neither orders a push before the load in Doorbell::ring; the doorbell has its own fence for that.
 #pragma once
 

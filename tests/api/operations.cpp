@@ -304,7 +304,7 @@ Bytes reference(const TypeCase& c, MPI_Op op, const Bytes& left, const Bytes& ri
 void compare(const TypeCase& c, const OpCase& o, std::size_t count, std::size_t misalignment) {
   const Operation operation(o.op, c.type);
   ASSERT_FALSE(operation.user_defined());
-  ASSERT_FALSE(operation.slots());
+  ASSERT_FALSE(operation.cells());
   ASSERT_TRUE(operation.commutative());
   ASSERT_EQ(operation.element_bytes(), c.extent);
   const Bytes left = filled(c, count, 1 + count);
@@ -409,7 +409,7 @@ TEST(Operations, NoneCombinesNothing) {
   EXPECT_EQ(none.code().op, stoker::engine::ReduceOp::none);
   EXPECT_EQ(none.element_bytes(), 1U);
   EXPECT_FALSE(none.user_defined());
-  EXPECT_FALSE(none.slots());
+  EXPECT_FALSE(none.cells());
   EXPECT_TRUE(none.commutative());
 }
 
@@ -507,7 +507,7 @@ TEST_F(UserOperations, OperandsAreWhereTheyShouldBe) {
   const Operation tens(op(tens_of_int, false), MPI_INT);
   EXPECT_TRUE(tens.user_defined());
   EXPECT_FALSE(tens.commutative());
-  EXPECT_FALSE(tens.slots());
+  EXPECT_FALSE(tens.cells());
   EXPECT_EQ(tens.element_bytes(), sizeof(int));
   EXPECT_EQ(tens.code().op, stoker::engine::ReduceOp::user);
   const Operation sum(op(sum_of_int, true), MPI_INT);
@@ -535,7 +535,7 @@ TEST_F(UserOperations, ContiguousDerivedTypesAreCombinedWhereTheyLie) {
   MPI_Type_commit(&freed);
   const Operation operation(op(tens_of_two, false), freed);
   MPI_Type_free(&freed); // as the application may
-  EXPECT_FALSE(operation.slots());
+  EXPECT_FALSE(operation.cells());
   EXPECT_EQ(operation.element_bytes(), 2 * sizeof(int));
   most_seen = 0;
   expect_tens(operation, 30000, 10);
@@ -547,7 +547,7 @@ TEST_F(UserOperations, ContiguousDerivedTypesAreCombinedWhereTheyLie) {
 
 TEST_F(UserOperations, PairsAreCombinedWhereTheyLie) {
   const Operation operation(op(sum_of_int, true), MPI_DOUBLE_INT);
-  EXPECT_FALSE(operation.slots());
+  EXPECT_FALSE(operation.cells());
   EXPECT_EQ(operation.element_bytes(), sizeof(PairOf<double, int>));
 }
 
@@ -595,11 +595,11 @@ void tens_of_gapped(void* in, void* inout, int* count, MPI_Datatype* type) {
 
 // Elements of `type`, whose numbers and values are Gapped's at the addresses that `extent` gives; the rest of memory
 // stays.
-void expect_slots(MPI_Datatype type, MPI_Op op, std::int64_t extent, std::int64_t shift = 0) {
+void expect_cells(MPI_Datatype type, MPI_Op op, std::int64_t extent, std::int64_t shift = 0) {
   const Operation operation(op, type);
-  ASSERT_TRUE(operation.slots());
+  ASSERT_TRUE(operation.cells());
   constexpr std::size_t count = 1500;
-  const std::uint64_t slot = operation.element_bytes();
+  const std::uint64_t cell = operation.element_bytes();
   const std::size_t room = (count * static_cast<std::size_t>(extent)) + 2 * sizeof(Gapped) + 128;
   std::vector<double> left_memory(room / 8);
   std::vector<double> right_memory(room / 8);
@@ -620,37 +620,37 @@ void expect_slots(MPI_Datatype type, MPI_Op op, std::int64_t extent, std::int64_
     element(expected_memory, i)->number = (10 * number) + (3 * number);
     element(expected_memory, i)->value = (5.0 * number) + (0.25 * number);
   }
-  std::vector<std::byte> left(count * slot);
-  std::vector<std::byte> right(count * slot);
-  std::vector<std::byte> result(count * slot);
-  operation.to_slots(in(left_memory), count, left.data());
-  operation.to_slots(in(right_memory), count, right.data());
+  std::vector<std::byte> left(count * cell);
+  std::vector<std::byte> right(count * cell);
+  std::vector<std::byte> result(count * cell);
+  operation.to_cells(in(left_memory), count, left.data());
+  operation.to_cells(in(right_memory), count, right.data());
   misaligned = 0;
   operation.combine(result.data(), left.data(), right.data(), result.size());
-  operation.from_slots(result.data(), count, in(result_memory));
+  operation.from_cells(result.data(), count, in(result_memory));
   EXPECT_EQ(std::memcmp(result_memory.data(), expected_memory.data(), room / 8 * 8), 0)
       << "a wrong result, or a gap of the application's memory was written";
   EXPECT_EQ(misaligned, 0) << "operands that are less aligned than in the application's memory";
   operation.combine(left.data(), left.data(), right.data(), left.size());
-  operation.from_slots(left.data(), count, in(result_memory));
+  operation.from_cells(left.data(), count, in(result_memory));
   EXPECT_EQ(std::memcmp(result_memory.data(), expected_memory.data(), room / 8 * 8), 0)
       << "in the left operand's place";
 }
 
-class Slots : public UserOperations {
+class Cells : public UserOperations {
 protected:
   MPI_Datatype gapped() { return structure({1, 1}, {4, 8}, {MPI_INT, MPI_DOUBLE}); }
 };
 
 // gapped()'s own lower bound is 4 and its extent 12: its doubles are not aligned, as x86 allows and C does not.
-TEST_F(Slots, GapBeforeTheData) { expect_slots(resized(gapped(), 0, 16), op(tens_of_gapped, false), 16); }
+TEST_F(Cells, GapBeforeTheData) { expect_cells(resized(gapped(), 0, 16), op(tens_of_gapped, false), 16); }
 
-TEST_F(Slots, GapsBetweenElements) { expect_slots(resized(gapped(), 0, 48), op(tens_of_gapped, false), 48); }
+TEST_F(Cells, GapsBetweenElements) { expect_cells(resized(gapped(), 0, 48), op(tens_of_gapped, false), 48); }
 
-TEST_F(Slots, LowerBoundOfItsOwn) { expect_slots(resized(gapped(), 4, 16), op(tens_of_gapped, false), 16); }
+TEST_F(Cells, LowerBoundOfItsOwn) { expect_cells(resized(gapped(), 4, 16), op(tens_of_gapped, false), 16); }
 
-TEST_F(Slots, SecondMemberFirst) {
-  expect_slots(resized(structure({1, 1}, {8, 4}, {MPI_DOUBLE, MPI_INT}), 0, 16), op(tens_of_gapped, false), 16);
+TEST_F(Cells, SecondMemberFirst) {
+  expect_cells(resized(structure({1, 1}, {8, 4}, {MPI_DOUBLE, MPI_INT}), 0, 16), op(tens_of_gapped, false), 16);
 }
 
 void tens_of_shifted(void* in, void* inout, int* count, MPI_Datatype* type) {
@@ -661,13 +661,13 @@ void tens_of_far(void* in, void* inout, int* count, MPI_Datatype* type) {
   tens_of_gapped(static_cast<std::byte*>(in) + 48, static_cast<std::byte*>(inout) + 48, count, type);
 }
 
-TEST_F(Slots, DataBeforeTheAddress) {
-  expect_slots(resized(structure({1, 1}, {-12, -8}, {MPI_INT, MPI_DOUBLE}), -16, 16), op(tens_of_shifted, false), 16,
+TEST_F(Cells, DataBeforeTheAddress) {
+  expect_cells(resized(structure({1, 1}, {-12, -8}, {MPI_INT, MPI_DOUBLE}), -16, 16), op(tens_of_shifted, false), 16,
                -16);
 }
 
-TEST_F(Slots, DataBehindTheExtent) {
-  expect_slots(resized(structure({1, 1}, {52, 56}, {MPI_INT, MPI_DOUBLE}), 0, 16), op(tens_of_far, false), 16, 48);
+TEST_F(Cells, DataBehindTheExtent) {
+  expect_cells(resized(structure({1, 1}, {52, 56}, {MPI_INT, MPI_DOUBLE}), 0, 16), op(tens_of_far, false), 16, 48);
 }
 
 // Elements that are interleaved: the columns of a matrix of two rows of ints, each as long as there are columns.
@@ -678,12 +678,12 @@ void tens_of_column(void* in, void* inout, int* count, MPI_Datatype* /*type*/) {
   }
 }
 
-TEST_F(Slots, ElementsThatAreInterleaved) {
+TEST_F(Cells, ElementsThatAreInterleaved) {
   constexpr std::size_t columns = 7;
   MPI_Datatype column = MPI_DATATYPE_NULL;
   MPI_Type_vector(2, 1, columns, MPI_INT, &column);
   const Operation operation(op(tens_of_column, false), resized(keep(column), 0, sizeof(int)));
-  ASSERT_TRUE(operation.slots());
+  ASSERT_TRUE(operation.cells());
   EXPECT_EQ(operation.element_bytes() % 16, 0U);
   std::vector<int> left(2 * columns);
   std::vector<int> right(2 * columns);
@@ -693,43 +693,43 @@ TEST_F(Slots, ElementsThatAreInterleaved) {
     right[i] = static_cast<int>(i) + 100;
     expected[i] = (10 * left[i]) + right[i];
   }
-  std::vector<std::byte> left_slots(columns * operation.element_bytes());
-  std::vector<std::byte> right_slots(left_slots.size());
-  operation.to_slots(bytes_of(left), columns, left_slots.data());
-  operation.to_slots(bytes_of(right), columns, right_slots.data());
-  operation.combine(right_slots.data(), left_slots.data(), right_slots.data(), right_slots.size());
+  std::vector<std::byte> left_cells(columns * operation.element_bytes());
+  std::vector<std::byte> right_cells(left_cells.size());
+  operation.to_cells(bytes_of(left), columns, left_cells.data());
+  operation.to_cells(bytes_of(right), columns, right_cells.data());
+  operation.combine(right_cells.data(), left_cells.data(), right_cells.data(), right_cells.size());
   std::vector<int> result(2 * columns);
-  operation.from_slots(right_slots.data(), columns, bytes_of(result));
+  operation.from_cells(right_cells.data(), columns, bytes_of(result));
   EXPECT_EQ(result, expected);
 }
 
 // Two ints in the other order: no gaps, and yet not as a message has them.
-TEST_F(Slots, ReorderedWithoutGaps) {
+TEST_F(Cells, ReorderedWithoutGaps) {
   const Operation operation(op(tens_of_two, false), structure({1, 1}, {4, 0}, {MPI_INT, MPI_INT}));
-  ASSERT_TRUE(operation.slots());
+  ASSERT_TRUE(operation.cells());
   EXPECT_EQ(operation.element_bytes(), 8U);
   std::vector<int> left{1, 2, 3, 4};
-  std::vector<std::byte> slots(16);
-  operation.to_slots(bytes_of(left), 2, slots.data());
-  operation.combine(slots.data(), slots.data(), slots.data(), slots.size());
+  std::vector<std::byte> cells(16);
+  operation.to_cells(bytes_of(left), 2, cells.data());
+  operation.combine(cells.data(), cells.data(), cells.data(), cells.size());
   std::vector<int> result(4);
-  operation.from_slots(slots.data(), 2, bytes_of(result));
+  operation.from_cells(cells.data(), 2, bytes_of(result));
   EXPECT_EQ(result, (std::vector<int>{11, 22, 33, 44}));
 }
 
-TEST_F(Slots, ElementsWithoutData) {
+TEST_F(Cells, ElementsWithoutData) {
   const Operation operation(op(nothing, true), contiguous(0, MPI_INT));
-  ASSERT_TRUE(operation.slots());
+  ASSERT_TRUE(operation.cells());
   EXPECT_EQ(operation.element_bytes(), 1U);
   std::byte nothing{7};
-  std::array<std::byte, 3> slots{};
-  operation.to_slots(&nothing, slots.size(), slots.data());
-  operation.combine(slots.data(), slots.data(), slots.data(), slots.size());
-  operation.from_slots(slots.data(), slots.size(), &nothing);
+  std::array<std::byte, 3> cells{};
+  operation.to_cells(&nothing, cells.size(), cells.data());
+  operation.combine(cells.data(), cells.data(), cells.data(), cells.size());
+  operation.from_cells(cells.data(), cells.size(), &nothing);
   EXPECT_EQ(nothing, std::byte{7});
 }
 
-TEST_F(Slots, NegativeExtentsAreNotSupported) {
+TEST_F(Cells, NegativeExtentsAreNotSupported) {
   expect_refused(op(sum_of_int, true), resized(MPI_INT, 0, -8), Code::unsupported, {"datatype", "-8", "expected"});
 }
 

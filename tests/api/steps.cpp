@@ -139,12 +139,11 @@ private:
     places_.push_back(memory_.arena().allocate(bytes));
     return memory_.arena().at<double>(places_.back());
   }
-  [[nodiscard]] engine::BufferDescriptor descriptor(const double* buffer, std::uint64_t bytes) const {
+  [[nodiscard]] engine::BufferDescriptor descriptor(const double* buffer) const {
     return {.path = what_.path,
             .pid = static_cast<std::int32_t>(getpid()),
             .address = reinterpret_cast<std::uint64_t>(buffer),
-            .offset = what_.path == Path::mapped ? memory_.arena().offset_of(buffer) : 0,
-            .bytes = bytes};
+            .offset = what_.path == Path::mapped ? memory_.arena().offset_of(buffer) : 0};
   }
   [[nodiscard]] engine::Block& block_of(int rank, std::uint64_t offset) const {
     return *memory_.at<engine::Block>({static_cast<std::uint32_t>(rank), 0, offset});
@@ -164,8 +163,8 @@ private:
     std::vector<engine::PairInfo> pairs(static_cast<std::size_t>(world_size()));
     std::vector<engine::PairInfo> peers(pairs.size());
     engine::PlacementOptions options;
-    options.send = descriptor(send_, program_.send_bytes);
-    options.recv = descriptor(recv_, program_.recv_bytes);
+    options.send = descriptor(send_);
+    options.recv = descriptor(recv_);
     options.eager_bytes = what_.eager ? program_.recv_bytes : 0;
     options.exclusive = !what_.helped;
     options.operation = operation_.code();

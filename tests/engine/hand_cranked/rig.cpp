@@ -79,7 +79,7 @@ void Rig::create_memories() {
 }
 
 BufferDescriptor Rig::allocate(Rank& rank, std::uint64_t bytes, std::byte*& buffer) const {
-  BufferDescriptor descriptor{.path = options_.path, .pid = getpid(), .bytes = bytes};
+  BufferDescriptor descriptor{.path = options_.path, .pid = getpid()};
   if (options_.path == Path::cma) {
     buffer = rank.heap.emplace_back(bytes + 1).data(); // + 1: an address also for nothing
   } else {
