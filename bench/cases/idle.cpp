@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // idle: the cost of an engine that has nothing to do. First it measures the CPU time of the helpers over some seconds
-// in which the ranks sleep, as the engine accounts for it and as the kernel does for the whole process. Then it
-// measures the slow-down of computations: with no engine, an idle one and a paused one in turns. The first is the
+// in which the ranks sleep, as the engine accounts for it and as the kernel does for the whole process, and how that
+// time was divided into busy, idle and sleeping. Then it measures the slow-down of computations: with no engine, an idle one and a paused one in turns. The first is the
 // baseline of the other two of its round.
 #include "bench/lib/benchmark.hpp"
 #include "bench/lib/kernels.hpp"
@@ -79,16 +79,27 @@ private:
     const Engine engine = used_engine(session);
     session.describe(engine);
     const auto begin = Clock::now();
+    const stoker_helper_statistics before = engine.helper_statistics();
     const double helper_before = engine.facts().helper_cpu_seconds;
     const double process_before = process_cpu_seconds();
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds_));
     const double process = process_cpu_seconds() - process_before;
     const double helper = engine.facts().helper_cpu_seconds - helper_before;
+    const stoker_helper_statistics after = engine.helper_statistics();
     const double elapsed = microseconds(Clock::now() - begin) * 1e-6;
-    const auto busiest = slowest_rank(session.comm(), {helper * 1e6, 100 * helper / elapsed, 100 * process / elapsed});
+    // Without a helper all are 0.
+    const auto percent = [&](double stoker_helper_statistics::*seconds) {
+      return 100 * (after.*seconds - before.*seconds) / elapsed;
+    };
+    // The highest of all ranks, each by itself.
+    const auto busiest = slowest_rank(session.comm(), {helper * 1e6, 100 * helper / elapsed, 100 * process / elapsed,
+                                                       percent(&stoker_helper_statistics::busy_seconds),
+                                                       percent(&stoker_helper_statistics::idle_seconds),
+                                                       percent(&stoker_helper_statistics::sleeping_seconds)});
 
-    session.report().table(
-        {"executor", "condition", "median_us", "overall_us", "helper_cpu_percent", "process_cpu_percent"});
+    session.report().table({"executor", "condition", "median_us", "overall_us", "helper_cpu_percent",
+                            "process_cpu_percent", "helper_busy_percent", "helper_idle_percent",
+                            "helper_sleeping_percent"});
     Row row;
     row.benchmark = name();
     row.executor = "engine";
@@ -101,6 +112,9 @@ private:
     row.more["condition"] = state_names[idle];
     row.more["helper_cpu_percent"] = busiest[1];
     row.more["process_cpu_percent"] = busiest[2];
+    row.more["helper_busy_percent"] = busiest[3];
+    row.more["helper_idle_percent"] = busiest[4];
+    row.more["helper_sleeping_percent"] = busiest[5];
     session.report().add(row);
   }
 
