@@ -3,12 +3,9 @@
 
 #include "engine/base/agreement.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdio>
 #include <mutex>
 #include <string>
 
@@ -38,14 +35,21 @@ int error_class(engine::Code code) {
   }
 }
 
-// A code of the given class; if MPI allows none of its own classes, a code of a new class.
+// MPICH 4.0 has no texts of ours for new codes of its own classes.
+bool takes_text(int code, const char* text) {
+  return PMPI_Add_error_string(code, text) == MPI_SUCCESS && engine::mpi_text(code) == text;
+}
+
+// A code of the given class; if MPI has none with a text of ours, a code of a new class.
 int new_code(int of_class) {
+  constexpr const char* text = "stoker: an error of the engine";
   int code = MPI_SUCCESS;
-  if (PMPI_Add_error_code(of_class, &code) == MPI_SUCCESS) {
+  if (PMPI_Add_error_code(of_class, &code) == MPI_SUCCESS && takes_text(code, text)) {
     return code;
   }
   int own_class = MPI_ERR_OTHER;
   PMPI_Add_error_class(&own_class);
+  PMPI_Add_error_string(own_class, text);
   PMPI_Add_error_code(own_class, &code);
   return code;
 }
@@ -70,9 +74,6 @@ int code_of(const engine::Error& error) {
 
 int report_error(MPI_Comm comm, const engine::Error& error) {
   const int code = code_of(error);
-  if (const std::string text = text_of(error); engine::mpi_text(code) != text) {
-    fmt::print(stderr, "{}\n", text); // MPICH 4.0 has no text for new codes of its own classes
-  }
   PMPI_Comm_call_errhandler(comm == MPI_COMM_NULL ? MPI_COMM_SELF : comm, code);
   return code;
 }

@@ -642,6 +642,33 @@ static void run_arrays(void) {
   }
 }
 
+// ---- errors of the drop-in library's own
+
+static void run_error_texts(void) {
+  int in = 1;
+  int out = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  Pair comms = pair_of(MPI_COMM_WORLD);
+  PERSISTENT(Allreduce)(&in, &out, 1, MPI_INT, MPI_SUM, comms.taken, MPI_INFO_NULL, &request);
+  MPI_Start(&request);
+  const int code = MPI_Start(&request);
+  char text[MPI_MAX_ERROR_STRING] = "";
+  char class_text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  MPI_Error_string(class_of(code), class_text, &length);
+  (void)snprintf(context, sizeof context, "MPI_Start of an active request");
+  if (code == MPI_SUCCESS || strncmp(text, "stoker: ", 8) != 0 || strstr(text, "active") == NULL) {
+    FAIL("the text is: %s", text);
+  }
+  if (class_of(code) != MPI_ERR_REQUEST && strcmp(class_text, "stoker: an error of the engine") != 0) {
+    FAIL("class %d with the text: %s", class_of(code), class_text);
+  }
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Request_free(&request);
+  free_pair(&comms);
+}
+
 // ---- main
 
 typedef struct Section {
@@ -650,8 +677,10 @@ typedef struct Section {
 } Section;
 
 int main(int argc, char** argv) {
-  const Section sections[] = {
-      {"reductions", run_reductions}, {"displacements", run_displacements}, {"arrays", run_arrays}};
+  const Section sections[] = {{"reductions", run_reductions},
+                              {"displacements", run_displacements},
+                              {"arrays", run_arrays},
+                              {"error-texts", run_error_texts}};
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
