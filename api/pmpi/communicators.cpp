@@ -143,7 +143,7 @@ void Communicator::cover() {
   const auto failure =
       engine::attempt([&] { calls_ = std::make_unique<engine::Calls>(the_engine(), handle_, able[2] != 0); });
   if (failure) { // on every rank
-    reason_ = Reason::unsupported;
+    reason_ = Reason::not_set_up;
     if (rank_ == 0) {
       complain(failure->what());
     }

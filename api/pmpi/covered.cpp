@@ -69,7 +69,7 @@ std::optional<Reason> reason_against(Form form, const CollectiveCall& call, cons
     return Reason::thread_level;
   }
   if (is_mistake(call, communicator)) {
-    return Reason::unsupported;
+    return Reason::mistake;
   }
   if (communicator.off()) {
     return Reason::off_by_info;

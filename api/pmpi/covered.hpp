@@ -41,7 +41,7 @@ std::optional<int> if_covered(Form form, const CollectiveCall& call, CarryOut&& 
     return MPI_SUCCESS;
   } catch (const engine::Error& error) {
     if (error.code() == engine::Code::unsupported) { // on all ranks alike
-      count_fallback(form, call.collective, Reason::unsupported);
+      count_fallback(form, call.collective, Reason::no_place);
       return std::nullopt;
     }
     return report_error(call.comm, error);

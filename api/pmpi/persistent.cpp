@@ -80,6 +80,17 @@ bool is_final(const Error& error) {
   }
 }
 
+Reason why_refused(const Error& error) {
+  switch (error.code()) {
+  case Code::argument:
+    return Reason::arguments;
+  case Code::resource:
+    return Reason::memory;
+  default:
+    return Reason::unsupported;
+  }
+}
+
 // What ranks tell each other before a request is made. A value is not 0 if any rank says so.
 struct Said {
   std::uint64_t failed = 0;        // what comes before any communication
@@ -234,7 +245,7 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
   if (failure) { // on all ranks
     std::uint64_t final = is_final(*failure) ? 1 : 0;
     const auto unknown = engine::attempt([&] { final = united(call.comm, final); });
-    return final != 0 || unknown ? report_error(call.comm, *failure) : left(Reason::unsupported);
+    return final != 0 || unknown ? report_error(call.comm, *failure) : left(why_refused(*failure));
   }
   return reason ? left(*reason) : keep(std::move(made), call.comm, request);
 }

@@ -27,7 +27,12 @@ std::string_view text_of(Reason reason) {
       "operation of the application",
       "predefined operation on a datatype that the engine does not combine with it",
       "in place",
-      "not supported by the engine",
+      "arguments that the MPI library refuses",
+      "more kinds of calls on the communicator than the engine keeps requests for",
+      "the engine could not be set up for the communicator",
+      "arguments that the engine does not take: overlap, MPI_IN_PLACE or sizes",
+      "not enough memory",
+      "datatype, operator or setting for which the engine has no algorithm",
   };
   return texts[static_cast<std::size_t>(reason)];
 }

@@ -43,9 +43,14 @@ enum class Reason : std::uint8_t {
   operation,
   operator_on_type,
   in_place,
+  mistake,
+  no_place,
+  not_set_up,
+  arguments,
+  memory,
   unsupported,
 };
-inline constexpr int reason_count = 18;
+inline constexpr int reason_count = 23;
 [[nodiscard]] std::string_view text_of(Reason reason);
 
 // One of them for each form, and why it is not open. Written while the process has one thread in MPI, or by

@@ -152,8 +152,14 @@ const char* verdict(const Sums& sums, bool blocking) {
   if (2 * sums.by_mpi > sums.calls) {
     return "left to MPI";
   }
-  // A blocking call cannot hide anything: the engine keeps it because it is not slower.
-  return blocking || sums.hidden_seconds > sums.exchange_seconds / 4 ? "worth it" : "not worth it";
+  if (sums.hidden_seconds > sums.exchange_seconds / 4) {
+    return "worth it";
+  }
+  if (sums.by_mpi == 0) {
+    return "not compared";
+  }
+  // A blocking call cannot hide anything: the engine has kept it because it was faster on trial.
+  return blocking ? "worth it" : "not worth it";
 }
 
 void print_calls(std::FILE* out, const std::string& rows) {

@@ -184,6 +184,12 @@ class Settings(Case):
         result = self.run_job(CONFORMANCE, "opposite-order", "intercommunicators", STOKER_PMPI_SUMMARY="1")
         self.check_summary(result.stderr, "pmpi_conformance+0x", "intercommunicator")
 
+    def test_no_verdict_without_a_comparison(self):
+        result = self.run_job(CONFORMANCE, "blocking", STOKER_PMPI_SUMMARY="1", STOKER_PMPI_BLOCKING="1", STOKER_PMPI_TRIALS="0")
+        rows = [line for line in result.stderr.splitlines() if " blocking " in line and "%" in line]
+        self.assertTrue(rows, result.stderr)
+        self.assertEqual([row for row in rows if "  not compared " not in row], [])
+
     def test_summary_in_a_file(self):
         file = self.folder / "summary.txt"
         result = self.run_job(CONFORMANCE, "opposite-order", STOKER_PMPI_SUMMARY=file)
