@@ -24,8 +24,8 @@ struct CallBuffers {
   std::optional<std::uint64_t> own; // of this rank's block, where it says that apart from `sizes`
 };
 
-// Whether buffers that MPI calls erroneous, but which MPI libraries take, are refused: sendbuf and recvbuf that overlap,
-// and blocks to receive that do.
+// Whether buffers that MPI calls erroneous, but which MPI libraries take, are refused: sendbuf and recvbuf that
+// overlap, and blocks to receive that do.
 enum class Overlap : std::uint8_t { refused, taken };
 
 // Throws Error(argument) that names the argument and what was expected: null where there is data, negative counts,

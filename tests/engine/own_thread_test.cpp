@@ -18,7 +18,8 @@ class OwnThreadTest : public test::WithWatchdog {};
 std::atomic<pid_t> handler_thread;
 
 // The program has a handler for one signal and waits for another, whose default action would end it. It blocks that one
-// after the thread was made. Both are sent to the process while the thread is the only one that could take them at once.
+// after the thread was made. Both are sent to the process while the thread is the only one that could take them at
+// once.
 TEST_F(OwnThreadTest, SignalsOfTheProcessGoToTheApplicationsThreads) {
   std::atomic<bool> stop{false};
   std::thread thread = own_thread([&] {

@@ -71,7 +71,8 @@ static unsigned long long blocked_signals(const char* task) {
   return mask;
 }
 
-// Threads of the drop-in library block whatever the program may wait for or handle. (Those of the MPI libraries do not.)
+// Threads of the drop-in library block whatever the program may wait for or handle. (Those of the MPI libraries do
+// not.)
 static void signals(void) {
   static const int asked[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD, SIGALRM, SIGPROF, SIGCONT, SIGXCPU};
   int seen = 0;
@@ -157,8 +158,8 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
   return create(thread, attributes, run, argument);
 }
 
-// Calls of many shapes on several communicators. One rank does other things between the start of a call and its wait, on
-// which the others depend, so somebody has to go on with the call meanwhile.
+// Calls of many shapes on several communicators. One rank does other things between the start of a call and its wait,
+// on which the others depend, so somebody has to go on with the call meanwhile.
 static void exchanges(void) {
   MPI_Comm comms[3];
   for (int c = 0; c < 3; ++c) {
