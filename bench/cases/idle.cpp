@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // idle: the cost of an engine that has nothing to do. First it measures the CPU time of the helpers over some seconds
 // in which the ranks sleep, as the engine accounts for it and as the kernel does for the whole process, and how that
-// time was divided into busy, idle and sleeping. Then it measures the slow-down of computations: with no engine, an idle one and a paused one in turns. The first is the
-// baseline of the other two of its round.
+// time was divided into busy, idle and sleeping. Then it measures the slow-down of computations: with no engine, an
+// idle one and a paused one in turns. The first is the baseline of the other two of its round.
 #include "bench/lib/benchmark.hpp"
 #include "bench/lib/kernels.hpp"
 #include "bench/lib/operation.hpp"

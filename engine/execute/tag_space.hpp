@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tags of the messages that come to one rank from other nodes. A message is known by the endpoint that it comes from
-// and by its tag. The ranks that share an endpoint share its tags out among them, and each request of a rank has some in
-// a row: as many as messages come from any one node, for those of different nodes come from different endpoints. When
-// the request's memory is given back, all of its messages have arrived, and its tags serve the next one.
+// The tags of the messages that come to one rank from other nodes. A message is known by the endpoint that it comes
+// from and by its tag. The ranks that share an endpoint share its tags out among them, and each request of a rank has
+// some in a row: as many as messages come from any one node, for those of different nodes come from different
+// endpoints. When the request's memory is given back, all of its messages have arrived, and its tags serve the next
+// one.
 #pragma once
 
 #include "engine/shared/free_list.hpp"

@@ -2,12 +2,13 @@
 // A helper's part in global memory: the operations that the ranks of its domain submit, and those that other nodes'
 // helpers ask for. How bytes travel between carriers is decided here and nowhere else.
 //
-// An operation within the node is a copy, done in slices. One that leads to another node goes in pieces. Each piece has
-// one of a bounded number of pieces, which bounds what a target may have to hold for an origin:
+// An operation within the node is a copy, done in slices. One that leads to another node goes in pieces. At most so
+// many are under way at the same time, which bounds what a target may have to hold for an origin:
 //   request   the origin's header, with the bytes to put or the operands behind it if they are short.
-//   data      of a long put or get: one message between the origin's buffer and the target's memory, tagged by the number of the piece.
-//   reply     the target's answer, once it has done its part: with the bytes or the result behind it if they are short. A long
-//             get has no other reply than its data.
+//   data      of a long put or get: one message between the origin's buffer and the target's memory, tagged by the
+//             number of the piece.
+//   reply     the target's answer, once it has done its part: with the bytes or the result behind it if they are short.
+//             A long get has no other reply than its data.
 // Puts and gets of memory that the target's carrier exposes in an MPI window go through that instead, without these
 // messages. Used by one thread at a time.
 #pragma once
