@@ -9,9 +9,10 @@ namespace {
 std::atomic<bool> sends_fail{false};
 } // namespace
 
-extern "C" int MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                         MPI_Request* request) {
-  return sends_fail.load() ? MPI_ERR_OTHER : PMPI_Isend(buf, count, datatype, dest, tag, comm, request);
+// The engine's sends; MPI_Isend is the MPI library's.
+extern "C" int PMPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                          MPI_Request* request) {
+  return sends_fail.load() ? MPI_ERR_OTHER : MPI_Isend(buf, count, datatype, dest, tag, comm, request);
 }
 
 namespace api_tests {
