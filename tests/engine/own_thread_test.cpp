@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -67,7 +68,8 @@ TEST_F(OwnThreadTest, FaultsOfTheThreadsOwnAreHandled) {
     struct sigaction action {};
     action.sa_handler = [](int) { _exit(0); };
     sigaction(SIGSEGV, &action, nullptr);
-    own_thread([] { *static_cast<volatile int*>(nullptr) = 1; }).join();
+    void* const page = mmap(nullptr, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    own_thread([page] { *static_cast<volatile int*>(page) = 1; }).join();
     return 1;
   });
   EXPECT_EQ(test::join_child(child), 0);
