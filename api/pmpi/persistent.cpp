@@ -95,6 +95,7 @@ Reason why_refused(const Error& error) {
 struct Said {
   std::uint64_t failed = 0;        // what comes before any communication
   std::uint64_t off = 0;           // by info: it is to be the MPI library's
+  std::uint64_t not_combined = 0;  // the engine does not know the operation on the datatype
   std::uint64_t engine_only = 0;   // it is not to be tried with the MPI library
   std::uint64_t no_more_comms = 0; // of its own
   PrivateComms::Bits comms_in_use{};
@@ -184,7 +185,7 @@ bool may_try(const CollectiveCall& call, const OwnInfo& info) {
 }
 
 // The reason to leave a call to the MPI library, found before ranks communicate; equal on all ranks.
-std::optional<Reason> why_not_at_all(const CollectiveCall& call, const Communicator* communicator) {
+std::optional<Reason> why_not_at_all(const Communicator* communicator) {
   if (!is_open(Form::persistent)) {
     return gate(Form::persistent).because.load(std::memory_order_relaxed);
   }
@@ -197,7 +198,7 @@ std::optional<Reason> why_not_at_all(const CollectiveCall& call, const Communica
   if (communicator->size() == 1) {
     return Reason::one_rank;
   }
-  return is_combined_by_mpi(call) ? std::optional(Reason::operator_on_type) : std::nullopt;
+  return std::nullopt;
 }
 
 } // namespace
@@ -208,7 +209,7 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
     count_fallback(Form::persistent, call.collective, reason);
     return by_mpi(call, communicator, request, mpi, reason);
   };
-  if (const auto reason = why_not_at_all(call, communicator)) {
+  if (const auto reason = why_not_at_all(communicator)) {
     return left(*reason);
   }
   std::unique_ptr<Request> made;
@@ -216,12 +217,19 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
   const std::optional<Error> failure = engine::attempt([&] {
     const OwnInfo merged(communicator->info().get(), info);
     PrivateComms& comms = communicator->private_comms();
+    bool not_combined = true; // also where the datatype cannot be read: MPI says so
+    (void)engine::attempt([&] { not_combined = is_combined_by_mpi(call); });
     const Said said = united(call.comm, Said{.off = merged.off() ? 1U : 0U,
+                                             .not_combined = not_combined ? 1U : 0U,
                                              .engine_only = may_try(call, merged) ? 0U : 1U,
                                              .no_more_comms = engine::private_comms_made() < most_tried ? 0U : 1U,
                                              .comms_in_use = comms.in_use()});
     if (said.off != 0) {
       reason = Reason::off_by_info;
+      return;
+    }
+    if (said.not_combined != 0) {
+      reason = Reason::operator_on_type;
       return;
     }
     std::optional<AnchoredCall> anchored;

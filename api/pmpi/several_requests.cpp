@@ -179,7 +179,7 @@ private:
       if (request == nullptr) {
         continue;
       }
-      if (request->done()) {
+      if (code == MPI_SUCCESS || request->done()) { // all are done then
         outcome.ended(i, complete(*request, split_.handles[i], at(statuses_, i), ErrorField::set));
       } else {
         outcome.pending(i);

@@ -4,8 +4,8 @@
 #include "engine/base/error.hpp"
 
 #include <csignal>
-#include <optional>
-#include <system_error>
+#include <exception>
+#include <string>
 #include <utility>
 
 namespace stoker::engine {
@@ -20,18 +20,18 @@ std::thread own_thread(std::function<void()> run) {
   sigset_t before;
   pthread_sigmask(SIG_SETMASK, &blocked, &before);
   std::thread thread;
-  std::optional<std::system_error> failure;
+  std::string failure;
   try {
     thread = std::thread([run = std::move(run)] {
       pthread_setname_np(pthread_self(), "stoker");
       run();
     });
-  } catch (const std::system_error& error) {
-    failure = error;
+  } catch (const std::exception& error) { // of the system or of memory
+    failure = error.what();
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (failure) {
-    throw Error(Code::resource, "a thread could not be started: {}", failure->what());
+  if (!failure.empty()) {
+    throw Error(Code::resource, "a thread could not be started: {}", failure);
   }
   return thread;
 }

@@ -409,7 +409,7 @@ void Calls::lose(QueuedCall& call, const Error& error) {
 }
 
 void Calls::look_around(QueuedCall& call, std::uint64_t waited_ns) {
-  if (look(call, true) != Standing::on_lane) {
+  if (call.complete.load(std::memory_order_acquire) || look(call, true) != Standing::on_lane) {
     return;
   }
   const auto lock = guard();

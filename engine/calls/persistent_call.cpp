@@ -119,7 +119,7 @@ void PersistentCall::wait() {
 }
 
 void PersistentCall::look_around(std::uint64_t waited_ns) {
-  if (!done() && started() && route_ == Route::engine) {
+  if (!done() && started() && !failure_ && route_ == Route::engine) {
     failure_ = attempt([&] { by_engine_->look_around(waited_ns); });
   }
 }

@@ -198,6 +198,7 @@ void finish_wire_step(const Program& program, std::uint32_t step, int error, con
 void record_error(Block& block, int error, const char* text) {
   if (block.error.load(std::memory_order_relaxed) == 0) {
     std::snprintf(block.error_text, sizeof block.error_text, "%s", text);
+    block.has_failed = true;
     block.error.store(error, std::memory_order_relaxed);
   }
 }

@@ -384,7 +384,7 @@ bool reclaimable(const Block& block, std::uint64_t last_epoch, bool submitted) {
 
 void reclaim(NodeMemory& memory, TagSpace& tags, std::uint64_t block) {
   auto& header = *memory.arena().at<Block>(block);
-  if (header.first_tag != 0) {
+  if (header.first_tag != 0 && !header.has_failed) {
     tags.give(header.first_tag);
   }
   header.magic = 0;

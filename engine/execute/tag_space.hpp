@@ -3,7 +3,7 @@
 // from and by its tag. The ranks that share an endpoint share its tags out among them, and each request of a rank has
 // some in a row: as many as messages come from any one node, for those of different nodes come from different
 // endpoints. When the request's memory is given back, all of its messages have arrived, and its tags serve the next
-// one.
+// one, unless an epoch of it has failed.
 #pragma once
 
 #include "engine/shared/free_list.hpp"

@@ -270,7 +270,7 @@ void GlobalMemory::look_for_carrier(Transfer& transfer) {
   const int carrier = engine_->carrier();
   const std::uint32_t arena = engine_->arena_of(carrier);
   memory_->watch().look(now_ns());
-  if (!memory_->watch().gone(arena)) {
+  if (carrier == engine_->rank() || !memory_->watch().gone(arena)) {
     return;
   }
   const std::lock_guard lock(transfers_mutex_);

@@ -200,6 +200,17 @@ std::uint64_t Arena::bytes_in_use() const {
   return list_.bytes_in_use();
 }
 
+bool Arena::owns_file() const {
+  struct stat status {};
+  return fstat(file_, &status) == 0 && status.st_ino == inode_ && status.st_dev == device_;
+}
+
+Arena::~Arena() {
+  if (!owns_file()) {
+    (void)file_.release();
+  }
+}
+
 // The system fills no page beyond the file's end, whatever asks for the whole mapping: mlockall(), for example.
 void Arena::extend(std::uint64_t end) {
   if (end <= file_bytes_) {
@@ -208,9 +219,7 @@ void Arena::extend(std::uint64_t end) {
   // Beyond its limit ftruncate would not fail but kill the process.
   const std::uint64_t wanted =
       std::min({round_up(end, large_block), bytes(), file_size_limit() / page_size() * page_size()});
-  struct stat status {};
-  // An application that closes descriptors that it does not know may have a file of its own behind the number.
-  const bool ours = fstat(file_, &status) == 0 && status.st_ino == inode_ && status.st_dev == device_;
+  const bool ours = owns_file();
   if (!ours || wanted < end || ftruncate(file_, static_cast<off_t>(wanted)) != 0) {
     throw Error(Code::resource, "shared memory: the segment cannot grow to {}: {}", megabytes(end),
                 !ours          ? "its descriptor has been closed"

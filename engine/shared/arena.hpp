@@ -90,7 +90,7 @@ public:
   explicit Arena(const ArenaOptions& options);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
-  ~Arena() = default;
+  ~Arena();
 
   // `alignment` is a power of two, at most a page. Returns the offset, never 0; the memory is there (no SIGBUS later)
   // but not cleared. No two blocks share a cache line. Throws Error(resource) when it is exhausted.
@@ -108,6 +108,8 @@ public:
 
 private:
   void extend(std::uint64_t end); // the file, with mutex_. Throws Error(resource).
+  // An application that closes descriptors that it does not know may have a file of its own behind the number.
+  [[nodiscard]] bool owns_file() const;
 
   OwnedFd file_;
   OwnedFd published_; // the same, for peers

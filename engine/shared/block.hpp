@@ -155,6 +155,7 @@ struct Block : BlockHeader {
   alignas(cache_line) std::atomic<std::uint64_t> started{0};
   alignas(cache_line) CompletionWord completed;
   std::atomic<std::int32_t> error{0}; // first error of the epoch; ordered by `completed`
+  bool has_failed = false;            // in any epoch: messages of it may still come; likewise
   // ns, CLOCK_MONOTONIC; ordered by `completed`, too
   std::uint64_t completed_at = 0;
   std::uint64_t wire_began_at = 0; // the first message to another node was handed to MPI; 0: there was none

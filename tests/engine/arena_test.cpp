@@ -297,6 +297,9 @@ TEST_F(ArenaTest, ByDefaultAllRanksArenasFitIntoTheAddressSpace) {
 }
 
 TEST_F(ArenaTest, TheAddressSpaceLeftIsWhatTheProcessMayHave) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the thread sanitizer maps more than the address space of most machines";
+#endif
   const std::uint64_t all = address_space_left();
   EXPECT_GT(all, std::uint64_t{1} << 37);
   EXPECT_LE(all, std::uint64_t{1} << 57);
@@ -370,6 +373,9 @@ TEST_F(ArenaTest, DumpsLeaveSegmentsOutAndChildrenHaveTheirParentsOnly) {
 }
 
 TEST_F(ArenaTest, ACoreDumpFillsNoHoles) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the thread sanitizer maps more than the address space of most machines";
+#endif
   Arena arena({.bytes = 256 * mib});
   const Mapping peer = attach_arena(arena.descriptor(), 0);
   (void)arena.allocate(64);
