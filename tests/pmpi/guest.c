@@ -147,6 +147,7 @@ static void tracing(void) {
 static bool refusing; // threads to the drop-in library
 
 // In the place of the C library's. The MPI libraries, written in C, get theirs.
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the names of the C library are reserved
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {
   typedef int Create(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   Dl_info caller;
