@@ -17,7 +17,7 @@ namespace stoker::engine {
 // Any thread.
 class TagSpace {
 public:
-  // Of `highest_tag` + 1 tags, of which the first is never used, the part number `index` of `ranks` that are as large.
+  // The part number `index` of `ranks` equal parts of the tags from 1 to `highest_tag`.
   TagSpace(int highest_tag, std::uint64_t ranks, std::uint64_t index)
       : count_(static_cast<std::uint64_t>(highest_tag) / ranks), free_(1 + (index * count_), count_, 1) {}
 
