@@ -22,8 +22,9 @@ Codes& codes = *new Codes;
 int error_class(engine::Code code) {
   switch (code) {
   case engine::Code::argument:
-  case engine::Code::mismatch:
     return MPI_ERR_ARG;
+  case engine::Code::mismatch:
+    return MPI_ERR_TRUNCATE;
   case engine::Code::request:
     return MPI_ERR_REQUEST;
   case engine::Code::unsupported:

@@ -70,6 +70,7 @@ int keep(std::unique_ptr<Request> made, MPI_Comm comm, MPI_Request* request) {
 bool is_final(const Error& error) {
   switch (error.code()) {
   case Code::argument:
+  case Code::mismatch:
   case Code::unsupported:
   case Code::resource:
   case Code::access:
@@ -83,6 +84,7 @@ bool is_final(const Error& error) {
 Reason why_refused(const Error& error) {
   switch (error.code()) {
   case Code::argument:
+  case Code::mismatch:
     return Reason::arguments;
   case Code::resource:
     return Reason::memory;

@@ -205,8 +205,8 @@ bool Calls::start_with_sizes(QueuedCall& call, MPI_Info info, Executor executor,
   const CollectiveCall& given = call.call;
   const Collective collective = given.collective;
   // What one rank alone can see is no reason to leave the others waiting, or to refuse what the MPI library takes.
-  CallBuffers buffers = checked_buffers(given, context_->rank(), context_->ranks(), nullptr,
-                                        stands_in_ ? Overlap::taken : Overlap::refused);
+  const Erroneous erroneous = stands_in_ ? Erroneous::taken : Erroneous::refused;
+  CallBuffers buffers = checked_buffers(given, context_->rank(), context_->ranks(), nullptr, erroneous);
   Operation operation = std::move(buffers.operation);
   if (operation.cells()) {
     return false;
@@ -217,10 +217,11 @@ bool Calls::start_with_sizes(QueuedCall& call, MPI_Info info, Executor executor,
                .user_defined = operation.user_defined(),
                .commutative = operation.commutative(),
                .element_bytes = algos::combines(collective) ? operation.element_bytes() : 1,
-               .sizes = sizes_of(buffers),
+               .sizes = sizes_of(buffers, context_->rank(), erroneous),
                .in_place = buffers.in_place && !algos::has_root(collective),
                .blocking = blocking,
                .executor = operation.user_defined() ? Executor::inline_ : executor};
+  const std::optional<std::uint64_t> own = buffers.own;
   call.bytes = std::accumulate(key.sizes.begin(), key.sizes.end(), std::uint64_t{0});
   if (key.sizes.size() == 1 && algos::has_blocks(collective)) {
     call.bytes *= static_cast<std::uint64_t>(context_->ranks());
@@ -230,8 +231,12 @@ bool Calls::start_with_sizes(QueuedCall& call, MPI_Info info, Executor executor,
     return true;
   }
   call.buffers = bound_buffers(given, std::move(buffers), context_->rank());
+  if (own && key.sizes.size() > 1 && *own < key.sizes[static_cast<std::size_t>(context_->rank())]) {
+    call.buffers.send_spacing = {.block = *own, .stride = key.sizes[static_cast<std::size_t>(context_->rank())]};
+    call.buffers.copies_send = true;
+  }
   if (!stands_in_) {
-    call.buffers.spacing = round_up(key);
+    call.buffers.send_spacing = call.buffers.recv_spacing = round_up(key);
     // Two copies within the node cost less than peers that reach memory of another process by the system.
     call.buffers.copies_send = call.buffers.copies_recv = true;
   }

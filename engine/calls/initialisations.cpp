@@ -73,7 +73,8 @@ void Calls::settle(const Binding& binding, Bound bound) {
   // What all ranks are told alike. A shape that the engine has no means for is left to the MPI library.
   const Code code = bound.error->code();
   const bool left_to_mpi =
-      code == Code::resource || (stands_in_ && (code == Code::unsupported || code == Code::access));
+      code == Code::resource ||
+      (stands_in_ && (code == Code::unsupported || code == Code::access || code == Code::mismatch));
   lane.state = left_to_mpi ? Lane::State::by_mpi : Lane::State::failed;
   lane.error = std::move(bound.error);
   if (left_to_mpi) {

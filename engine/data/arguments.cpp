@@ -108,8 +108,8 @@ std::vector<Interval> intervals_of(const UserBuffer& buffer) {
 }
 
 // Only told for contiguous types, where it is cheap to know.
-void check_blocks_apart(const UserBuffer& buffer, Overlap overlap) {
-  if (overlap == Overlap::taken || !buffer.type().contiguous()) {
+void check_blocks_apart(const UserBuffer& buffer, Erroneous erroneous) {
+  if (erroneous == Erroneous::taken || !buffer.type().contiguous()) {
     return;
   }
   std::vector<std::size_t> order;
@@ -159,9 +159,9 @@ void refuse_in_place(const void* address, const char* name, const char* expected
 
 class Checker {
 public:
-  Checker(const CollectiveCall& call, int rank, int ranks, const Neighbors* neighbors, Overlap overlap)
+  Checker(const CollectiveCall& call, int rank, int ranks, const Neighbors* neighbors, Erroneous erroneous)
       : call_(call), traits_(traits_of(call.collective)), neighborhood_(traits_.pattern == Pattern::neighborhood),
-        neighbors_(neighbors), ranks_(static_cast<std::size_t>(ranks)), rank_(rank), overlap_(overlap) {
+        neighbors_(neighbors), ranks_(static_cast<std::size_t>(ranks)), rank_(rank), erroneous_(erroneous) {
     if (traits_.has_root && (call.root < 0 || call.root >= ranks)) {
       throw Error(Code::argument, "root is {}; expected 0 to {}, a rank of comm", call.root, ranks - 1);
     }
@@ -184,9 +184,10 @@ public:
     } else {
       scatter();
     }
+    expect_what_is_sent();
     result_.overlapping = !result_.in_place && !result_.operation.cells() && // cells lie elsewhere
                           share_bytes(result_.send, result_.recv);
-    if (result_.overlapping && overlap_ == Overlap::refused) {
+    if (result_.overlapping && erroneous_ == Erroneous::refused) {
       throw Error(Code::argument, "sendbuf and recvbuf overlap; expected disjoint blocks, or MPI_IN_PLACE on all ranks "
                                   "where the collective has such a form");
     }
@@ -263,7 +264,7 @@ private:
     }
     refuse_in_place(call_.recvbuf, "recvbuf", "that in sendbuf only");
     result_.recv = checked(blocks_to_receive());
-    check_blocks_apart(result_.recv, overlap_);
+    check_blocks_apart(result_.recv, erroneous_);
     if (!result_.in_place) {
       result_.send = checked(blocks_to_send());
     }
@@ -345,13 +346,36 @@ private:
     return buffer;
   }
 
+  // In a collective of equal blocks, each of them at this rank: MPI libraries receive what is sent, if that is less than
+  // what is expected.
+  void expect_what_is_sent() {
+    if (erroneous_ == Erroneous::refused || !result_.sizes || result_.sizes->size() != 1 || !result_.own) {
+      return;
+    }
+    const bool scatters = call_.collective == algos::Collective::scatter;
+    const std::uint64_t sent = scatters ? result_.sizes->front() : *result_.own;
+    const std::uint64_t expected = scatters ? *result_.own : result_.sizes->front();
+    const std::uint64_t element = result_.recv.type().size();
+    if (sent >= expected || sent % element != 0) {
+      return;
+    }
+    std::vector<UserBlock> blocks = result_.recv.blocks();
+    for (UserBlock& block : blocks) {
+      block.count = static_cast<MPI_Count>(sent / element);
+    }
+    std::byte* const address = result_.recv.address();
+    result_.recv = UserBuffer(address, result_.recv.take_type(), std::move(blocks));
+    result_.sizes->front() = sent;
+    result_.own = sent;
+  }
+
   void gather() {
     const bool receives = !traits_.has_root || at_root();
     result_.in_place = receives && call_.sendbuf == MPI_IN_PLACE;
     if (receives) {
       refuse_in_place(call_.recvbuf, "recvbuf", "that in sendbuf only");
       result_.recv = all_blocks(blocks_to_receive());
-      check_blocks_apart(result_.recv, overlap_);
+      check_blocks_apart(result_.recv, erroneous_);
     }
     if (!result_.in_place) {
       refuse_in_place(call_.sendbuf, "sendbuf", "a buffer: only the root may have that");
@@ -379,23 +403,31 @@ private:
   const Neighbors* neighbors_;
   std::size_t ranks_;
   int rank_;
-  Overlap overlap_;
+  Erroneous erroneous_;
   CallBuffers result_;
 };
 
 } // namespace
 
 CallBuffers checked_buffers(const CollectiveCall& call, int rank, int ranks, const Neighbors* neighbors,
-                            Overlap overlap) {
-  return Checker(call, rank, ranks, neighbors, overlap).check();
+                            Erroneous erroneous) {
+  return Checker(call, rank, ranks, neighbors, erroneous).check();
 }
 
-std::vector<std::uint64_t> sizes_of(const CallBuffers& buffers) {
-  if (buffers.sizes && buffers.own && buffers.sizes->size() == 1 && buffers.sizes->front() != *buffers.own) {
-    throw Error(Code::mismatch, "this rank's block has {} bytes, and each of all {}; expected equal sizes at both ends",
-                *buffers.own, buffers.sizes->front());
+// A block that all ranks know to be longer than this rank's own is taken: its end is what no rank has set.
+std::vector<std::uint64_t> sizes_of(const CallBuffers& buffers, int rank, Erroneous erroneous) {
+  if (!buffers.sizes) {
+    return {*buffers.own};
   }
-  return buffers.sizes ? *buffers.sizes : std::vector{*buffers.own};
+  const std::vector<std::uint64_t>& sizes = *buffers.sizes;
+  if (const std::uint64_t expected = sizes[sizes.size() == 1 ? 0 : static_cast<std::size_t>(rank)];
+      buffers.own && *buffers.own != expected &&
+      (erroneous == Erroneous::refused || sizes.size() == 1 || *buffers.own > expected)) {
+    throw Error(Code::mismatch,
+                "this rank's block has {} bytes, but {} for all ranks; expected equal sizes at both ends", *buffers.own,
+                expected);
+  }
+  return sizes;
 }
 
 } // namespace stoker::engine

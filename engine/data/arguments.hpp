@@ -24,18 +24,19 @@ struct CallBuffers {
   std::optional<std::uint64_t> own; // of this rank's block, where it says that apart from `sizes`
 };
 
-// Whether buffers that MPI calls erroneous, but which MPI libraries take, are refused: sendbuf and recvbuf that
-// overlap, and blocks to receive that do.
-enum class Overlap : std::uint8_t { refused, taken };
+// Whether arguments that MPI calls erroneous, but which MPI libraries take, are refused: sendbuf and recvbuf that
+// overlap, blocks to receive that do, and blocks to receive that are longer than what this rank sends.
+enum class Erroneous : std::uint8_t { refused, taken };
 
 // Throws Error(argument) that names the argument and what was expected: null where there is data, negative counts,
 // places beyond 64 bits, overlap; Error(unsupported) for operations. `neighbors`: of neighborhood collectives. Not for
 // collectives whose blocks have types of their own.
 [[nodiscard]] CallBuffers checked_buffers(const CollectiveCall& call, int rank, int ranks,
-                                          const Neighbors* neighbors = nullptr, Overlap overlap = Overlap::refused);
+                                          const Neighbors* neighbors = nullptr,
+                                          Erroneous erroneous = Erroneous::refused);
 
 // In bytes: of the vector, of each rank's block where all are equal, or of every block. At all ranks the same; only
-// where all know the sizes. Throws Error(mismatch).
-[[nodiscard]] std::vector<std::uint64_t> sizes_of(const CallBuffers& buffers);
+// where all know the sizes. Throws Error(mismatch) where this rank's own block has another, but see below.
+[[nodiscard]] std::vector<std::uint64_t> sizes_of(const CallBuffers& buffers, int rank, Erroneous erroneous);
 
 } // namespace stoker::engine

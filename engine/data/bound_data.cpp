@@ -4,6 +4,7 @@
 #include "engine/base/error.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -99,6 +100,22 @@ void BoundData::unpack(const std::byte* packed, MPI_Comm comm) const {
     engine::unpack(types_[piece.type], packed, piece.count, piece.address, comm);
     packed += static_cast<std::uint64_t>(piece.count) * types_[piece.type].size();
   }
+}
+
+void BoundData::unpack_beginnings(std::byte* packed, std::span<const std::uint64_t> bytes, MPI_Comm comm) const {
+  bool whole = true;
+  for (std::size_t p = 0; p < parts_.size(); ++p) {
+    whole = whole && bytes[p] == parts_[p].bytes;
+  }
+  if (!whole) { // an end may lie within an element
+    std::vector<std::byte> before(bytes_);
+    pack(before.data(), comm);
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      std::memcpy(packed + parts_[p].packed + bytes[p], before.data() + parts_[p].packed + bytes[p],
+                  parts_[p].bytes - bytes[p]);
+    }
+  }
+  unpack(packed, comm);
 }
 
 } // namespace stoker::engine

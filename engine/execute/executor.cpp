@@ -10,14 +10,8 @@
 namespace stoker::engine {
 namespace {
 
-// The word before the payload of a channel's slot.
-struct Slot {
-  std::atomic<std::uint64_t> epoch;
-  std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
-};
-
-Slot& slot_of(const StepView& view, std::uint64_t epoch) {
-  return *reinterpret_cast<Slot*>(view.ready + ((epoch & 1) * view.step->slot_bytes));
+ChannelSlot& slot_of(const StepView& view, std::uint64_t epoch) {
+  return *reinterpret_cast<ChannelSlot*>(view.ready + ((epoch & 1) * view.step->slot_bytes));
 }
 
 void finish_step(const Program& program, const LoweredStep& step) {
@@ -48,19 +42,21 @@ void check_transfer(const Program& program, const StepView& view, int failure) {
 
 // Returns whether the step is done.
 bool try_send(const Program& program, const StepView& view, std::uint64_t epoch) {
-  Slot& slot = slot_of(view, epoch);
+  ChannelSlot& slot = slot_of(view, epoch);
   if (view.step->eager) {
     // The slot was last used two epochs ago; its content must have been taken.
     if (view.taken->epoch.load(std::memory_order_acquire) + 2 < epoch) {
       return false;
     }
     check_transfer(program, view, gather(slot.payload(), program.buffers(), view.source));
-    slot.epoch.store(epoch, std::memory_order_release); // acquired in try_recv
+    slot.length = view.step->bytes;
+    slot.ready.store(epoch, std::memory_order_release); // acquired in try_recv
     return true;
   }
   if (view.taken->announced != epoch) {
     view.taken->announced = epoch;
-    slot.epoch.store(epoch, std::memory_order_release); // acquired in try_recv
+    slot.length = view.step->bytes | ChannelSlot::at_sender;
+    slot.ready.store(epoch, std::memory_order_release); // acquired in try_recv
   }
   return view.taken->epoch.load(std::memory_order_acquire) >= epoch; // released in try_recv
 }
@@ -80,17 +76,33 @@ int receive(const Program& program, const StepView& view, const Place& message) 
   return transfer(target.views, target.slices, message.views, message.slices);
 }
 
-int receive(const Program& program, const StepView& view, std::byte* message) {
-  return receive(program, view, Contiguous(message, view.step->bytes).place());
+int receive(const Program& program, const StepView& view, std::byte* message, std::uint64_t bytes) {
+  return receive(program, view, Contiguous(message, bytes).place());
+}
+
+// Less may come than was expected, as with MPI, and not more.
+void note_length(const Program& program, const StepView& view, std::uint64_t bytes) {
+  LoweredStep& step = *view.step;
+  if (bytes > step.bytes) {
+    char text[sizeof(Block::error_text)];
+    std::snprintf(text, sizeof text, "rank %d: the message from rank %d has %llu bytes; expected %llu at most",
+                  program.block().rank, step.peer, static_cast<unsigned long long>(bytes),
+                  static_cast<unsigned long long>(step.bytes));
+    record_error(program.block(), static_cast<int>(Code::mismatch), text);
+  } else if (program.block().any_sizes != 0) {
+    step.bytes = bytes;
+  }
 }
 
 bool try_recv(const Program& program, const StepView& view, std::uint64_t epoch) {
-  Slot& slot = slot_of(view, epoch);
-  if (slot.epoch.load(std::memory_order_acquire) != epoch) { // released in try_send
+  ChannelSlot& slot = slot_of(view, epoch);
+  if (slot.ready.load(std::memory_order_acquire) != epoch) { // released in try_send
     return false;
   }
-  if (view.step->eager) {
-    check_transfer(program, view, receive(program, view, slot.payload()));
+  const std::uint64_t length = slot.length & ~ChannelSlot::at_sender;
+  note_length(program, view, length);
+  if ((slot.length & ChannelSlot::at_sender) == 0) {
+    check_transfer(program, view, receive(program, view, slot.payload(), length));
   } else {
     const Program::Message message = program.message_of(view);
     check_transfer(program, view, receive(program, view, {message.views, message.slices}));
@@ -180,17 +192,20 @@ bool advance(const Program& program) {
   }
 }
 
-void finish_wire_step(const Program& program, std::uint32_t step, int error, const char* text) {
-  const StepView& view = program.step(step);
+void finish_wire_step(const Program& program, const WireEvent& event) {
+  const StepView& view = program.step(event.step);
   Block& block = program.block();
-  program.posted()[step] = 0;
+  program.posted()[event.step] = 0;
   if (block.timed != 0) {
     block.wire_ended_at = now_ns();
   }
-  if (error != 0) {
-    record_error(block, error, text);
-  } else if (view.step->op == Op::recv_wire && view.step->bounce != 0) {
-    check_transfer(program, view, receive(program, view, program.bounce(*view.step)));
+  if (event.error != 0) {
+    record_error(block, event.error, event.text.c_str());
+  } else if (view.step->op == Op::recv_wire) {
+    note_length(program, view, event.bytes);
+    if (view.step->bounce != 0) {
+      check_transfer(program, view, receive(program, view, program.bounce(*view.step), event.bytes));
+    }
   }
   finish_step(program, *view.step);
 }

@@ -6,6 +6,7 @@
 #include "engine/execute/program.hpp"
 
 #include <cstdint>
+#include <string>
 
 namespace stoker::engine {
 
@@ -16,8 +17,15 @@ void begin_epoch(Block& block, std::uint64_t epoch);
 // Returns whether any step was finished.
 bool advance(const Program& program);
 
-// Finishes a wire step; called by the thread that polls MPI. `error` is a Code; 0: no error.
-void finish_wire_step(const Program& program, std::uint32_t step, int error, const char* text);
+// A wire step's message, or what a window step does, is done.
+struct WireEvent {
+  std::uint32_t step = 0;
+  std::uint64_t bytes = 0; // of what was received
+  int error = 0;           // a Code
+  std::string text;        // empty unless error
+};
+// Called by the thread that polls MPI.
+void finish_wire_step(const Program& program, const WireEvent& event);
 
 // Records the first error of the epoch. The program goes on, so that no other rank is left waiting for it.
 void record_error(Block& block, int error, const char* text);

@@ -185,7 +185,7 @@ void Placement::lower_to_channel(const algos::Step& step, LoweredStep& low) {
   low.eager = step.bytes <= options_.eager_bytes;
   // With resizable messages also where nothing is eager: empty ones are, and must not meet the word of an epoch before.
   if (options_.resizable || low.eager) {
-    low.slot_bytes = align_up(sizeof(std::uint64_t) + (options_.resizable ? options_.eager_bytes : step.bytes));
+    low.slot_bytes = align_up(sizeof(ChannelSlot) + (options_.resizable ? options_.eager_bytes : step.bytes));
   }
   if (sending) {
     low.taken = {memory_.self(), 0, header_.taken_count++};
@@ -338,6 +338,7 @@ std::uint64_t Placement::write() {
   header_.window = options_.window_number;
   header_.exclusive = options_.exclusive ? 1 : 0;
   header_.rebindable = options_.rebindable ? 1 : 0;
+  header_.any_sizes = options_.resizable ? 1 : 0;
   header_.operation = options_.operation;
   header_.element_bytes = program_.element_bytes;
   std::ranges::copy(buffers_, header_.buffers);

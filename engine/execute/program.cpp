@@ -13,9 +13,9 @@ std::span<const algos::Slice> slices_of(const Block& block, algos::Range range) 
 Program::Program(Block* block, const NodeMemory& memory, const Operation* operation)
     : block_(block), memory_(&memory), arena_(memory.base(block->arena)), root_(&memory.root(block->arena)),
       buffers_(views_of(*block)), combiner_{block->operation, block->element_bytes, operation}, steps_(block->steps) {
-  const auto* steps = in_block<LoweredStep>(block, block->steps_at);
+  auto* steps = in_block<LoweredStep>(block, block->steps_at);
   for (std::uint32_t i = 0; i < block->steps; ++i) {
-    const LoweredStep& step = steps[i];
+    LoweredStep& step = steps[i];
     StepView& view = steps_[i];
     view.step = &step;
     view.source = slices_of(*block, step.source);

@@ -18,7 +18,7 @@ namespace stoker::engine {
 
 // One step as this process runs it.
 struct StepView {
-  const LoweredStep* step = nullptr;
+  LoweredStep* step = nullptr;           // an executor changes it as block.hpp says
   std::span<const algos::Slice> source;  // own slices; none for recv_node
   std::span<const algos::Slice> operand; // own slices
   std::span<const algos::Slice> target;

@@ -63,7 +63,7 @@ Progress::Outcome Progress::run(Task& task) {
     }
     outcome.moved = !task.events.empty();
     for (const WireEvent& event : task.events) {
-      finish_wire_step(task.program, event.step, event.error, event.text.c_str());
+      finish_wire_step(task.program, event);
     }
     task.events.clear();
     // Messages to other nodes first: local steps can run while these travel.

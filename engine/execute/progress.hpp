@@ -5,12 +5,11 @@
 #pragma once
 
 #include "engine/base/one_thread.hpp"
-#include "engine/execute/program.hpp"
+#include "engine/execute/executor.hpp"
 #include "engine/execute/window_steps.hpp"
 #include "engine/execute/wire.hpp"
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace stoker::engine {
@@ -19,13 +18,6 @@ namespace stoker::engine {
 enum ExecutorId : std::uint32_t { helper_executor = 1, rank_executor = 2 };
 
 class Window;
-
-// A finished wire step that its program has not been told of yet.
-struct WireEvent {
-  std::uint32_t step = 0;
-  int error = 0;
-  std::string text; // empty unless error
-};
 
 // A program of this process and what its executor notes about it.
 struct Task {
@@ -38,7 +30,7 @@ struct Task {
   std::uint64_t latest = 0;         // newest epoch adopted
   std::uint64_t bound = 0;          // of a rebindable block: the epoch whose buffers the program has
   bool listed = false;
-  std::vector<WireEvent> events;
+  std::vector<WireEvent> events; // that its program has not been told of yet
 };
 
 class Progress {

@@ -47,8 +47,8 @@ bool Rebinding::sends_long_in_node(std::span<const algos::Slice> outgoing, std::
   });
 }
 
-// Both ends of a message know its size, so they decide alike. Within the node even empty messages travel, because the
-// words of a channel count epochs. Between nodes there is no message for no bytes.
+// Within the node even empty messages travel, because the words of a channel count epochs. Between nodes there is no
+// message for no bytes, as with the MPI libraries.
 void Rebinding::resize(Block& block, std::span<const algos::Slice> outgoing, std::span<const algos::Slice> incoming,
                        std::uint64_t eager_bytes) const {
   LoweredStep* const steps = steps_of(block);
@@ -69,6 +69,15 @@ void Rebinding::resize(Block& block, std::span<const algos::Slice> outgoing, std
       std::ranges::copy_if(wire_roots_, roots, [&](std::uint32_t step) { return steps[step].bytes > 0; }).out;
   block.wire_roots = static_cast<std::uint32_t>(end - roots);
   block.left_out = static_cast<std::uint32_t>(wire_roots_.size()) - block.wire_roots;
+}
+
+void Rebinding::note_received(const Block& block, std::span<std::uint64_t> bytes) const {
+  for (const Resized& message : resized_) {
+    if (!message.outgoing) {
+      bytes[message.peer] = steps_of(block)[message.step].bytes;
+    }
+  }
+  bytes[static_cast<std::size_t>(block.rank)] = steps_of(block)[own_copy_].bytes;
 }
 
 std::uint64_t Rebinding::most_bounce_bytes(const Block& block) const {

@@ -24,6 +24,8 @@ public:
   // For requests of any sizes: sets what goes to, and comes from, each rank.
   void resize(Block& block, std::span<const algos::Slice> outgoing, std::span<const algos::Slice> incoming,
               std::uint64_t eager_bytes) const;
+  // How much has come from each rank; once the epoch is complete.
+  void note_received(const Block& block, std::span<std::uint64_t> bytes) const;
 
   // A message bounces if it goes through the process at the endpoint, and that may not address the buffer that it is
   // in. How many bytes the messages that might bounce have, and those that do with the buffers of the epoch.

@@ -110,10 +110,10 @@ bool WindowSteps::poll() {
 void WindowSteps::finish(const Pending& pending) {
   const LoweredStep& s = *pending.task->program.step(pending.step).step;
   if (pending.error == MPI_SUCCESS) {
-    pending.task->events.push_back({pending.step, 0, {}});
+    pending.task->events.push_back({pending.step, 0, 0, {}});
   } else {
     pending.task->events.push_back(
-        {pending.step, static_cast<int>(Code::mpi), failure(*pending.task, s, pending.error)});
+        {pending.step, 0, static_cast<int>(Code::mpi), failure(*pending.task, s, pending.error)});
   }
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 WireEvent failure(const Task& task, std::uint32_t step, const std::string& text) {
   const LoweredStep& s = *task.program.step(step).step;
-  return {step, static_cast<int>(Code::mpi),
+  return {step, 0, static_cast<int>(Code::mpi),
           "rank " + std::to_string(task.program.block().rank) + ": the message " +
               (s.op == Op::send_wire ? "to" : "from") + " rank " + std::to_string(s.peer) + " failed: " + text};
 }
@@ -42,6 +42,7 @@ void Wire::post(Task& task, std::uint32_t step) {
   const std::uint32_t message = messages_.post({.outgoing = sending,
                                                 .data = buffer,
                                                 .bytes = s.bytes,
+                                                .at_most = block.any_sizes != 0,
                                                 .peer = s.endpoint,
                                                 .tag = s.tag,
                                                 .put = s.put,
@@ -59,11 +60,11 @@ bool Wire::poll() {
   for (const Messages::Outcome& outcome : done) {
     const Sent& sent = steps_[outcome.message];
     if (sent.unreadable) {
-      sent.task->events.push_back({sent.step, static_cast<int>(Code::access), "the send buffer could not be read"});
+      sent.task->events.push_back({sent.step, 0, static_cast<int>(Code::access), "the send buffer could not be read"});
     } else if (outcome.error != MPI_SUCCESS) {
       sent.task->events.push_back(failure(*sent.task, sent.step, messages_.text_of(outcome.error)));
     } else {
-      sent.task->events.push_back({sent.step, 0, {}});
+      sent.task->events.push_back({sent.step, outcome.bytes, 0, {}});
     }
   }
   return !done.empty();

@@ -166,18 +166,25 @@ void EpochBinding::bind(Block& block, EpochBuffers buffers) {
   const MPI_Comm comm = engine_.network();
   if (send_staged_ != nullptr) {
     buffers_.send.pack(send_staged_, comm);
-    spread(send_staged_, sizes_.send, buffers_.spacing);
+    spread(send_staged_, sizes_.send, buffers_.send_spacing);
   }
   if (recv_staged_ != nullptr && buffers_.in_place) {
     buffers_.recv.pack(recv_staged_, comm);
-    spread(recv_staged_, sizes_.recv, buffers_.spacing);
+    spread(recv_staged_, sizes_.recv, buffers_.recv_spacing);
   }
 }
 
-void EpochBinding::unbind(bool failed) {
+void EpochBinding::unbind(const Block& block, bool failed) {
   const EpochBuffers buffers = std::exchange(buffers_, {});
-  if (recv_staged_ != nullptr && !failed) {
-    bring_together(recv_staged_, sizes_.recv, buffers.spacing);
+  if (recv_staged_ == nullptr || failed) {
+    return;
+  }
+  if (rebinding_.any_sizes()) {
+    received_.resize(ranks_);
+    rebinding_.note_received(block, received_);
+    buffers.recv.unpack_beginnings(recv_staged_, received_, engine_.network());
+  } else {
+    bring_together(recv_staged_, sizes_.recv, buffers.recv_spacing);
     buffers.recv.unpack(recv_staged_, engine_.network());
   }
 }

@@ -59,7 +59,7 @@ public:
   // reach is exhausted, and was not reserved.
   void bind(Block& block, EpochBuffers buffers);
   // After a complete epoch: results are where the caller wants them, unless it has failed.
-  void unbind(bool failed);
+  void unbind(const Block& block, bool failed);
 
 private:
   [[nodiscard]] BufferDescriptor reach(const BoundData& data, std::uint64_t bytes, const Readers& readers,
@@ -78,7 +78,8 @@ private:
   std::shared_ptr<EpochMemory> recv_memory_;
   EpochMemory bounce_memory_;
   std::vector<algos::Slice> outgoing_; // by rank, of any sizes
-  std::vector<algos::Slice> incoming_;
+  std::vector<algos::Slice> incoming_; // at most
+  std::vector<std::uint64_t> received_;
   // What belongs to the epoch that runs.
   EpochBuffers buffers_;
   std::byte* send_staged_ = nullptr;

@@ -419,7 +419,7 @@ void Request::finish() {
     plan_.byte_blocks->unpack();
   }
   if (binding_ != nullptr) {
-    binding_->unbind(code != 0);
+    binding_->unbind(*block_, code != 0);
   }
   exposed_ns_ += clock() - begin;
   statistics_.exposed_seconds += 1e-9 * static_cast<double>(exposed_ns_);

@@ -59,7 +59,7 @@ struct RequestPlan {
   std::shared_ptr<const ByteBlocks> byte_blocks; // of collectives whose blocks have types of their own
 };
 
-// How equal blocks lie in the memory of a request that is made for longer ones, which are copied then.
+// How equal blocks lie in the memory of a request that expects longer ones. They are copied then.
 struct Spacing {
   std::uint64_t block = 0;  // the data of each
   std::uint64_t stride = 0; // the place of each, whose rest is zeros; as long: there is nothing to fill
@@ -72,7 +72,8 @@ struct EpochBuffers {
   bool copies_send = false; // although the program may reach it; needed where results will lie in the same place
   bool copies_recv = false;
   bool in_place = false; // the program's operand is in recv
-  Spacing spacing;
+  Spacing send_spacing;
+  Spacing recv_spacing;
 };
 
 struct RequestStatistics {

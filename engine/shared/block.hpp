@@ -10,8 +10,9 @@
 //              acquired by the rank in Test and Wait.
 //   retired    the helper, when it drops the epoch from its list (release): its last access. Acquired by the rank
 //              before it gives the block's memory back.
-//   ready      of a channel, in the receiver's block: the sender's executor, once the message may be fetched (release);
-//              acquired by the receiver's executor. It is the sender's last access to the receiver's block.
+//   ready      of a channel, in the receiver's block, with what else its slot holds: the sender's executor, once the
+//              message may be fetched (release); acquired by the receiver's executor. It is the sender's last access to
+//              the receiver's block.
 //   taken      of a channel, in the sender's block: the receiver's executor, once it has the message (release). It is
 //              the receiver's last access to the sender's block. Acquired by the sender's executor, and by the sender
 //              before it gives the block back.
@@ -85,8 +86,8 @@ struct LoweredStep {
   algos::Range target;
   algos::Range successors;
   std::uint32_t predecessors = 0;
-  std::uint32_t next = 0; // 1 + the next step of the same direction with the same peer; 0: last
-  std::uint64_t bytes = 0;
+  std::uint32_t next = 0;  // 1 + the next step of the same direction with the same peer; 0: last
+  std::uint64_t bytes = 0; // recv in a block of any sizes: once it is done, those that came
   // node: where the two words of the channel are. The slots of even and odd epochs lie slot_bytes apart.
   SharedRef ready;              // in the receiver's block: word, then the payload if eager
   SharedRef taken;              // in the sender's block
@@ -129,6 +130,7 @@ struct BlockHeader {
   std::uint64_t window = 0;     // number, in the carrier's process, of the window for its puts between nodes; 0: none
   std::uint32_t exclusive = 0;  // inline: only the rank executes it, so ownership and wake-ups are left out
   std::uint32_t rebindable = 0; // every epoch has buffers of its own
+  std::uint32_t any_sizes = 0;  // and sizes, of which receivers know only the most that there may be
   std::uint32_t left_out = 0;   // steps that the epoch does without, in exchanges of any sizes
   OperationCode operation;      // of steps that combine operands
   std::uint64_t element_bytes = 1;
@@ -164,6 +166,16 @@ struct Block : BlockHeader {
   alignas(cache_line) std::atomic<std::uint64_t> retired{0};
   alignas(cache_line) Ownership ownership;
   alignas(cache_line) EpochState state;
+};
+
+// A slot of a channel; the payload of a short message follows.
+struct ChannelSlot {
+  static constexpr std::uint64_t at_sender = std::uint64_t{1} << 63U; // the data are in the sender's buffers
+
+  std::atomic<std::uint64_t> ready; // the epoch whose message may be fetched
+  std::uint64_t length;             // of the message in bytes, with at_sender or without; ordered by `ready`
+
+  [[nodiscard]] std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
 struct alignas(cache_line) TakenWord {

@@ -27,10 +27,13 @@ std::uint32_t Messages::post(const Message& message) {
   const std::uint32_t transfer = begin(message);
   if (message.put) {
     begin_put(transfer);
+  } else if (message.at_most && network_.piece_bytes != 0 && message.bytes >= network_.piece_bytes) {
+    begin_unmeasured(transfer);
   } else if (network_.piece_bytes == 0 || message.bytes <= network_.piece_bytes) {
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = move(message, message.data, message.bytes, &request);
     transfers_[transfer].posted = message.bytes;
+    transfers_[transfer].beginning = message.at_most && !message.outgoing;
     add(transfer, code, request);
   } else {
     begin_stretch(transfer);
@@ -67,6 +70,51 @@ void Messages::add(std::uint32_t transfer, int code, MPI_Request request) {
   }
   requests_.push_back(request);
   transfer_of_.push_back(transfer);
+}
+
+// The first piece goes unasked. If it is a whole one the length follows, so that receivers know what to wait for.
+void Messages::begin_unmeasured(std::uint32_t transfer) {
+  Transfer& t = transfers_[transfer];
+  const Message& m = t.message;
+  t.posted = network_.piece_bytes;
+  t.beginning = !m.outgoing;
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int code = move(m, m.data, t.posted, &request);
+  add(transfer, code, request);
+  if (m.outgoing) {
+    t.length = m.bytes;
+    request = MPI_REQUEST_NULL;
+    const int told = network_.transport->send(Channel::data, &t.length, sizeof t.length, m.peer, m.tag, &request);
+    add(transfer, told, request);
+  }
+}
+
+// The receiver has the first piece, which may be all, or the length. After an error it goes on with what it expects.
+void Messages::go_on_unmeasured(std::uint32_t transfer, int code, std::uint64_t bytes) {
+  Transfer& t = transfers_[transfer];
+  Message& m = t.message;
+  if (t.measuring) {
+    t.measuring = false;
+    if (code == MPI_SUCCESS && t.length > m.bytes) {
+      t.error = MPI_ERR_TRUNCATE;
+    } else if (code == MPI_SUCCESS) {
+      m.bytes = t.length;
+    }
+    return;
+  }
+  t.beginning = false;
+  const bool whole = network_.piece_bytes == 0 || m.bytes < network_.piece_bytes;
+  if (code == MPI_SUCCESS && (whole || bytes < t.posted)) {
+    t.posted = m.bytes = bytes;
+    return;
+  }
+  if (whole) {
+    return;
+  }
+  t.measuring = true;
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int awaited = network_.transport->receive(Channel::data, &t.length, sizeof t.length, m.peer, m.tag, &request);
+  add(transfer, awaited, request);
 }
 
 void Messages::begin_stretch(std::uint32_t transfer) {
@@ -208,7 +256,7 @@ void Messages::tell_of_puts() {
   put_.clear();
 }
 
-void Messages::complete(std::uint32_t transfer, int code) {
+void Messages::complete(std::uint32_t transfer, int code, std::uint64_t bytes) {
   Transfer& t = transfers_[transfer];
   t.error = t.error == MPI_SUCCESS ? code : t.error;
   if (t.asking) {
@@ -225,6 +273,8 @@ void Messages::complete(std::uint32_t transfer, int code) {
     t.putting = false;
     put_.push_back(transfer);
     return; // released when its receiver is told
+  } else if (t.beginning || t.measuring) {
+    go_on_unmeasured(transfer, code, bytes);
   } else {
     look_at_next_piece(transfer);
   }
@@ -248,7 +298,7 @@ void Messages::release(std::uint32_t transfer) {
   if (t.message.put && !t.message.outgoing && t.message.memory != nullptr) {
     t.message.memory->sync();
   }
-  done_.push_back({transfer, t.error}); // its place is free again once that is returned
+  done_.push_back({transfer, t.message.bytes, t.error}); // its place is free again once that is returned
 }
 
 const std::vector<Messages::Outcome>& Messages::poll() {
@@ -274,8 +324,12 @@ bool Messages::ask() {
   }
   finished_.clear();
   for (int i = 0; i < (count == MPI_UNDEFINED ? 0 : count); ++i) {
+    const auto index = static_cast<std::uint32_t>(indices_[i]);
+    const Message& message = transfers_[transfer_of_[index]].message;
     finished_.push_back(
-        {static_cast<std::uint32_t>(indices_[i]), code == MPI_ERR_IN_STATUS ? statuses_[i].MPI_ERROR : code});
+        {.request = index,
+         .error = code == MPI_ERR_IN_STATUS ? statuses_[i].MPI_ERROR : code,
+         .bytes = message.at_most && !message.outgoing ? network_.transport->received(statuses_[i]) : 0});
   }
   // Close the gaps from the back, so that the indices of the others stay right.
   std::ranges::sort(finished_, std::greater<>(), &Finished::request);
@@ -289,7 +343,7 @@ bool Messages::ask() {
   }
   const std::size_t others = requests_.size();
   for (const Finished& finished : finished_) {
-    complete(finished.transfer, finished.error);
+    complete(finished.transfer, finished.error, finished.bytes);
   }
   return requests_.size() > others;
 }

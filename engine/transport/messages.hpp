@@ -14,11 +14,12 @@
 namespace stoker::engine {
 
 // One side of a message. The other side posts the same bytes and tag in the other direction, and both or neither use a
-// put.
+// put. With `at_most` on both sides the receiver may have room for more than is sent.
 struct Message {
   bool outgoing = false;
   std::byte* data = nullptr; // belongs to Messages until the message is done
   std::uint64_t bytes = 0;
+  bool at_most = false;
   int peer = -1; // process of the transport
   int tag = -1;
   // The sender writes to where the receiver has its data, once that says that it is ready; the receiver hears when all
@@ -33,6 +34,7 @@ class Messages {
 public:
   struct Outcome {
     std::uint32_t message = 0; // what post() returned, which may return it anew from now on
+    std::uint64_t bytes = 0;   // sent or received
     int error = MPI_SUCCESS;
   };
 
@@ -58,6 +60,9 @@ private:
     std::size_t looked_at = 0;
     std::uint32_t open = 0;   // requests not done
     std::uint64_t posted = 0; // bytes so far
+    bool beginning = false;   // receives the first piece of a message of which it does not know the length
+    bool measuring = false;   // receives that
+    std::uint64_t length = 0; // what the sender of such a message tells its receiver
     bool asking = false;      // sends once the receiver says that it is ready
     bool putting = false;     // the data are on their way into the remote memory
     int arrived = 0;          // what the sender of a put tells its receiver: 1, or 0 where the put failed
@@ -66,6 +71,7 @@ private:
   struct Finished {
     std::uint32_t request = 0; // its index
     int error = MPI_SUCCESS;
+    std::uint64_t bytes = 0; // received, of a message that may be shorter than its receiver expects
     std::uint32_t transfer = 0;
   };
   // A transfer with one count in `open`, to be released once all requests are added.
@@ -73,6 +79,8 @@ private:
   // Sends or receives bytes of the message itself.
   [[nodiscard]] int move(const Message& message, std::byte* place, std::uint64_t bytes, MPI_Request* request);
   void add(std::uint32_t transfer, int code, MPI_Request request);
+  void begin_unmeasured(std::uint32_t transfer);
+  void go_on_unmeasured(std::uint32_t transfer, int code, std::uint64_t bytes);
   // The next pieces: a receiver says that it is ready for them, a sender waits for that.
   void begin_stretch(std::uint32_t transfer);
   void post_pieces(std::uint32_t transfer);
@@ -82,7 +90,7 @@ private:
   void tell_of_puts();
   bool ask(); // whether there are more requests to ask for now, among them pieces that may be done
   void cancel(std::uint32_t transfer);
-  void complete(std::uint32_t transfer, int code); // one of its requests
+  void complete(std::uint32_t transfer, int code, std::uint64_t bytes = 0); // one of its requests
   void release(std::uint32_t transfer);
 
   OneThread one_thread_{"Messages"};

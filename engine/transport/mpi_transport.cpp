@@ -21,6 +21,12 @@ int MpiTransport::test_some(std::span<MPI_Request> requests, int* count, int* in
   return PMPI_Testsome(static_cast<int>(requests.size()), requests.data(), count, indices, statuses);
 }
 
+std::uint64_t MpiTransport::received(const MPI_Status& status) const {
+  MPI_Count bytes = 0;
+  PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
+  return bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0; // MPI_UNDEFINED is negative
+}
+
 void MpiTransport::cancel(MPI_Request& request) { PMPI_Cancel(&request); }
 
 void MpiTransport::wait(MPI_Request& request) { PMPI_Wait(&request, MPI_STATUS_IGNORE); }

@@ -18,6 +18,7 @@ public:
   [[nodiscard]] int receive(Channel channel, void* data, std::uint64_t bytes, int peer, int tag,
                             MPI_Request* request) override;
   [[nodiscard]] int test_some(std::span<MPI_Request> requests, int* count, int* indices, MPI_Status* statuses) override;
+  [[nodiscard]] std::uint64_t received(const MPI_Status& status) const override;
   void cancel(MPI_Request& request) override;
   void wait(MPI_Request& request) override;
   void abandon(MPI_Request& request) override;

@@ -39,6 +39,8 @@ public:
   // As MPI_Testsome; both arrays have room for all requests.
   [[nodiscard]] virtual int test_some(std::span<MPI_Request> requests, int* count, int* indices,
                                       MPI_Status* statuses) = 0;
+  // How many bytes a receive brought whose status this is.
+  [[nodiscard]] virtual std::uint64_t received(const MPI_Status& status) const = 0;
   // The request ends soon, with its message or without.
   virtual void cancel(MPI_Request& request) = 0;
   virtual void wait(MPI_Request& request) = 0;

@@ -64,6 +64,8 @@ public:
       MPI_Status& status = statuses[*count];
       status.MPI_ERROR = found->second.code;
       status.MPI_SOURCE = found->second.source;
+      status.MPI_TAG =
+          static_cast<int>(found->second.received); // MPI's own place for it has another name in every library
       result = found->second.code != MPI_SUCCESS ? MPI_ERR_IN_STATUS : result;
       indices[(*count)++] = static_cast<int>(i);
       network_.requests_.erase(found);
@@ -71,6 +73,9 @@ public:
     }
     *count = any ? *count : MPI_UNDEFINED;
     return result;
+  }
+  [[nodiscard]] std::uint64_t received(const MPI_Status& status) const override {
+    return static_cast<std::uint64_t>(status.MPI_TAG);
   }
   void cancel(MPI_Request& request) override { network_.cancel(to_number(request)); }
   void wait(MPI_Request& request) override {
@@ -188,6 +193,7 @@ void InProcessNetwork::receive(std::uint64_t receiver, const Message& message) {
                 message.bytes);
   }
   request.source = message.lane.from;
+  request.received = message.bytes;
   finish(receiver);
   if (message.sender != 0) {
     finish(message.sender);

@@ -74,6 +74,7 @@ private:
     bool done = false;
     int code = MPI_SUCCESS;
     int source = -1; // of what was received
+    std::uint64_t received = 0;
   };
   struct Message {
     Lane lane;

@@ -256,6 +256,44 @@ TEST(MessagesByHand, WhateverOvertakesWhateverEveryMessageFindsItsPlace) {
   }
 }
 
+// The receiver expects more than is sent, and learns how much that is.
+TEST(MessagesByHand, LessThanExpectedIsReceived) {
+  for (const std::uint64_t piece_bytes : {0U, 1000U}) {
+    for (const std::uint64_t sent : {1U, 999U, 1000U, 1001U, 5000U, 2'000'000U}) {
+      for (const std::uint64_t expected : {sent, sent + 1, sent + 1000, sent + 1'900'000}) {
+        SCOPED_TRACE(std::to_string(sent) + " of " + std::to_string(expected) + " bytes, pieces of " +
+                     std::to_string(piece_bytes));
+        InProcessNetwork network(2, 4096);
+        Messages sender({&network.endpoint(0), piece_bytes});
+        Messages receiver({&network.endpoint(1), piece_bytes});
+        for (const std::uint64_t epoch : {1U, 2U, 3U}) { // nothing is left for the next one
+          std::vector<std::byte> data = pattern(sent, epoch);
+          std::vector<std::byte> target(expected, std::byte{0xee});
+          (void)sender.post(
+              {.outgoing = true, .data = data.data(), .bytes = sent, .at_most = true, .peer = 1, .tag = 5});
+          (void)receiver.post({.data = target.data(), .bytes = expected, .at_most = true, .peer = 0, .tag = 5});
+          std::optional<std::uint64_t> received;
+          std::size_t done = 0;
+          for (int turn = 0; turn < 100; ++turn) {
+            network.arrive_all();
+            done += sender.poll().size();
+            for (const Messages::Outcome& outcome : receiver.poll()) {
+              EXPECT_EQ(outcome.error, MPI_SUCCESS);
+              received = outcome.bytes;
+              ++done;
+            }
+          }
+          EXPECT_EQ(done, 2U);
+          EXPECT_EQ(received, sent);
+          data.resize(expected, std::byte{0xee});
+          EXPECT_TRUE(target == data);
+        }
+        EXPECT_TRUE(network.empty());
+      }
+    }
+  }
+}
+
 struct Fault {
   std::string what;
   bool refused = false; // the call fails; else its request
