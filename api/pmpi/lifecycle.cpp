@@ -5,6 +5,7 @@
 #include "api/pmpi/handles.hpp"
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/load_checks.hpp"
+#include "api/pmpi/presence.hpp"
 #include "api/pmpi/rma_progress.hpp"
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/state.hpp"
@@ -60,6 +61,7 @@ void shut_down() {
     return;
   }
   close_gates(Reason::outside_mpi);
+  forget_missing_ranks();
   stop_rma_progress();
   engine::PutOffStarts::of_process().end();
   forget_communicators();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/pmpi/load_checks.hpp"
 
-#include "api/pmpi/library.hpp"
-
 #include <fmt/format.h>
+#include <mpi.h>
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -15,13 +14,10 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
-#include <thread>
-#include <vector>
 
 namespace stoker::pmpi {
 namespace {
@@ -153,39 +149,6 @@ std::string wrong_order() {
 // Runs when the library is loaded, because MPI_Init may never reach this library.
 [[gnu::constructor]] void check_order() { complain(wrong_order()); }
 
-// Polls with pauses, so that ranks that are late get the core.
-template <class Done>
-[[nodiscard]] bool wait_for(Done&& done, std::chrono::seconds limit) {
-  const auto begin = std::chrono::steady_clock::now();
-  for (;;) {
-    if (done()) {
-      return true;
-    }
-    const auto waited = std::chrono::steady_clock::now() - begin;
-    if (waited > limit) {
-      return false;
-    }
-    if (waited > std::chrono::milliseconds(5)) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-  }
-}
-
-bool complete(MPI_Request& request) {
-  int flag = 0;
-  real().MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
-  return flag != 0;
-}
-
-std::string list_of(const std::vector<int>& ranks) {
-  constexpr std::size_t most = 8;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(ranks.size(), most); ++i) {
-    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
-  }
-  return ranks.size() > most ? fmt::format("{} and {} more", text, ranks.size() - most) : text;
-}
-
 } // namespace
 
 bool complain_of_mixed_libraries() {
@@ -208,74 +171,6 @@ bool complain_of_mixed_libraries() {
         file_of(object_of(reinterpret_cast<const void*>(&complain_of_mixed_libraries))), built_for, other, other_mpi));
   }
   return !other.empty();
-}
-
-bool all_have_it(MPI_Comm comm, int timeout_seconds) {
-  int rank = 0;
-  int size = 0;
-  PMPI_Comm_rank(comm, &rank);
-  PMPI_Comm_size(comm, &size);
-  int* bound = nullptr;
-  int found = 0;
-  PMPI_Comm_get_attr(comm, MPI_TAG_UB, static_cast<void*>(&bound), &found);
-  const int tag = found != 0 ? *bound : 32767; // that the application is not likely to use at once
-  const std::chrono::seconds timeout(timeout_seconds);
-
-  int word = 1;
-  if (rank != 0) {
-    int answer = 0;
-    std::array<MPI_Request, 2> requests{};
-    PMPI_Isend(&word, 1, MPI_INT, 0, tag, comm, &requests[0]);
-    PMPI_Irecv(&answer, 1, MPI_INT, 0, tag, comm, &requests[1]);
-    if (!wait_for([&] { return complete(requests[1]); }, 2 * timeout + std::chrono::seconds(10))) {
-      fmt::print(
-          stderr,
-          "stoker: rank {} has libstoker-pmpi.so loaded, but rank 0 does not answer: it lacks the library, or is "
-          "stuck; load it on all ranks or on none\n",
-          rank);
-      PMPI_Abort(comm, 1);
-    }
-    real().MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
-    return answer != 0;
-  }
-
-  std::vector<MPI_Request> requests(static_cast<std::size_t>(size), MPI_REQUEST_NULL);
-  std::vector<int> words(requests.size());
-  for (int r = 1; r < size; ++r) {
-    const auto i = static_cast<std::size_t>(r);
-    PMPI_Irecv(&words[i], 1, MPI_INT, r, tag, comm, &requests[i]);
-  }
-  const auto all_here = [&requests] {
-    bool all = true;
-    for (MPI_Request& request : requests) { // each has to be looked at, or it never completes
-      all = (request == MPI_REQUEST_NULL || complete(request)) && all;
-    }
-    return all;
-  };
-  (void)wait_for(all_here, timeout);
-  std::vector<int> missing;
-  for (int r = 1; r < size; ++r) {
-    if (requests[static_cast<std::size_t>(r)] != MPI_REQUEST_NULL) {
-      missing.push_back(r);
-    }
-  }
-  int answer = missing.empty() ? 1 : 0;
-  for (int r = 1; r < size; ++r) {
-    MPI_Request& request = requests[static_cast<std::size_t>(r)];
-    if (request == MPI_REQUEST_NULL) {
-      PMPI_Send(&answer, 1, MPI_INT, r, tag, comm);
-    } else {
-      real().MPI_Cancel(&request);
-      real().MPI_Wait(&request, MPI_STATUS_IGNORE);
-    }
-  }
-  if (!missing.empty()) {
-    fmt::print(stderr,
-               "stoker: libstoker-pmpi.so is not loaded on rank{} {} of {} (within {} s); all ranks go on with the MPI "
-               "library alone\n",
-               missing.size() == 1 ? "" : "s", list_of(missing), size, timeout_seconds);
-  }
-  return missing.empty();
 }
 
 } // namespace stoker::pmpi

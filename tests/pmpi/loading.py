@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The drop-in library loaded as it should be, and in every wrong way: each is named in one line, and the program works or ends.
 
-usage: loading.py MPIRUN MPI MPICC LIBRARY CONFORMANCE
-  MPIRUN: tests/rig/mpirun; MPI: mpich | openmpi; LIBRARY: libstoker-pmpi.so; CONFORMANCE: the conformance suite's program
+usage: loading.py MPIRUN MPI MPICC LIBRARY CONFORMANCE LATE_RANK
+  MPIRUN: tests/rig/mpirun; MPI: mpich | openmpi; LIBRARY: libstoker-pmpi.so; CONFORMANCE: the conformance suite's program;
+  LATE_RANK: the library that makes a rank late
 """
 
 import os
@@ -15,7 +16,7 @@ import tempfile
 import unittest
 
 MPIRUN, MPI, MPICC = sys.argv[1:4]
-LIBRARY, CONFORMANCE = (str(pathlib.Path(path).resolve()) for path in sys.argv[4:6])
+LIBRARY, CONFORMANCE, LATE_RANK = (str(pathlib.Path(path).resolve()) for path in sys.argv[4:7])
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 MPI_LIBRARY = {"mpich": "-lmpich", "openmpi": "-lmpi"}[MPI]
@@ -106,9 +107,27 @@ class LoadedWrongly(Case):
 
     def test_missing_on_rank_0(self):
         command = f'test "${RANK}" = 0 || export LD_PRELOAD={LIBRARY}; exec {CONFORMANCE} opposite-order'
-        result = self.run_job("sh", "-c", command, preload=None, succeeds=False, STOKER_PMPI_TIMEOUT="2")
-        self.assertNotIn("stopped after", result.stderr)
-        self.expect_line(result, "libstoker-pmpi.so", "rank 0")
+        result = self.run_job("sh", "-c", command, preload=None, STOKER_PMPI_TIMEOUT="1")
+        self.expect_line(result, "libstoker-pmpi.so", "rank 0 of 2")
+
+    def late(self, rank, milliseconds, **settings):
+        return self.run_job(CONFORMANCE, "never-started", ranks=4, preload=f"{LIBRARY}:{LATE_RANK}", LATE_RANK=rank,
+                            LATE_MILLISECONDS=milliseconds, **settings)
+
+    def test_late_rank_is_waited_for(self):
+        for rank in (0, 2, 3):
+            result = self.late(rank, 1000, STOKER_PMPI_SUMMARY="1")
+            self.assertIn("alltoall", result.stderr)
+            self.assertNotIn("late", result.stderr)
+
+    def test_too_late_rank_goes_on_as_the_others_do(self):
+        for rank in (1, 3):  # the latter is found missing by rank 2
+            lines = lines_of_library(self.late(rank, 4000, STOKER_PMPI_TIMEOUT="1").stderr)
+            self.assertEqual(sum(f"not loaded on rank {rank} of 4, or late" in line for line in lines), 1, lines)
+
+    def test_rank_0_too_late(self):
+        for line in lines_of_library(self.late(0, 8000, STOKER_PMPI_TIMEOUT="1").stderr):
+            self.assertIn("rank 0 of 4 does not answer rank", line)
 
     def test_built_for_the_other_mpi(self):
         other = ROOT / OTHER_BUILD / pathlib.Path(LIBRARY).relative_to(pathlib.Path(LIBRARY).parents[2])
