@@ -791,17 +791,20 @@ TEST_P(Nonblocking, WithoutMemory) {
   calls_here.close();
 }
 
-// Counts that differ, which MPI forbids, are noticed on all ranks; other calls are not affected.
-TEST_P(Nonblocking, AMismatchIsAnError) {
+// Counts that differ, which MPI forbids, are noticed on all ranks and left to the MPI library; other calls are not
+// affected.
+TEST_P(Nonblocking, AMismatchIsTheMpiLibrarys) {
   const auto calls_here = calls(false);
   const std::vector<Case> list = cases();
-  if (world_size() > 1) {
-    Trip trip(list.front(), {.count = world_rank() == 0 ? 5 : 6}, false, 1);
+  const Case& gather = *std::ranges::find(list, Collective::gather, &Case::collective);
+  if (world_size() > 1) { // the root expects more than is sent, which both libraries take
+    Trip trip(gather, {.count = world_rank() == 0 ? 6 : 5}, false, 1);
     trip.start(*calls_here, executor());
     complete(trip.call(), true);
-    EXPECT_TRUE(refuses([&] { trip.call().finish(); }, stoker::engine::Code::mismatch));
+    EXPECT_TRUE(trip.call().report().by_mpi);
+    trip.call().finish();
   }
-  one_by_one(*calls_here, list.front(), {.count = 7}, false, 5);
+  one_by_one(*calls_here, gather, {.count = 7}, false, 5);
 }
 
 // More shapes than are kept. The one that has not been called for longest goes, but only after many calls of others; on
