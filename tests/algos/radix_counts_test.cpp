@@ -26,7 +26,12 @@ TEST(RadixCounts, AreThoseOfThePaper) {
 // What a rank of a compiled schedule sends and receives, block by block of one byte. Ranks differ by a rotation only,
 // so rank 0 speaks for all; that all agree is the verifier's matter.
 TEST(RadixCounts, AreThoseOfTheSchedules) {
-  for (int ranks = 1; ranks <= 512; ++ranks) {
+#ifdef __SANITIZE_ADDRESS__
+  constexpr int step = 37; // beyond 64: all take minutes
+#else
+  constexpr int step = 1;
+#endif
+  for (int ranks = 1; ranks <= 512; ranks += ranks < 64 ? 1 : step) {
     const Layout layout = Layout::uniform(ranks, 1);
     const BlockSizes sizes = BlockSizes::uniform(ranks, 1);
     Exchange exchange{.layout = layout, .rank = 0, .sizes = sizes, .send_offsets = {}, .recv_offsets = {}};
