@@ -17,7 +17,7 @@ namespace stoker::algos {
 
 // Flat, because it is a part of Tuning. Empty if nothing was asked for.
 struct FactorList {
-  static constexpr std::size_t most = 24;
+  static constexpr std::size_t most = 64; // two phases by factors of 2 for any number of ranks
   std::array<std::int32_t, most> values{};
   std::int32_t count = 0;
   bool operator==(const FactorList&) const = default;

@@ -29,6 +29,7 @@ std::unique_ptr<Benchmark> make_allreduce();
 std::unique_ptr<Benchmark> make_reduce();
 std::unique_ptr<Benchmark> make_bcast();
 std::unique_ptr<Benchmark> make_init();
+std::unique_ptr<Benchmark> make_footprint();
 std::unique_ptr<Benchmark> make_call_cost();
 std::unique_ptr<Benchmark> make_idle();
 std::unique_ptr<Benchmark> make_fft();

@@ -93,8 +93,8 @@ int main(int argc, char** argv) {
   std::vector<std::pair<CLI::App*, std::unique_ptr<bench::Benchmark>>> benchmarks;
   for (auto make : {bench::make_overlap, bench::make_latency, bench::make_alltoall, bench::make_alltoallv,
                     bench::make_allreduce, bench::make_reduce, bench::make_bcast, bench::make_init,
-                    bench::make_neighbor, bench::make_fft, bench::make_call_cost, bench::make_idle, bench::make_putget,
-                    bench::make_passive, bench::make_gups, bench::make_stencil}) {
+                    bench::make_footprint, bench::make_neighbor, bench::make_fft, bench::make_call_cost,
+                    bench::make_idle, bench::make_putget, bench::make_passive, bench::make_gups, bench::make_stencil}) {
     auto benchmark = make();
     CLI::App* command = app.add_subcommand(benchmark->name(), benchmark->description());
     benchmark->add_options(*command);

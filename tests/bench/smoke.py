@@ -286,6 +286,16 @@ def idle(driver):
                         ["register", "memory"], ["none", "idle", "paused"])
 
 
+def footprint(driver):
+    rows = driver.rows("footprint", "--ranks", "8,3584", "--ranks-per-node", "112", "--collective", "alltoall,alltoallv,allreduce")
+    expect({row["ranks"] for row in rows} == {8, 3584} and all(row["node_mib"] > 0 for row in rows), f"of each job: {rows}")
+    direct = [row for row in rows if row["what"] == "nonblocking" and row["collective"] == "alltoall" and row["ranks"] == 3584]
+    expect(len(direct) == 1 and direct[0]["tags"] == 112, f"one message from each rank of a node: {direct}")
+    # Lists of factors are as long as the number of ranks takes.
+    rows = driver.rows("footprint", "--ranks", "16384", "--collective", "allreduce,bcast")
+    expect(any(row["what"].startswith("building-blocks") for row in rows), f"candidates at 16384 ranks: {rows}")
+
+
 def refusals(driver):
     for arguments, named in (
         (["nonsense"], "nonsense"),
@@ -305,13 +315,14 @@ def refusals(driver):
         (["putget", "--distance", "--overlap", *TINY], "--overlap"),
         (["stencil", "--side", "1", *TINY], "--side"),
         (["overlap", "--executors", "none", "--buffers", "mapped", *TINY], "--buffers"),
+        (["footprint", "--collective", "alltoal", *TINY], "alltoal"),
     ):
         done = driver.run(*arguments)
         expect(done.returncode != 0, f"{arguments} was accepted")
         expect(named in done.stderr, f"{arguments}: the message does not name {named}: {done.stderr}")
     done = driver.run("--help")
     names = ("overlap", "latency", "alltoall", "alltoallv", "allreduce", "reduce", "bcast", "init", "neighbor", "fft", "putget", "passive", "gups", "stencil", "call-cost",
-             "idle")
+             "idle", "footprint")
     expect(done.returncode == 0 and all(name in done.stdout for name in names), f"--help: {done.stdout}{done.stderr}")
 
 
@@ -319,7 +330,7 @@ def main():
     name, *where = sys.argv[1:]
     tests = {"overlap": overlap, "latency": latency, "alltoall": alltoall, "alltoallv": alltoallv, "init": init,
              **{collective: functools.partial(reduction, collective) for collective in REDUCTIONS}, "neighbor": neighbor, "fft": fft,
-             "putget": putget, "passive": passive, "gups": gups, "stencil": stencil, "call-cost": call_cost, "idle": idle,
+             "putget": putget, "passive": passive, "gups": gups, "stencil": stencil, "call-cost": call_cost, "idle": idle, "footprint": footprint,
              "refusals": refusals}
     tests[name](Driver(*where))
 

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// footprint: what the engine keeps on a node, for numbers of ranks that need not exist. Two ranks of the first node are
+// made up one after the other, its leader, to which some algorithms give more, and another one; the node has one leader
+// and as many others as it has ranks but one.
+#include "algos/select/selection.hpp"
+#include "bench/inside/one_rank.hpp"
+#include "bench/lib/benchmark.hpp"
+#include "engine/base/error.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace stoker::bench {
+
+namespace {
+
+using algos::Collective;
+
+constexpr double mib = 1 << 20;
+
+// What a rank keeps of a communicator: where its ranks are, and which of the engine's they are.
+std::uint64_t table_bytes(const topology::Layout& layout) {
+  const std::uint64_t before = heap_in_use();
+  std::vector<int> engine_ranks(static_cast<std::size_t>(layout.ranks()));
+  std::iota(engine_ranks.begin(), engine_ranks.end(), 0);
+  const topology::Layout copy = layout.restricted_to(engine_ranks);
+  return heap_in_use() - before;
+}
+
+class FootprintBenchmark final : public Benchmark {
+public:
+  [[nodiscard]] std::string name() const override { return "footprint"; }
+  [[nodiscard]] std::string description() const override {
+    return "what the engine keeps on a node, for jobs that need not exist";
+  }
+
+  void add_options(CLI::App& app) override {
+    app.add_option("--ranks", ranks_, "of the job")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1 << 20))
+        ->capture_default_str();
+    app.add_option("--ranks-per-node", ranks_per_node_)->check(CLI::Range(1, 1 << 20))->capture_default_str();
+    app.add_option("--bytes", bytes_, "of each block of an exchange, and of the vector of a reduction")
+        ->capture_default_str();
+    app.add_option("--collective", collectives_, "of which")->delimiter(',')->capture_default_str();
+    app.add_option("--algorithms", algorithms_, "with their parameters; when not given, all that stoker chooses from");
+  }
+
+  void run(Session& session) override {
+    session.report().note("bytes a rank: the leader of its node, and the other ranks; helper: in its process, for one "
+                          "rank; data: of the shared memory, blocks on their way; messages: posted at Start");
+    session.report().table({"ranks", "ppn_assumed", "what", "leader_bytes", "rank_bytes", "helper_bytes", "data_bytes",
+                            "messages", "tags", "node_mib", "init_ms"});
+    if (session.rank() != 0) {
+      return;
+    }
+    for (const int ranks : ranks_) {
+      const int ppn = std::min(ranks, ranks_per_node_);
+      const topology::Layout layout = topology::Layout::uniform(ranks, ppn);
+      report_tables(session, layout, ppn);
+      for (const std::string& collective : collectives_) {
+        for (const Case& what : cases_of(collective, layout)) {
+          report(session, layout, ppn, what);
+        }
+      }
+    }
+  }
+
+private:
+  [[nodiscard]] std::vector<Case> cases_of(const std::string& name, const topology::Layout& layout) const {
+    const std::optional<Collective> collective = algos::find_collective(name);
+    if (!collective) {
+      throw std::invalid_argument("--collective: there is no " + name);
+    }
+    std::vector<Case> cases;
+    if (!algorithms_.empty()) {
+      for (const std::string& algorithm : algorithms_) {
+        cases.push_back({algos::resolve(algos::parse_choice(*collective, algorithm), layout), bytes_});
+      }
+      return cases;
+    }
+    const bool vector = algos::pattern_of(*collective) == algos::Pattern::distributed_vector;
+    for (const algos::Choice& choice : vector ? algos::vector_candidates(*collective, layout, true, bytes_)
+                                              : algos::candidates(*collective, layout)) {
+      cases.push_back({choice, bytes_});
+    }
+    if (*collective == Collective::alltoallv) {
+      cases.push_back({cases.front().choice, 1, true});
+    }
+    return cases;
+  }
+
+  [[nodiscard]] Row row_of(const topology::Layout& layout, int ppn, const std::string& what) const {
+    Row row;
+    row.benchmark = name();
+    row.executor = "engine";
+    row.time.iterations = 1;
+    row.more["ranks"] = layout.ranks();
+    row.more["ppn_assumed"] = ppn;
+    row.more["what"] = what;
+    return row;
+  }
+
+  void report_tables(Session& session, const topology::Layout& layout, int ppn) const {
+    const std::uint64_t bytes = table_bytes(layout);
+    Row row = row_of(layout, ppn, "communicator");
+    row.more["leader_bytes"] = bytes;
+    row.more["rank_bytes"] = bytes;
+    row.more["node_mib"] = static_cast<double>(bytes) * ppn / mib;
+    session.report().add(row);
+  }
+
+  void report(Session& session, const topology::Layout& layout, int ppn, const Case& what) const {
+    Row row = row_of(layout, ppn, what.any_sizes ? "any sizes" : algos::to_text(what.choice));
+    row.collective = algos::name_of(what.choice.algorithm->collective);
+    row.bytes = what.bytes;
+    std::vector<Footprint> sums;
+    try {
+      for (int rank = 0; rank < std::min(ppn, 2); ++rank) {
+        sums.push_back(OneRank(layout, rank).footprint(what));
+      }
+    } catch (const engine::Error& error) {
+      row.more["error"] = error.what();
+      session.report().add(row);
+      return;
+    }
+    const Footprint& leader = sums.front();
+    const Footprint& other = sums.back();
+    const auto rank_bytes = [](const Footprint& sum) { return sum.shared + sum.heap; };
+    const std::uint64_t node =
+        rank_bytes(leader) + leader.helper + (static_cast<std::uint64_t>(ppn - 1) * (rank_bytes(other) + other.helper));
+    row.more["leader_bytes"] = rank_bytes(leader);
+    row.more["rank_bytes"] = rank_bytes(other);
+    row.more["helper_bytes"] = other.helper;
+    row.more["data_bytes"] = other.data;
+    row.more["messages"] = std::max(leader.messages, other.messages);
+    row.more["tags"] = std::max(leader.tags, other.tags);
+    row.more["node_mib"] = static_cast<double>(node) / mib;
+    row.more["init_ms"] = 1e3 * std::max(leader.seconds, other.seconds);
+    session.report().add(row);
+  }
+
+  std::vector<int> ranks_ = {64, 3584, 16384};
+  int ranks_per_node_ = 112;
+  std::uint64_t bytes_ = 8;
+  std::vector<std::string> collectives_ = {"alltoall", "alltoallv", "allreduce", "bcast"};
+  std::vector<std::string> algorithms_;
+};
+
+} // namespace
+
+std::unique_ptr<Benchmark> make_footprint() { return std::make_unique<FootprintBenchmark>(); }
+
+} // namespace stoker::bench

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "bench/inside/one_rank.hpp"
+
+#include "engine/execute/progress.hpp"
+#include "engine/execute/rebind.hpp"
+#include "engine/settings/settings.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include <malloc.h>
+
+namespace stoker::bench {
+namespace {
+
+constexpr std::uint64_t arena_bytes = std::uint64_t{4} << 30U; // of address space
+
+// The words of channels are in the arenas of other ranks, which are not there: this rank's own stand in.
+void stand_in_for_peers(engine::Block& block) {
+  auto* steps = engine::in_block<engine::LoweredStep>(&block, block.steps_at);
+  for (std::uint32_t i = 0; i < block.steps; ++i) {
+    if (steps[i].op == engine::Op::send_node) {
+      steps[i].ready = steps[i].taken;
+    } else if (steps[i].op == engine::Op::recv_node) {
+      steps[i].taken = steps[i].ready;
+    }
+  }
+}
+
+// Tags taken in a row: as many as messages come from one node.
+std::uint64_t tags_of(const algos::Program& program, const topology::Layout& layout) {
+  std::vector<std::uint64_t> of_node(static_cast<std::size_t>(layout.nodes()));
+  for (const algos::Step& step : program.steps) {
+    if (step.kind == algos::StepKind::recv && !layout.same_node(step.peer, program.rank)) {
+      ++of_node[static_cast<std::size_t>(layout.node_of(step.peer))];
+    }
+  }
+  return *std::ranges::max_element(of_node);
+}
+
+} // namespace
+
+std::uint64_t heap_in_use() {
+  const struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+OneRank::OneRank(const topology::Layout& layout, int rank)
+    : layout_(layout), rank_(rank), memory_(arena_bytes, -1), tags_(std::numeric_limits<int>::max(), 1, 0) {
+  const engine::NodeMemory::Introduction own = memory_.introduction();
+  memory_.attach(0, {&own, 1});
+}
+
+algos::Program OneRank::compile(const Case& what) const {
+  const int ranks = layout_.ranks();
+  const algos::Collective collective = what.choice.algorithm->collective;
+  if (algos::pattern_of(collective) == algos::Pattern::distributed_vector) {
+    algos::DistributedVector vector{
+        .layout = layout_, .rank = rank_, .element_bytes = sizeof(double), .sizes = {what.bytes}};
+    if (algos::has_blocks(collective)) {
+      vector.sizes.resize(static_cast<std::size_t>(ranks), what.bytes);
+      vector.offsets = algos::equal_offsets(ranks, what.bytes);
+    }
+    return algos::compile(what.choice, vector);
+  }
+  const auto sizes = algos::BlockSizes::uniform(ranks, what.bytes);
+  const auto offsets = algos::equal_offsets(ranks, what.bytes);
+  const algos::Exchange exchange{
+      .layout = layout_, .rank = rank_, .sizes = sizes, .send_offsets = offsets, .recv_offsets = offsets};
+  return algos::compile(what.choice, exchange);
+}
+
+Footprint OneRank::footprint(const Case& what) {
+  using Clock = std::chrono::steady_clock;
+  Footprint sum;
+  const Clock::time_point begin = Clock::now();
+  std::uint64_t block_at = 0;
+  {
+    const algos::Program program = compile(what);
+    engine::RankMap map;
+    map.tags = &tags_;
+    for (int r = 0; r < layout_.ranks(); ++r) {
+      map.node_of.push_back(layout_.node_of(r));
+      map.arena_of.push_back(layout_.same_node(r, rank_) ? 0 : -1);
+    }
+    engine::PlacementOptions options;
+    options.eager_bytes = engine::Settings{}.eager_bytes;
+    options.timed = true;
+    options.rebindable = what.any_sizes;
+    options.resizable = what.any_sizes;
+    std::vector<engine::PairInfo> pairs(static_cast<std::size_t>(layout_.ranks()));
+    const std::uint64_t arena_before = memory_.arena().bytes_in_use();
+    block_at = engine::place(program, memory_, map, options, pairs);
+    sum.shared = memory_.arena().bytes_in_use() - arena_before;
+    sum.data = program.scratch_bytes;
+    sum.tags = tags_of(program, layout_);
+  }
+  auto& block = *memory_.arena().at<engine::Block>(block_at);
+  stand_in_for_peers(block);
+  sum.messages = block.wire_roots;
+  const std::uint64_t kept = heap_in_use();
+  const auto helpers_task = std::make_unique<engine::Task>(&block, memory_);
+  sum.helper = heap_in_use() - kept;
+  const auto own_task = std::make_unique<engine::Task>(&block, memory_);
+  std::unique_ptr<engine::Rebinding> rebinding;
+  if (what.any_sizes) {
+    rebinding = std::make_unique<engine::Rebinding>(block, true, false);
+  }
+  sum.heap = heap_in_use() - kept - sum.helper;
+  sum.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  engine::reclaim(memory_, tags_, block_at);
+  return sum;
+}
+
+} // namespace stoker::bench
