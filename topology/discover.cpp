@@ -115,7 +115,7 @@ Place place_of(int rank, std::span<const NodeRank> node_ranks, std::span<const N
   for (std::size_t d = 0; d < domains.size(); ++d) {
     if (std::find(domains[d].ranks.begin(), domains[d].ranks.end(), rank) != domains[d].ranks.end()) {
       const int domain = static_cast<int>(d);
-      return {node_ranks.front().rank, domain, domain};
+      return {node_ranks.front().rank, domain};
     }
   }
   throw std::logic_error("a rank without a domain");
@@ -167,7 +167,7 @@ Discovery discover(MPI_Comm comm, const Machine& machine, const DiscoverOptions&
   check_mpi(PMPI_Allgather(labels, 2, MPI_INT, all.data(), 2, MPI_INT, comm), "MPI_Allgather");
   std::vector<Place> places;
   for (std::size_t i = 0; i < all.size(); i += 2) {
-    places.push_back({all[i], all[i + 1], all[i + 1]});
+    places.push_back({all[i], all[i + 1]});
   }
   std::vector<int> domain_numa;
   for (const NodeDomain& domain : domains) {

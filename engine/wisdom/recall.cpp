@@ -18,7 +18,7 @@ void add_layout(WisdomKey& key, const topology::Layout& layout) {
   std::vector<std::uint64_t> places;
   for (int rank = 0; rank < layout.ranks(); ++rank) {
     const topology::Place& place = layout.place(rank);
-    for (const int number : {place.node, place.domain, place.group}) {
+    for (const int number : {place.node, place.domain}) {
       places.push_back(static_cast<std::uint64_t>(number));
     }
   }

@@ -21,7 +21,7 @@ Layout ragged(int ranks) {
   std::vector<Place> places;
   for (int node = 0; static_cast<int>(places.size()) < ranks; ++node) {
     for (int i = 0; i <= node && static_cast<int>(places.size()) < ranks; ++i) {
-      places.push_back({node, i / 2, i % 2});
+      places.push_back({node, i / 2});
     }
   }
   return Layout(std::move(places));

@@ -28,7 +28,7 @@ int world_size() {
 std::vector<int> labels_of(const Layout& layout) {
   std::vector<int> labels;
   for (int r = 0; r < layout.ranks(); ++r) {
-    labels.insert(labels.end(), {layout.node_of(r), layout.domain_of(r), layout.group_of(r)});
+    labels.insert(labels.end(), {layout.node_of(r), layout.domain_of(r)});
   }
   return labels;
 }
@@ -125,7 +125,7 @@ TEST(Discover, AnyCommunicator) {
   MPI_Comm_free(&reversed);
 
   const Discovery alone = discover(MPI_COMM_SELF, Machine(), {});
-  EXPECT_EQ(alone.layout, Layout({{0, 0, 0}}));
+  EXPECT_EQ(alone.layout, Layout({{0, 0}}));
   EXPECT_EQ(alone.node_ranks.size(), 1U);
 }
 

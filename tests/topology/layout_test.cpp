@@ -12,7 +12,7 @@ std::vector<int> list(std::span<const int> ranks) { return {ranks.begin(), ranks
 
 TEST(Layout, RaggedNodesInAnyOrder) {
   // Node 7 holds ranks 0, 2, 5; node 3 holds 1, 4; node 9 holds 3. Equal domain labels on different nodes differ.
-  const Layout layout({{7, 1, 0}, {3, 1, 0}, {7, 0, 0}, {9, 1, 5}, {3, 1, 1}, {7, 1, 0}});
+  const Layout layout({{7, 1}, {3, 1}, {7, 0}, {9, 1}, {3, 1}, {7, 1}});
   EXPECT_EQ(layout.ranks(), 6);
   EXPECT_EQ(layout.nodes(), 3);
   EXPECT_EQ(list(layout.node_ranks(0)), (std::vector{0, 2, 5}));
@@ -23,8 +23,6 @@ TEST(Layout, RaggedNodesInAnyOrder) {
   EXPECT_EQ(list(layout.domain_ranks(1)), (std::vector{1, 4}));
   EXPECT_EQ(list(layout.domain_ranks(2)), (std::vector{2}));
   EXPECT_EQ(list(layout.domain_ranks(3)), (std::vector{3}));
-  EXPECT_EQ(layout.groups(), 4);
-  EXPECT_EQ(layout.group_of(4), 3);
   EXPECT_EQ(layout.node_leader(1), 1);
   EXPECT_EQ(layout.local_index(5), 2);
   EXPECT_TRUE(layout.same_node(0, 2));
@@ -44,7 +42,7 @@ TEST(Layout, ASubsetIsNumberedAfresh) {
   const Layout layout = Layout::uniform(6, 2);
   const std::vector<int> members{5, 1, 0};
   const Layout part = layout.restricted_to(members);
-  EXPECT_EQ(part, Layout({{0, 0, 0}, {1, 1, 1}, {1, 1, 1}}));
+  EXPECT_EQ(part, Layout({{0, 0}, {1, 1}, {1, 1}}));
 }
 
 TEST(Layout, RefusesWhatIsNoLayout) {
