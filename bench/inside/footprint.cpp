@@ -22,15 +22,6 @@ using algos::Collective;
 
 constexpr double mib = 1 << 20;
 
-// What a rank keeps of a communicator: where its ranks are, and which of the engine's they are.
-std::uint64_t table_bytes(const topology::Layout& layout) {
-  const std::uint64_t before = heap_in_use();
-  std::vector<int> engine_ranks(static_cast<std::size_t>(layout.ranks()));
-  std::iota(engine_ranks.begin(), engine_ranks.end(), 0);
-  const topology::Layout copy = layout.restricted_to(engine_ranks);
-  return heap_in_use() - before;
-}
-
 class FootprintBenchmark final : public Benchmark {
 public:
   [[nodiscard]] std::string name() const override { return "footprint"; }
@@ -45,6 +36,7 @@ public:
         ->capture_default_str();
     app.add_option("--ranks-per-node", ranks_per_node_)->check(CLI::Range(1, 1 << 20))->capture_default_str();
     app.add_option("--bytes", bytes_, "of each block of an exchange, and of the vector of a reduction")
+        ->transform(CLI::AsSizeValue(false))
         ->capture_default_str();
     app.add_option("--collective", collectives_, "of which")->delimiter(',')->capture_default_str();
     app.add_option("--algorithms", algorithms_, "with their parameters; when not given, all that stoker chooses from");
@@ -60,8 +52,8 @@ public:
     }
     for (const int ranks : ranks_) {
       const int ppn = std::min(ranks, ranks_per_node_);
+      report_tables(session, ranks, ppn);
       const topology::Layout layout = topology::Layout::uniform(ranks, ppn);
-      report_tables(session, layout, ppn);
       for (const std::string& collective : collectives_) {
         for (const Case& what : cases_of(collective, layout)) {
           report(session, layout, ppn, what);
@@ -105,13 +97,23 @@ private:
     return row;
   }
 
-  void report_tables(Session& session, const topology::Layout& layout, int ppn) const {
-    const std::uint64_t bytes = table_bytes(layout);
-    Row row = row_of(layout, ppn, "communicator");
-    row.more["leader_bytes"] = bytes;
-    row.more["rank_bytes"] = bytes;
-    row.more["node_mib"] = static_cast<double>(bytes) * ppn / mib;
-    session.report().add(row);
+  // What a rank keeps of the job, and of each communicator: where its ranks are, and which of the engine's they are.
+  void report_tables(Session& session, int ranks, int ppn) const {
+    const std::uint64_t before = heap_in_use();
+    const topology::Layout layout = topology::Layout::uniform(ranks, ppn);
+    const std::uint64_t with_engine = heap_in_use();
+    std::vector<int> engine_ranks(static_cast<std::size_t>(ranks));
+    std::iota(engine_ranks.begin(), engine_ranks.end(), 0);
+    const topology::Layout copy = layout.restricted_to(engine_ranks);
+    const std::uint64_t with_communicator = heap_in_use();
+    for (const auto& [what, bytes] :
+         {std::pair{"engine", with_engine - before}, std::pair{"communicator", with_communicator - with_engine}}) {
+      Row row = row_of(layout, ppn, what);
+      row.more["leader_bytes"] = bytes;
+      row.more["rank_bytes"] = bytes;
+      row.more["node_mib"] = static_cast<double>(bytes) * ppn / mib;
+      session.report().add(row);
+    }
   }
 
   void report(Session& session, const topology::Layout& layout, int ppn, const Case& what) const {

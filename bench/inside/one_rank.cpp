@@ -87,7 +87,8 @@ Footprint OneRank::footprint(const Case& what) {
       map.arena_of.push_back(layout_.same_node(r, rank_) ? 0 : -1);
     }
     engine::PlacementOptions options;
-    options.eager_bytes = engine::Settings{}.eager_bytes;
+    options.eager_bytes = engine::eager_bytes_of_exchange(engine::Settings{}.eager_bytes,
+                                                          layout_.node_ranks(layout_.node_of(rank_)).size());
     options.timed = true;
     options.rebindable = what.any_sizes;
     options.resizable = what.any_sizes;

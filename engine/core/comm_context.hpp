@@ -9,6 +9,7 @@
 
 #include <mpi.h>
 
+#include <span>
 #include <vector>
 
 namespace stoker::engine {
@@ -34,7 +35,8 @@ public:
   [[nodiscard]] int ranks() const { return layout_.ranks(); }
   [[nodiscard]] const topology::Layout& layout() const { return layout_; }
   [[nodiscard]] const std::vector<int>& engine_ranks() const { return engine_ranks_; } // of each rank of comm
-  [[nodiscard]] int rank_of(int engine_rank) const;                                    // -1: none
+  [[nodiscard]] std::span<const int> node_ranks() const { return layout_.node_ranks(layout_.node_of(rank_)); }
+  [[nodiscard]] int rank_of(int engine_rank) const; // -1: none
   // Until free().
   [[nodiscard]] Attachments& attachments() { return attachments_; }
 

@@ -360,6 +360,15 @@ std::uint64_t Placement::write() {
 
 } // namespace
 
+std::uint64_t eager_bytes_of_exchange(std::uint64_t eager_bytes, std::size_t ranks_of_node) {
+  constexpr std::uint64_t all_slots = 256U << 10U;
+  if (ranks_of_node < 2) {
+    return eager_bytes;
+  }
+  const std::uint64_t slot = all_slots / (2 * (ranks_of_node - 1)) / cache_line * cache_line;
+  return std::min(eager_bytes, std::max(slot, cache_line) - sizeof(ChannelSlot));
+}
+
 std::uint64_t place(const algos::Program& program, NodeMemory& memory, const RankMap& map,
                     const PlacementOptions& options, std::span<PairInfo> pairs) {
   if (options.window && std::ranges::any_of(program.steps, &algos::combines)) {

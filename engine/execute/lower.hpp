@@ -42,6 +42,10 @@ struct PlacementOptions {
       false; // puts go through a window of the request's own; for programs of copies, puts, their recvs and fences
 };
 
+// The longest message of an exchange for a channel's slot, where each rank has a channel from every other one of its
+// node, and `eager_bytes` is the longest of any request: the slots of a rank fit 256 KiB.
+[[nodiscard]] std::uint64_t eager_bytes_of_exchange(std::uint64_t eager_bytes, std::size_t ranks_of_node);
+
 // What a rank ("I") tells each other rank of the communicator ("you") about the messages between the two.
 struct PairInfo {
   std::uint64_t my_block = 0;            // offset in my arena

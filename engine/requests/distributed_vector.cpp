@@ -162,7 +162,7 @@ std::unique_ptr<Request> init_distributed_vector(const std::shared_ptr<Engine>& 
     }
     // No message is longer than everything together. Results that a rank passes on lie in its receive buffer.
     const std::uint64_t longest = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
-    const Readers readers = readers_of(*engine, context, plan.executor, longest, false);
+    const Readers readers = readers_of(*engine, context, collective, plan.executor, longest, false);
     paths.send = chosen_path(*engine, plan.send, readers, collective == Collective::bcast ? "buffer" : "sendbuf");
     paths.recv = chosen_path(*engine, plan.recv, readers, collective == Collective::bcast ? "buffer" : "recvbuf");
   });

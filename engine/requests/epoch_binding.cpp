@@ -77,8 +77,9 @@ EpochBinding::EpochBinding(const Engine& engine, Block& block, const RequestPlan
                            const Readers& send_readers, const Readers& recv_readers)
     : engine_(engine),
       rebinding_(block, plan.any_sizes, plan.executor == Executor::inline_ || engine.helper() != nullptr),
-      sizes_(sizes), send_readers_(send_readers), recv_readers_(recv_readers),
-      pid_(static_cast<std::int32_t>(getpid())), ranks_(static_cast<std::size_t>(plan.context->ranks())),
+      eager_bytes_(eager_bytes_of(engine, *plan.context, plan.choice.algorithm->collective)), sizes_(sizes),
+      send_readers_(send_readers), recv_readers_(recv_readers), pid_(static_cast<std::int32_t>(getpid())),
+      ranks_(static_cast<std::size_t>(plan.context->ranks())),
       send_memory_(plan.send_memory ? plan.send_memory : std::make_shared<EpochMemory>(engine.memory())),
       recv_memory_(plan.recv_memory ? plan.recv_memory : std::make_shared<EpochMemory>(engine.memory())),
       bounce_memory_(engine.memory()) {}
@@ -144,14 +145,13 @@ void EpochBinding::list_parts(const BoundData& data, Buffer buffer, bool staged,
 void EpochBinding::bind(Block& block, EpochBuffers buffers) {
   buffers_ = std::move(buffers);
   Readers send_readers = send_readers_;
-  const std::uint64_t eager_bytes = engine_.settings().eager_bytes;
   const bool any_sizes = rebinding_.any_sizes();
   if (any_sizes) {
     sizes_ = {buffers_.send.bytes(), buffers_.recv.bytes()};
     outgoing_.resize(ranks_);
     incoming_.resize(ranks_);
     list_parts(buffers_.send, Buffer::send, true, outgoing_);
-    send_readers.peers = rebinding_.sends_long_in_node(outgoing_, eager_bytes);
+    send_readers.peers = rebinding_.sends_long_in_node(outgoing_, eager_bytes_);
   }
   block.buffers[static_cast<std::size_t>(Buffer::send)] =
       reach(buffers_.send, sizes_.send, send_readers, *send_memory_, buffers_.copies_send, send_staged_);
@@ -160,7 +160,7 @@ void EpochBinding::bind(Block& block, EpochBuffers buffers) {
   if (any_sizes) {
     list_parts(buffers_.send, Buffer::send, send_staged_ != nullptr, outgoing_);
     list_parts(buffers_.recv, Buffer::recv, recv_staged_ != nullptr, incoming_);
-    rebinding_.resize(block, outgoing_, incoming_, eager_bytes);
+    rebinding_.resize(block, outgoing_, incoming_, eager_bytes_);
   }
   rebinding_.bounce(block, bounce_memory(rebinding_.bounce_bytes(block)));
   const MPI_Comm comm = engine_.network();
@@ -213,7 +213,7 @@ std::unique_ptr<Request> init_rebindable(const std::shared_ptr<Engine>& engine, 
     std::unique_ptr<Request> request = init_rebindable_alltoall(engine, std::move(plan), block);
     const bool bundles =
         context->layout().nodes() > 1 || algos::knowledge_of(request->plan().choice) != algos::Knowledge::own;
-    const Readers readers = readers_of(*engine, *context, executor, block, bundles);
+    const Readers readers = readers_of(*engine, *context, collective, executor, block, bundles);
     return with_binding(*engine, std::move(request), {in_place ? 0 : ranks * block, ranks * block}, readers,
                         {.helper = readers.helper});
   }
@@ -224,12 +224,12 @@ std::unique_ptr<Request> init_rebindable(const std::shared_ptr<Engine>& engine, 
   }
   std::unique_ptr<Request> request = init_rebindable_distributed_vector(engine, collective, std::move(plan), sizes);
   const std::uint64_t longest = std::accumulate(vector.sizes.begin(), vector.sizes.end(), std::uint64_t{0});
-  const Readers readers = readers_of(*engine, *context, executor, longest, false);
+  const Readers readers = readers_of(*engine, *context, collective, executor, longest, false);
   return with_binding(*engine, std::move(request), packed_sizes(collective, vector), readers, readers);
 }
 
 std::unique_ptr<Request> init_rebindable_exchange(const std::shared_ptr<Engine>& engine, RequestPlan plan) {
-  const Readers readers = readers_of(*engine, *plan.context, plan.executor, 0, false);
+  const Readers readers = readers_of(*engine, *plan.context, Collective::alltoallv, plan.executor, 0, false);
   auto request = init_any_exchange(engine, std::move(plan));
   request->take_binding(*engine, {}, readers, {.helper = readers.helper});
   return request;

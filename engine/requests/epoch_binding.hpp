@@ -69,6 +69,7 @@ private:
 
   const Engine& engine_;
   Rebinding rebinding_;
+  std::uint64_t eager_bytes_;
   BufferSizes sizes_;
   Readers send_readers_;
   Readers recv_readers_;

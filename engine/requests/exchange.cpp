@@ -99,7 +99,8 @@ Paths chosen_paths(const Engine& engine, const RequestPlan& plan, const Sizes& r
   // Bundles of blocks are longer than blocks, and have to be fetched however short the blocks are.
   const bool bundles = layout.nodes() > 1 ||
                        (plan.choice.algorithm != nullptr && algos::knowledge_of(plan.choice) != algos::Knowledge::own);
-  const Readers readers = readers_of(engine, context, plan.executor, longest_in_node, bundles && total(row) > 0);
+  const Readers readers =
+      readers_of(engine, context, Collective::alltoall, plan.executor, longest_in_node, bundles && total(row) > 0);
   // Peers fetch from send buffers and scratch only.
   return {.send = plan.in_place ? Path::own : chosen_path(engine, plan.send, readers, "sendbuf"),
           .recv = chosen_path(engine, plan.recv, {.helper = readers.helper}, "recvbuf")};

@@ -171,8 +171,8 @@ std::unique_ptr<Request> init_neighborhood(const std::shared_ptr<Engine>& engine
     take_buffers(*engine, call, &neighbors, plan);
     choose(*engine, collective, info, plan);
     plan.executor = chosen_executor(*engine, info);
-    const Readers readers =
-        readers_of(*engine, context, plan.executor, longest_in_node(plan, neighbors), may_bundle(plan.choice, layout));
+    const Readers readers = readers_of(*engine, context, collective, plan.executor, longest_in_node(plan, neighbors),
+                                       may_bundle(plan.choice, layout));
     // Peers fetch from send buffers and scratch only.
     paths.recv = chosen_path(*engine, plan.recv, {.helper = readers.helper}, "recvbuf");
     paths.send = chosen_path(*engine, plan.send, readers, "sendbuf");

@@ -5,6 +5,7 @@
 #include "engine/base/clock.hpp"
 #include "engine/execute/lower.hpp"
 #include "engine/requests/baseline.hpp"
+#include "engine/requests/reach.hpp"
 
 #include <utility>
 
@@ -109,7 +110,7 @@ void count_bytes(const algos::Program& program, const RankMap& map, RequestPlan&
 }
 
 void complete(PlacementOptions& options, const Engine& engine, const RequestPlan& plan) {
-  options.eager_bytes = engine.settings().eager_bytes;
+  options.eager_bytes = eager_bytes_of(engine, *plan.context, plan.choice.algorithm->collective);
   options.timed = plan.executor == Executor::engine || engine.settings().inline_times ||
                   engine.settings().baseline_calls > 0 || engine.trace() != nullptr || plan.timed;
   options.exclusive = plan.executor == Executor::inline_;

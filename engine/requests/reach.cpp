@@ -3,6 +3,7 @@
 
 #include "engine/base/error.hpp"
 #include "engine/data/arguments.hpp"
+#include "engine/execute/lower.hpp"
 #include "engine/requests/byte_blocks.hpp"
 
 #include <utility>
@@ -22,11 +23,18 @@ void take_buffers(Engine& engine, const CollectiveCall& call, const Neighbors* n
   plan.recv = std::move(buffers.recv);
 }
 
-Readers readers_of(const Engine& engine, const CommContext& context, Executor executor, std::uint64_t longest_in_node,
-                   bool bundles) {
-  const bool shares_node = context.layout().node_ranks(context.layout().node_of(context.rank())).size() > 1;
+std::uint64_t eager_bytes_of(const Engine& engine, const CommContext& context, algos::Collective collective) {
+  const std::uint64_t eager_bytes = engine.settings().eager_bytes;
+  return algos::pattern_of(collective) == algos::Pattern::exchange
+             ? eager_bytes_of_exchange(eager_bytes, context.node_ranks().size())
+             : eager_bytes;
+}
+
+Readers readers_of(const Engine& engine, const CommContext& context, algos::Collective collective, Executor executor,
+                   std::uint64_t longest_in_node, bool bundles) {
+  const bool shares_node = context.node_ranks().size() > 1;
   return {.helper = executor == Executor::engine && engine.helper() == nullptr,
-          .peers = shares_node && (longest_in_node > engine.settings().eager_bytes || bundles)};
+          .peers = shares_node && (longest_in_node > eager_bytes_of(engine, context, collective) || bundles)};
 }
 
 Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& readers, const char* name) {

@@ -262,8 +262,10 @@ std::vector<SettingRow> drop_in_rows() {
 
 std::vector<SettingRow> tuning_rows() {
   return {
-      row<&S::eager_bytes, parse_bytes>("eager_bytes", bytes,
-                                        "messages within a node up to this size go through a slot in shared memory"),
+      row<&S::eager_bytes, parse_bytes>(
+          "eager_bytes", bytes,
+          "messages within a node up to this size go through a slot in shared memory; exchanges "
+          "among more than 16 ranks of a node have smaller slots, 256 KiB for each rank in all"),
       row<&S::staged_bytes, parse_bytes>("staged_bytes", bytes,
                                          "buffers up to this size that a helper in another process needs are copied "
                                          "into shared memory by their rank rather than reached by cross-memory attach"),

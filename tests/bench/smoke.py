@@ -288,12 +288,13 @@ def idle(driver):
 
 def footprint(driver):
     rows = driver.rows("footprint", "--ranks", "8,3584", "--ranks-per-node", "112", "--collective", "alltoall,alltoallv,allreduce")
-    expect({row["ranks"] for row in rows} == {8, 3584} and all(row["node_mib"] > 0 for row in rows), f"of each job: {rows}")
+    expect({row["ranks"] for row in rows} == {8, 3584}, "of each job")
+    expect(all(row["node_mib"] > 0 for row in rows if row["ranks"] == 3584), "everything takes memory")
     direct = [row for row in rows if row["what"] == "nonblocking" and row["collective"] == "alltoall" and row["ranks"] == 3584]
     expect(len(direct) == 1 and direct[0]["tags"] == 112, f"one message from each rank of a node: {direct}")
     # Lists of factors are as long as the number of ranks takes.
     rows = driver.rows("footprint", "--ranks", "16384", "--collective", "allreduce,bcast")
-    expect(any(row["what"].startswith("building-blocks") for row in rows), f"candidates at 16384 ranks: {rows}")
+    expect(any(row["what"].startswith("building-blocks") for row in rows), "building-blocks is a candidate at 16384 ranks")
 
 
 def refusals(driver):

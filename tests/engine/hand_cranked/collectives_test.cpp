@@ -321,6 +321,19 @@ TEST(TagSpace, IsDividedAmongRanksAndNeverGivesMoreThanThereAre) {
   EXPECT_EQ(last.take(3), 7); // to 9
 }
 
+TEST(Channels, OfAnExchangeAreNotMoreThanARankHasRoomFor) {
+  for (const std::size_t ranks : {1, 2, 16}) {
+    EXPECT_EQ(eager_bytes_of_exchange(8192, ranks), 8192U) << ranks;
+  }
+  for (const std::size_t ranks : {17, 48, 112, 384}) {
+    const std::uint64_t longest = eager_bytes_of_exchange(8192, ranks);
+    EXPECT_LT(longest, 8192U) << ranks;
+    EXPECT_LE(2 * (ranks - 1) * (longest + sizeof(ChannelSlot)), 256U << 10U) << ranks;
+  }
+  EXPECT_EQ(eager_bytes_of_exchange(64, 112), 64U);
+  EXPECT_EQ(eager_bytes_of_exchange(0, 4), 0U);
+}
+
 TEST(ABlock, IsRefusedWhenItIsNone) {
   const WholeCollective collective = one_message(64);
   Rig rig({.layout = Layout::uniform(2, 2)}, collective);
