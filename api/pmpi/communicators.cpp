@@ -16,14 +16,14 @@
 namespace stoker::pmpi {
 namespace {
 
-constexpr int most_covered = 64; // each keeps communicators of its own, of which MPI libraries have few thousands
+constexpr int comms_of_calls = 3;   // of an engine::Calls, at most
+constexpr int comms_of_context = 2; // of an engine::CommContext
 constexpr std::array keys{"stoker_algorithm", "stoker_executor", "stoker_deterministic", "stoker_off"};
 
 struct Registry {
   std::mutex mutex;
   std::list<std::shared_ptr<Communicator>> known; // those with calls in the order in which they got them
-  int covered = 0;
-  bool ending = false; // all go, those without calls in an order that may differ among ranks
+  bool ending = false;                            // all go, those without calls in an order that may differ among ranks
   int keyval = MPI_KEYVAL_INVALID;
   std::uint64_t next_id = 0;
 };
@@ -44,7 +44,6 @@ int forget(MPI_Comm comm, int /*keyval*/, void* value, void* /*extra*/) {
     }
     kept = std::move(*found);
     registry.known.erase(found);
-    registry.covered -= kept->calls() != nullptr ? 1 : 0;
   }
   detail::generation.fetch_add(1, std::memory_order_relaxed);
   name_communicator(kept->id(), comm);
@@ -56,6 +55,8 @@ int forget(MPI_Comm comm, int /*keyval*/, void* value, void* /*extra*/) {
 }
 
 } // namespace
+
+bool has_room_for_comms(int count) { return engine::comms_taken() + count <= settings().pmpi_communicators; }
 
 OwnInfo::OwnInfo(MPI_Info weaker, MPI_Info stronger) {
   for (const char* key : keys) {
@@ -129,30 +130,29 @@ void Communicator::cover() {
     reason_ = Reason::form_off;
     return;
   }
-  std::array<int, 3> able{};
-  {
-    const std::lock_guard lock(registry.mutex);
-    able = {registry.covered < most_covered ? 1 : 0, off_ ? 0 : 1,
-            settings().pmpi_trials && !info_.names_how() ? 1 : 0};
-  }
+  std::array<int, 3> able{has_room_for_comms(comms_of_calls) ? 1 : 0, off_ ? 0 : 1,
+                          settings().pmpi_trials && !info_.names_how() ? 1 : 0};
   PMPI_Allreduce(MPI_IN_PLACE, able.data(), static_cast<int>(able.size()), MPI_INT, MPI_MIN, handle_);
   if (able[0] == 0 || able[1] == 0) {
-    reason_ = able[1] == 0 ? Reason::off_by_info : Reason::too_many;
+    reason_ = able[1] == 0 ? Reason::off_by_info : Reason::no_comm;
     return;
   }
   const auto failure =
       engine::attempt([&] { calls_ = std::make_unique<engine::Calls>(the_engine(), handle_, able[2] != 0); });
   if (failure) { // on every rank
-    reason_ = Reason::not_set_up;
-    if (rank_ == 0) {
+    reason_ = failure->code() == engine::Code::mpi ? Reason::no_comm : Reason::not_set_up;
+    if (rank_ == 0 && reason_ == Reason::not_set_up) {
       complain(failure->what());
     }
     return;
   }
   const std::lock_guard lock(registry.mutex);
-  ++registry.covered;
   const auto self = std::ranges::find(registry.known, this, &std::shared_ptr<Communicator>::get);
   registry.known.splice(registry.known.end(), registry.known, self);
+}
+
+bool Communicator::has_context_or_room() const {
+  return the_engine()->has_context(handle_) || has_room_for_comms(comms_of_context);
 }
 
 void Communicator::close() {

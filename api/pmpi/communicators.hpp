@@ -43,6 +43,9 @@ private:
   MPI_Info info_ = MPI_INFO_NULL;
 };
 
+// Whether this process may take so many more communicators from the MPI library. Local.
+[[nodiscard]] bool has_room_for_comms(int count);
+
 // A call under way that has to end before its communicator is freed. One thread may free the communicator while another
 // waits for the call. So a thread that touches the call does so within a Use, and a thread that frees the communicator
 // completes those calls that are not in use, and waits for the end of the others.
@@ -86,6 +89,8 @@ public:
   void use(OwnInfo info);
   // Collective, where this is inherits() and has no calls yet.
   void cover();
+  // Whether a persistent request of the engine's can be initialised on it, as far as this process knows. Local.
+  [[nodiscard]] bool has_context_or_room() const;
   // Collective where there are calls.
   void close();
   // Called when the communicator is freed.

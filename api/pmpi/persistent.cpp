@@ -99,7 +99,8 @@ struct Said {
   std::uint64_t off = 0;           // by info: it is to be the MPI library's
   std::uint64_t not_combined = 0;  // the engine does not know the operation on the datatype
   std::uint64_t engine_only = 0;   // it is not to be tried with the MPI library
-  std::uint64_t no_more_comms = 0; // of its own
+  std::uint64_t no_context = 0;    // for the engine, on the communicator
+  std::uint64_t no_more_comms = 0; // for the MPI library's calls
   PrivateComms::Bits comms_in_use{};
   [[nodiscard]] bool comm_to_be_had() const { return no_more_comms == 0 || engine::first_unused(comms_in_use); }
 };
@@ -112,11 +113,6 @@ template <class Bits>
   return mine;
 }
 
-// The most communicators for requests that are only tried with the MPI library. MPI libraries have a few thousand
-// communicators; this leaves some for requests that would not work without one.
-constexpr int most_tried = 256;
-constexpr int most_by_mpi = 512;
-
 // Collective. Null if `must` is false and some rank cannot make the request.
 std::unique_ptr<MpiRequest> request_by_mpi(const CollectiveCall& call, Communicator* communicator, bool must) {
   PrivateComms* const kept =
@@ -128,7 +124,7 @@ std::unique_ptr<MpiRequest> request_by_mpi(const CollectiveCall& call, Communica
   }
   std::unique_ptr<MpiRequest> made;
   std::optional<Error> failure = engine::attempt([&] { made = std::make_unique<MpiRequest>(call); });
-  Said said{.failed = failure ? 1U : 0U, .no_more_comms = engine::private_comms_made() < most_by_mpi ? 0U : 1U};
+  Said said{.failed = failure ? 1U : 0U, .no_more_comms = has_room_for_comms(1) ? 0U : 1U};
   if (kept != nullptr) {
     said.comms_in_use = kept->in_use();
   } else {
@@ -224,7 +220,8 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
     const Said said = united(call.comm, Said{.off = merged.off() ? 1U : 0U,
                                              .not_combined = not_combined ? 1U : 0U,
                                              .engine_only = may_try(call, merged) ? 0U : 1U,
-                                             .no_more_comms = engine::private_comms_made() < most_tried ? 0U : 1U,
+                                             .no_context = communicator->has_context_or_room() ? 0U : 1U,
+                                             .no_more_comms = has_room_for_comms(1) ? 0U : 1U,
                                              .comms_in_use = comms.in_use()});
     if (said.off != 0) {
       reason = Reason::off_by_info;
@@ -232,6 +229,10 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
     }
     if (said.not_combined != 0) {
       reason = Reason::operator_on_type;
+      return;
+    }
+    if (said.no_context != 0 || engine::attempt([&] { (void)the_engine()->context(call.comm); })) {
+      reason = Reason::no_comm;
       return;
     }
     std::optional<AnchoredCall> anchored;

@@ -20,7 +20,7 @@ std::string_view text_of(Reason reason) {
       "intercommunicator",
       "communicator with ranks of other jobs",
       "communicator from a function that is not watched",
-      "too many communicators",
+      "no communicator left: STOKER_PMPI_COMMUNICATORS, or the MPI library's limit",
       "switched off by stoker_off",
       "shorter than STOKER_PMPI_LEAST_BYTES",
       "MPI_THREAD_MULTIPLE is not to be had, or not asked for (executor=inline)",

@@ -36,7 +36,7 @@ enum class Reason : std::uint8_t {
   intercommunicator,
   foreign_ranks,
   unwatched,
-  too_many,
+  no_comm,
   off_by_info,
   too_small,
   thread_level,

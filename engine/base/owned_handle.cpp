@@ -3,6 +3,7 @@
 
 #include "engine/base/agreement.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <vector>
 
@@ -53,18 +54,76 @@ MPI_Comm with_topology(MPI_Comm plain, MPI_Comm comm, int topology) {
   return made;
 }
 
+std::atomic<int> taken{0};
+
+// While a communicator of the application's is used. What fails is not the application's.
+class ErrorsReturned {
+public:
+  explicit ErrorsReturned(MPI_Comm comm) : comm_(comm) {
+    PMPI_Comm_get_errhandler(comm, &handler_);
+    PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  }
+  ErrorsReturned(const ErrorsReturned&) = delete;
+  ErrorsReturned& operator=(const ErrorsReturned&) = delete;
+  ~ErrorsReturned() {
+    PMPI_Comm_set_errhandler(comm_, handler_);
+    PMPI_Errhandler_free(&handler_);
+  }
+
+private:
+  MPI_Comm comm_;
+  MPI_Errhandler handler_ = MPI_ERRHANDLER_NULL;
+};
+
+// Collective over comm. Some ranks may have a communicator where others find none left. Those free theirs, which MPI
+// libraries do without waiting for the others.
+template <class Make>
+OwnedComm on_all_or_none(MPI_Comm comm, Make&& make) {
+  OwnedComm owned;
+  agree(comm, attempt([&] {
+          MPI_Comm made = MPI_COMM_NULL;
+          make(&made);
+          owned = OwnedComm(made);
+        }));
+  return owned;
+}
+
 } // namespace
 
+void CommKind::free(MPI_Comm* comm) {
+  PMPI_Comm_free(comm);
+  taken.fetch_sub(1, std::memory_order_relaxed);
+}
+
+int comms_taken() { return taken.load(std::memory_order_relaxed); }
+
+OwnedComm::OwnedComm(MPI_Comm comm) : OwnedHandle(comm) {
+  PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  taken.fetch_add(1, std::memory_order_relaxed);
+}
+
+MPI_Comm OwnedComm::release() {
+  taken.fetch_sub(*this == MPI_COMM_NULL ? 0 : 1, std::memory_order_relaxed);
+  return OwnedHandle::release();
+}
+
 OwnedComm OwnedComm::like(MPI_Comm comm) {
+  const ErrorsReturned errors(comm);
   MPI_Group ranks = MPI_GROUP_NULL;
   check_mpi(PMPI_Comm_group(comm, &ranks), "MPI_Comm_group");
   const OwnedHandle<GroupKind> group(ranks);
-  MPI_Comm made = MPI_COMM_NULL;
-  check_mpi(PMPI_Comm_create(comm, group, &made), "MPI_Comm_create");
-  OwnedComm plain(made);
   int topology = MPI_UNDEFINED;
   check_mpi(PMPI_Topo_test(comm, &topology), "MPI_Topo_test");
-  return topology == MPI_UNDEFINED ? std::move(plain) : OwnedComm(with_topology(plain, comm, topology));
+  OwnedComm plain =
+      on_all_or_none(comm, [&](MPI_Comm* made) { check_mpi(PMPI_Comm_create(comm, group, made), "MPI_Comm_create"); });
+  return topology == MPI_UNDEFINED
+             ? std::move(plain)
+             : on_all_or_none(comm, [&](MPI_Comm* made) { *made = with_topology(plain, comm, topology); });
+}
+
+OwnedComm OwnedComm::part_of(MPI_Comm comm, int color) {
+  return on_all_or_none(
+      comm, [&](MPI_Comm* made) { check_mpi(PMPI_Comm_split(comm, color, rank_in(comm), made), "MPI_Comm_split"); });
 }
 
 } // namespace stoker::engine

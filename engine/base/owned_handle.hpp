@@ -40,7 +40,7 @@ private:
 struct CommKind {
   using Handle = MPI_Comm;
   static MPI_Comm null() { return MPI_COMM_NULL; }
-  static void free(MPI_Comm* comm) { PMPI_Comm_free(comm); }
+  static void free(MPI_Comm* comm);
 };
 struct TypeKind {
   using Handle = MPI_Datatype;
@@ -50,15 +50,21 @@ struct TypeKind {
 
 using OwnedType = OwnedHandle<TypeKind>;
 
+// How many communicators this process has taken from the MPI library for the engine, which has few thousands.
+[[nodiscard]] int comms_taken();
+
 // A communicator of the engine's own; errors are returned. Freeing is collective.
 class OwnedComm : public OwnedHandle<CommKind> {
 public:
   OwnedComm() = default;
-  explicit OwnedComm(MPI_Comm comm) : OwnedHandle(comm) { PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN); }
+  explicit OwnedComm(MPI_Comm comm);
+  [[nodiscard]] MPI_Comm release(); // not counted any more
   // The ranks of `comm` in their order, with its topology. Unlike in a duplicate, there are no attributes and no hints:
   // the application's copy functions are never called for a communicator of the engine's. Collective, blocking.
-  // Throws Error(mpi).
+  // Throws Error(mpi) on all ranks if any has none left; the error handler of `comm` is not told.
   [[nodiscard]] static OwnedComm like(MPI_Comm comm);
+  // The part of `comm`, an own one, with the same color. Collective. Throws as like() does.
+  [[nodiscard]] static OwnedComm part_of(MPI_Comm comm, int color);
 };
 
 } // namespace stoker::engine

@@ -119,7 +119,8 @@ private:
 } // namespace
 
 Calls::Calls(std::shared_ptr<Engine> engine, MPI_Comm comm, bool trials)
-    : engine_(std::move(engine)), context_(engine_->private_context(comm)), stands_in_(true), trials_(trials) {
+    : engine_(std::move(engine)), context_(engine_->private_context(comm)), stands_in_(true), trials_(trials),
+      waiting_(context_->comm()) {
   int provided = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&provided);
   int lowest = provided;
@@ -130,13 +131,15 @@ Calls::Calls(std::shared_ptr<Engine> engine, MPI_Comm comm, bool trials)
                                         PutOffStarts::of_process().have_thread();
                                         SpareThread::of_process().have();
                                       })));
+    mpi_comm_ = OwnedComm::like(context_->comm());
+    waiting_ = WaitingCalls(mpi_comm_);
   }
 }
 
 Calls::Calls(std::shared_ptr<Engine> engine, std::shared_ptr<CommContext> context)
     : engine_(std::move(engine)), context_(std::move(context)), stands_in_(false),
       send_memory_(std::make_shared<EpochMemory>(engine_->memory())),
-      recv_memory_(std::make_shared<EpochMemory>(engine_->memory())), trials_(false) {}
+      recv_memory_(std::make_shared<EpochMemory>(engine_->memory())), trials_(false), waiting_(context_->comm()) {}
 
 void Calls::close() {
   {
@@ -159,11 +162,9 @@ void Calls::close() {
     }
     if (finalized == 0) {
       shape.agreement.wait(); // all ranks have asked
-      if (threaded_ && *shape.comm != MPI_COMM_NULL) {
-        PMPI_Comm_free(shape.comm.get());
-      }
     }
   });
+  mpi_comm_ = OwnedComm();
   if (stands_in_) {
     context_->free();
   }
@@ -173,11 +174,7 @@ Shape* Calls::shape_of(const ShapeKey& key, const std::function<void(Shape&)>& c
   if (closed_) {
     throw Error(Code::request, "the communicator's calls are closed");
   }
-  Shape* const shape = shapes_.of_next_call(key, trials_, complete);
-  if (shape != nullptr && !threaded_) {
-    *shape->comm = context_->comm(); // where calls are one after the other
-  }
-  return shape;
+  return shapes_.of_next_call(key, trials_, complete);
 }
 
 std::unique_ptr<CallUnderWay> Calls::start(const CollectiveCall& given, MPI_Info info, Executor executor,
@@ -321,11 +318,11 @@ void Calls::enqueue(Shape& shape, QueuedCall& call, Operation operation) {
   call.shape = &shape;
   shape.trials.note_start(shape.calls > shape.ended);
   call.number = shape.calls++;
-  shape.waiting.push_back(&call);
+  waiting_.add(call);
   shape.retire_complete();
-  shape.start_waiting();
+  waiting_.start();
   shapes_.sweep();
-  call.prompt = shape.waiting.empty() || shape.waiting.back() != &call;
+  call.prompt = !waiting_.has(call);
 }
 
 // Without the mutex.
@@ -338,9 +335,8 @@ void Calls::look_after(const QueuedCall& call) {
 // Calls that have been put off go on without the application.
 bool Calls::try_starts() {
   const auto lock = guard();
-  bool left = false;
   shapes_.for_each([&](Shape& shape) {
-    if (shape.waiting.empty()) {
+    if (shape.waiting == 0) {
       return;
     }
     for (Lane& lane : shape.lanes) {
@@ -349,24 +345,23 @@ bool Calls::try_starts() {
       }
     }
     shape.retire_complete();
-    shape.start_waiting();
-    left = left || !shape.waiting.empty();
   });
+  waiting_.start();
   shapes_.sweep();
-  return !left;
+  return waiting_.empty();
 }
 
 Calls::Standing Calls::look(QueuedCall& call, bool insist) {
   const auto lock = guard();
   Shape& shape = *call.shape;
   shape.retire_complete();
-  shape.start_waiting();
+  waiting_.start();
   if (insist) {
     // Whatever is in the way of this call has to go on as well.
     Lane& lane = shape.lane_of(call.number);
     if (lane.occupant != nullptr && !lane.awaited && !call.by_mpi && lane.request->peek()) {
       shape.retire_complete();
-      shape.start_waiting();
+      waiting_.start();
     }
   }
   if (call.by_mpi && call.request != MPI_REQUEST_NULL) {
@@ -402,7 +397,7 @@ void Calls::await(QueuedCall& call) {
     return;
   }
   call.shape->retire(lane);
-  call.shape->start_waiting();
+  waiting_.start();
 }
 
 void Calls::lose(QueuedCall& call, const Error& error) {

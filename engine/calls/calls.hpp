@@ -12,6 +12,7 @@
 #pragma once
 
 #include "engine/base/on_demand_thread.hpp"
+#include "engine/base/owned_handle.hpp"
 #include "engine/calls/call_under_way.hpp"
 #include "engine/calls/kept_shapes.hpp"
 #include "engine/calls/put_off_starts.hpp"
@@ -108,7 +109,6 @@ private:
 
   struct Bound {
     std::unique_ptr<Request> request;
-    MPI_Comm comm = MPI_COMM_NULL; // where the shape had none
     std::optional<Error> error;
   };
   [[nodiscard]] Bound bind(Binding& binding) const; // collective; without the mutex
@@ -125,9 +125,11 @@ private:
   std::optional<Neighbors> neighbors_; // found by the first call of a neighborhood
   bool trials_;
   bool threaded_ = false;
+  OwnedComm mpi_comm_; // for the MPI library's own calls, where whoever makes requests is another thread
 
   std::mutex mutex_; // guards what follows, and calls until they are done
   KeptShapes shapes_;
+  WaitingCalls waiting_;
   std::deque<Binding> bindings_; // in the same order on all ranks
   bool binding_ = false;         // one is being made
   bool spare_ = false;           // the process's spare thread may be at work here

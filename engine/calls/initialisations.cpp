@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Initialisations of the requests that calls need.
 #include "engine/base/agreement.hpp"
-#include "engine/base/owned_handle.hpp"
 #include "engine/base/spare_thread.hpp"
 #include "engine/calls/calls.hpp"
 #include "engine/calls/mpi_collective.hpp"
@@ -34,9 +33,6 @@ Calls::Bound Calls::bind(Binding& binding) const {
       // them on its way here.
       wait_for_mpi(*engine_, *context_, {});
     }
-    if (*shape.comm == MPI_COMM_NULL) {
-      bound.comm = OwnedComm::like(context_->comm()).release();
-    }
     RequestPlan plan;
     plan.context = context_;
     plan.executor = shape.key.executor;
@@ -60,9 +56,6 @@ Calls::Bound Calls::bind(Binding& binding) const {
 void Calls::settle(const Binding& binding, Bound bound) {
   Shape& shape = *binding.shape;
   Lane& lane = shape.lanes[binding.lane];
-  if (bound.comm != MPI_COMM_NULL) {
-    *shape.comm = bound.comm;
-  }
   if (!bound.error) {
     lane.state = Lane::State::bound;
     lane.request = std::move(bound.request);
@@ -109,7 +102,7 @@ OnDemandThread::Next Calls::bind_next(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   binding_ = false;
   settle(binding, std::move(bound));
-  binding.shape->start_waiting();
+  waiting_.start();
   return OnDemandThread::Next::at_once;
 }
 

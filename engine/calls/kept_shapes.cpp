@@ -24,12 +24,9 @@ Shape* KeptShapes::of_next_call(const ShapeKey& key, bool trials, const std::fun
     if (!comes_often(key) || calls_ - (*unused)->latest_call < calls_to_go) {
       return nullptr;
     }
-    shape->comm = (*unused)->comm;
-    shape->before = unused->get();
     complete(*shape);
     leaving_.splice(leaving_.end(), kept_, unused);
   } else {
-    shape->comm = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
     complete(*shape);
     counted_ += shape->sizes_known() ? 1 : 0;
   }
@@ -51,13 +48,7 @@ bool KeptShapes::comes_often(const ShapeKey& key) {
 }
 
 void KeptShapes::sweep() {
-  std::erase_if(leaving_, [&](const std::unique_ptr<Shape>& shape) {
-    if (!shape->over()) {
-      return false;
-    }
-    for_each([&](Shape& other) { other.before = other.before == shape.get() ? nullptr : other.before; });
-    return true;
-  });
+  std::erase_if(leaving_, [](const std::unique_ptr<Shape>& shape) { return shape->over(); });
 }
 
 void KeptShapes::forget_latest() {

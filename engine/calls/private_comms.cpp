@@ -1,30 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/calls/private_comms.hpp"
 
-#include "engine/base/owned_handle.hpp"
-
 #include <bit>
 #include <mutex>
 
 namespace stoker::engine {
 namespace {
-std::atomic<int> made{0};
 std::mutex mutex; // guards what a lease and the application's communicator both have to do with
-
-void duplicate(MPI_Comm comm, PrivateComm& own) {
-  own.comm = OwnedComm::like(comm).release();
-  made.fetch_add(1, std::memory_order_relaxed);
-}
 
 // The request is gone, and what the ranks were agreeing on is over.
 bool is_unused(PrivateComm& own) {
   return !own.in_use.load(std::memory_order_acquire) && // released in ~CommLease()
          (!own.agreement.asked() || own.agreement.answer());
-}
-
-void free_comm(PrivateComm& own) {
-  PMPI_Comm_free(&own.comm);
-  made.fetch_sub(1, std::memory_order_relaxed);
 }
 } // namespace
 
@@ -35,17 +22,15 @@ CommLease::~CommLease() {
   const std::lock_guard lock(mutex);
   leased_->in_use.store(false, std::memory_order_release); // acquired in is_unused()
   if (leased_->orphaned && is_unused(*leased_)) {
-    free_comm(*leased_);
+    leased_->comm = OwnedComm();
   }
 }
 
 CommLease make_private_comm(MPI_Comm comm) {
   auto own = std::make_shared<PrivateComm>();
-  duplicate(comm, *own);
+  own->comm = OwnedComm::like(comm);
   return CommLease(std::move(own));
 }
-
-int private_comms_made() { return made.load(std::memory_order_relaxed); }
 
 std::optional<std::size_t> first_unused(const PrivateComms::Bits& in_use) {
   for (std::size_t word = 0; word < in_use.size(); ++word) {
@@ -74,7 +59,12 @@ CommLease PrivateComms::take(MPI_Comm parent, const Bits& in_use) {
     return make_private_comm(parent);
   }
   const auto& own = kept_.emplace_back(std::make_shared<PrivateComm>());
-  duplicate(parent, *own); // if that fails here only, its place stays taken on all ranks
+  try {
+    own->comm = OwnedComm::like(parent);
+  } catch (...) { // on all ranks
+    kept_.pop_back();
+    throw;
+  }
   return CommLease(own);
 }
 
@@ -83,7 +73,7 @@ void PrivateComms::free_unused() {
   for (const auto& own : kept_) {
     own->orphaned = true;
     if (is_unused(*own)) {
-      free_comm(*own);
+      own->comm = OwnedComm();
     }
   }
   kept_.clear();

@@ -5,6 +5,7 @@
 // request.
 #pragma once
 
+#include "engine/base/owned_handle.hpp"
 #include "engine/calls/route_agreement.hpp"
 
 #include <mpi.h>
@@ -21,8 +22,14 @@
 namespace stoker::engine {
 
 struct PrivateComm {
-  MPI_Comm comm = MPI_COMM_NULL; // errors are returned
-  RouteAgreement agreement{};    // in it
+  PrivateComm() = default;
+  PrivateComm(const PrivateComm&) = delete;
+  PrivateComm& operator=(const PrivateComm&) = delete;
+  // What nobody has freed by now may not be, as ranks may be at different places. So it still counts as taken.
+  ~PrivateComm() { (void)comm.OwnedHandle::release(); }
+
+  OwnedComm comm;
+  RouteAgreement agreement{}; // in it
   std::atomic<bool> in_use{true};
   bool spoiled = false;  // calls on it may have begun on some ranks only: not used again
   bool orphaned = false; // the application's communicator is gone
@@ -49,8 +56,6 @@ private:
 
 // Makes a private communicator that will not be used again. Collective over `comm`. Throws Error.
 [[nodiscard]] CommLease make_private_comm(MPI_Comm comm);
-// The number of private communicators of this process. MPI libraries have a few thousand communicators of all kinds.
-[[nodiscard]] int private_comms_made();
 
 // The private communicators of one communicator of the application's. Used by one thread at a time, as its collectives
 // are.

@@ -5,7 +5,6 @@
 #include "engine/calls/mpi_collective.hpp"
 
 #include <algorithm>
-#include <bitset>
 
 namespace stoker::engine {
 
@@ -28,62 +27,25 @@ void Shape::retire(Lane& lane) {
   call.complete.store(true, std::memory_order_release);
 }
 
-// The MPI library's own calls, the decisions among them, are started in their order, as MPI demands; the engine's as
-// soon as their lanes are free.
-void Shape::start_waiting() {
-  bool mpi_in_turn = *comm != MPI_COMM_NULL && (before == nullptr || !before->has_its_turn());
-  std::bitset<lanes_of_a_shape> taken;
-  for (auto next = waiting.begin(); next != waiting.end();) {
-    QueuedCall& call = **next;
-    if (!call.route) {
-      call.route = agreement.route_of(call.number, trials, mpi_in_turn ? *comm : MPI_COMM_NULL);
-      if (!call.route) {
-        return;
-      }
-      call.on_trial = trials.on_trial();
-    }
-    Lane& lane = lane_of(call.number);
-    const std::size_t index = lane_number(call.number);
-    const Route route = *call.route;
-    if (route == Route::engine && (lane.state == Lane::State::fresh || lane.state == Lane::State::asked_for)) {
-      mpi_in_turn = false; // it may become one of MPI's
-      taken.set(index);
-      ++next;
-      continue;
-    }
-    if (route == Route::mpi || lane.state == Lane::State::by_mpi) {
-      if (!mpi_in_turn) {
-        ++next;
-        continue;
-      }
-      start_by_mpi(call);
-    } else if (lane.occupant != nullptr || taken.test(index)) {
-      taken.set(index);
-      ++next;
-      continue;
-    } else {
-      start_on(lane, call);
-    }
-    next = waiting.erase(next);
-  }
-}
-
 bool Shape::over() {
-  return ended == calls && before == nullptr &&
+  return ended == calls &&
          std::ranges::none_of(lanes, [](const Lane& lane) { return lane.state == Lane::State::asked_for; }) &&
          (!agreement.asked() || agreement.answer());
 }
 
-void Shape::start_by_mpi(QueuedCall& call) const {
+namespace {
+
+void start_by_mpi(QueuedCall& call, MPI_Comm comm) {
   call.by_mpi = true;
   call.algorithm = "mpi";
-  call.error = attempt([&] { check_start(start_mpi(call.call, *comm, &call.request, call.arrays), key.collective); });
+  const auto start = [&] { return start_mpi(call.call, comm, &call.request, call.arrays); };
+  call.error = attempt([&] { check_start(start(), call.call.collective); });
   if (call.error) {
     call.complete.store(true, std::memory_order_release);
   }
 }
 
-void Shape::start_on(Lane& lane, QueuedCall& call) {
+void start_on(Lane& lane, QueuedCall& call) {
   if (lane.state != Lane::State::failed) {
     Request& request = *lane.request;
     call.algorithm = lane.algorithm;
@@ -103,6 +65,57 @@ void Shape::start_on(Lane& lane, QueuedCall& call) {
   }
   lane.occupant = &call;
   call.lane = &lane;
+}
+
+} // namespace
+
+// The MPI library's own calls, the decisions among them, are started in their order, as MPI demands; the engine's as
+// soon as their lanes are free.
+void WaitingCalls::start() {
+  for (QueuedCall* const call : calls_) {
+    call->shape->held.reset();
+  }
+  bool mpi_in_turn = true;
+  for (auto next = calls_.begin(); next != calls_.end();) {
+    if (try_start(**next, mpi_in_turn)) {
+      --(*next)->shape->waiting;
+      next = calls_.erase(next);
+    } else {
+      ++next;
+    }
+  }
+}
+
+bool WaitingCalls::try_start(QueuedCall& call, bool& mpi_in_turn) const {
+  Shape& shape = *call.shape;
+  if (!call.route && !shape.held.all()) {
+    call.route = shape.agreement.route_of(call.number, shape.trials, mpi_in_turn ? comm_ : MPI_COMM_NULL);
+    call.on_trial = shape.trials.on_trial();
+  }
+  if (!call.route) { // nor has a later call of the shape
+    shape.held.set();
+    mpi_in_turn = false;
+    return false;
+  }
+  Lane& lane = shape.lane_of(call.number);
+  const std::size_t index = shape.lane_number(call.number);
+  if (call.route == Route::engine && (lane.state == Lane::State::fresh || lane.state == Lane::State::asked_for)) {
+    mpi_in_turn = false; // it may become one of MPI's
+    shape.held.set(index);
+    return false;
+  }
+  if (call.route == Route::mpi || lane.state == Lane::State::by_mpi) {
+    if (mpi_in_turn) {
+      start_by_mpi(call, comm_);
+    }
+    return mpi_in_turn;
+  }
+  if (lane.occupant != nullptr || shape.held.test(index)) {
+    shape.held.set(index);
+    return false;
+  }
+  start_on(lane, call);
+  return true;
 }
 
 } // namespace stoker::engine

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <atomic>
+#include <bitset>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -96,14 +97,9 @@ struct Lane {
 struct Shape {
   Shape(ShapeKey shape_key, bool trials_on) : key(std::move(shape_key)), trials(trials_on) {}
 
-  // Starts the calls that are waiting, as far as they can be, and completes those whose requests are. All with the
-  // mutex of the calls on the communicator.
+  // Complete calls whose requests are complete. With the mutex of the calls on the communicator.
   void retire_complete();
   void retire(Lane& lane);
-  void start_waiting();
-  // Whether calls of this shape, or of one before it, have not been started, so that MPI's own may still come. It does
-  // not depend on the application.
-  [[nodiscard]] bool has_its_turn() const { return !waiting.empty() || (before != nullptr && before->has_its_turn()); }
   // Whether all calls so far have ended, and nothing that came with them is under way. Local.
   [[nodiscard]] bool over();
 
@@ -117,20 +113,37 @@ struct Shape {
   bool deterministic = false;
   algos::Choice choice; // once the first request is made
   std::uint64_t calls = 0;
-  std::uint64_t ended = 0;         // of them
-  std::uint64_t latest_call = 0;   // counted on the communicator
-  std::deque<QueuedCall*> waiting; // not started yet, in their order
+  std::uint64_t ended = 0;       // of them
+  std::uint64_t latest_call = 0; // counted on the communicator
+  std::size_t waiting = 0;       // calls that have not been started yet
+  std::bitset<lanes_of_a_shape>
+      held; // lanes for which an earlier call is waiting, as the waiting ones are gone through
   std::array<Lane, lanes_of_a_shape> lanes;
   RouteTrials trials;
   RouteAgreement agreement; // on the decision that is being made
-  // For MPI's own calls, from the time of the first request on. A shape that takes the place of another, `before`,
-  // takes its communicator, too: there the calls of that one come first.
-  std::shared_ptr<MPI_Comm> comm;
-  Shape* before = nullptr;
+};
+
+// The calls on one communicator that have not been started yet, in their order. With their mutex.
+class WaitingCalls {
+public:
+  // `comm`: for the MPI library's own calls and the decisions on routes.
+  explicit WaitingCalls(MPI_Comm comm) : comm_(comm) {}
+  [[nodiscard]] bool empty() const { return calls_.empty(); }
+  // Whether the call, which is the latest one, is waiting.
+  [[nodiscard]] bool has(const QueuedCall& latest) const { return !calls_.empty() && calls_.back() == &latest; }
+  void add(QueuedCall& call) {
+    ++call.shape->waiting;
+    calls_.push_back(&call);
+  }
+  // Starts those that can be.
+  void start();
 
 private:
-  void start_by_mpi(QueuedCall& call) const;
-  static void start_on(Lane& lane, QueuedCall& call);
+  // Whether it is not waiting any more. `mpi_in_turn`: no earlier call may become one of the MPI library's; updated.
+  [[nodiscard]] bool try_start(QueuedCall& call, bool& mpi_in_turn) const;
+
+  MPI_Comm comm_;
+  std::deque<QueuedCall*> calls_;
 };
 
 } // namespace stoker::engine

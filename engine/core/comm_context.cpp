@@ -38,9 +38,9 @@ CommContext::CommContext(MPI_Comm comm, MPI_Group engine_group, const topology::
     : engine_ranks_(translate(comm, engine_group)), layout_(engine_layout.restricted_to(engine_ranks_)),
       comm_(OwnedComm::like(comm)) {
   PMPI_Comm_rank(comm_, &rank_);
-  MPI_Comm node = MPI_COMM_NULL;
-  check_mpi(PMPI_Comm_split(comm_, layout_.node_of(rank_), rank_, &node), "MPI_Comm_split");
-  node_ = OwnedComm(node);
+  if (layout_.nodes() > 1) {
+    node_ = OwnedComm::part_of(comm_, layout_.node_of(rank_));
+  }
 }
 
 int CommContext::rank_of(int engine_rank) const {

@@ -30,7 +30,8 @@ public:
   void free();
 
   [[nodiscard]] MPI_Comm comm() const { return comm_; }
-  [[nodiscard]] MPI_Comm node() const { return node_; } // this rank's node, ranks in order
+  // This rank's node, ranks in order.
+  [[nodiscard]] MPI_Comm node() const { return layout_.nodes() > 1 ? node_ : comm_; }
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int ranks() const { return layout_.ranks(); }
   [[nodiscard]] const topology::Layout& layout() const { return layout_; }
@@ -45,7 +46,7 @@ private:
   topology::Layout layout_;
   Attachments attachments_; // requests among them keep this context: a circle until free()
   OwnedComm comm_;
-  OwnedComm node_;
+  OwnedComm node_; // where there are several
   int rank_ = 0;
 };
 

@@ -127,14 +127,15 @@ void Engine::resume() {
   root.helper.ring(); // its fence orders the store before the look at sleepers
 }
 
+std::shared_ptr<CommContext> Engine::known_context(MPI_Comm comm) {
+  const std::lock_guard lock(contexts_mutex_);
+  const auto known = std::ranges::find(contexts_, comm, &decltype(contexts_)::value_type::first);
+  return known != contexts_.end() ? known->second : nullptr; // forget_context takes out those that are freed
+}
+
 std::shared_ptr<CommContext> Engine::context(MPI_Comm comm) {
-  {
-    const std::lock_guard lock(contexts_mutex_);
-    for (const auto& [known, context] : contexts_) {
-      if (known == comm) {
-        return context; // freed communicators are not in the list: forget_context took them out
-      }
-    }
+  if (auto known = known_context(comm)) {
+    return known;
   }
   auto context = std::make_shared<CommContext>(comm, group_, layout());
   check_mpi(PMPI_Comm_set_attr(comm, keyval_, context.get()), "MPI_Comm_set_attr");

@@ -66,6 +66,8 @@ public:
 
   // Cached as an attribute of comm. Collective over comm when it is new.
   [[nodiscard]] std::shared_ptr<CommContext> context(MPI_Comm comm);
+  // Whether context() has one by now, and is local. One thread at a time for each communicator.
+  [[nodiscard]] bool has_context(MPI_Comm comm) { return known_context(comm) != nullptr; }
   // A context of the caller's own, which the engine neither keeps nor frees. Collective over comm.
   [[nodiscard]] std::shared_ptr<CommContext> private_context(MPI_Comm comm) const {
     return std::make_shared<CommContext>(comm, group_, layout());
@@ -133,6 +135,7 @@ public:
   void sweep();
 
 private:
+  [[nodiscard]] std::shared_ptr<CommContext> known_context(MPI_Comm comm);
   struct FreedBlock {
     std::uint64_t block;
     std::uint64_t last_epoch;

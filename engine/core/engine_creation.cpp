@@ -73,9 +73,7 @@ Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
   choose_executor();
   discover();
   open_network(comm);
-  MPI_Comm node = MPI_COMM_NULL;
-  check_mpi(PMPI_Comm_split(control_, layout().node_of(rank_), rank_, &node), "MPI_Comm_split");
-  agree(control_, attempt([&] { map_node_memory(OwnedComm(node)); }));
+  agree(control_, attempt([&] { map_node_memory(OwnedComm::part_of(control_, layout().node_of(rank_))); }));
   wait_site_ = {.spin_ns = static_cast<std::uint64_t>(settings_.wait_spin_us) * 1000,
                 .network = data_,
                 .bell = &memory_->root(memory_->self()).completion};

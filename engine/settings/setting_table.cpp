@@ -252,6 +252,10 @@ std::vector<SettingRow> drop_in_rows() {
                            "beginning are the engine's"),
       row<&S::pmpi_summary, parse_summary>("pmpi_summary", "empty or 0, 1, or a path",
                                            "1: a summary at MPI_Finalize on standard error; else the file for it"),
+      row<&S::pmpi_communicators, parse_at_least<0>>(
+          "pmpi_communicators", from_0,
+          "communicators that the library takes from the MPI library in each process; calls that would need more are "
+          "the MPI library's"),
       row<&S::pmpi_timeout, parse_at_least<0>>(
           "pmpi_timeout", seconds, "how long MPI_Init waits for all ranks to show that they have the library"),
       row<&S::pmpi_rma>("pmpi_rma",

@@ -235,10 +235,12 @@ TEST_F(SettingsTest, ThoseOfTheDropInLibraryComeFromEnvironmentAndFile) {
   use_file("pmpi_blocking = true\npmpi_least_bytes = '4K'\npmpi_summary = 1\npmpi_trials = 0\n");
   setenv("STOKER_PMPI_LEAST_BYTES", "1M", 1);
   setenv("STOKER_PMPI_TIMEOUT", "7", 1);
+  setenv("STOKER_PMPI_COMMUNICATORS", "12", 1);
   Settings settings = load_settings();
   EXPECT_TRUE(settings.pmpi_blocking);
   EXPECT_EQ(settings.pmpi_least_bytes, 1U << 20);
   EXPECT_EQ(settings.pmpi_timeout, 7);
+  EXPECT_EQ(settings.pmpi_communicators, 12);
   EXPECT_EQ(settings.pmpi_summary, "1");
   EXPECT_FALSE(settings.pmpi_trials);
   setenv("STOKER_PMPI_SUMMARY", "0", 1);

@@ -204,6 +204,48 @@ static void no_more_threads(void) {
   exchanges();
 }
 
+// ---- communicators
+
+enum { shaped = 66, shapes = 3, most_comms = 2300 };
+static MPI_Comm made[most_comms];
+
+static void exchange_on(MPI_Comm comm, int length) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  for (int i = 0; i < length; ++i) {
+    in[i] = rank + i;
+  }
+  MPI_Iallreduce(in, out, length, MPI_INT, MPI_SUM, comm, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  for (int i = 0; i < length; ++i) {
+    demand(out[i] == ranks * i + ranks * (ranks - 1) / 2, "the sum is wrong");
+  }
+}
+
+// As many as there are to be had. What they are used for takes none away, but for those that the drop-in library has
+// for itself, and is done when there are none, too.
+static void communicators(void) {
+  const char* budget = getenv("STOKER_PMPI_COMMUNICATORS");
+  const int least = budget == NULL ? 1770 : shaped;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  for (int round = 0; round < 2; ++round) {
+    int count_made = 0;
+    while (count_made < most_comms && MPI_Comm_dup(MPI_COMM_WORLD, &made[count_made]) == MPI_SUCCESS) {
+      MPI_Comm_set_errhandler(made[count_made], MPI_ERRORS_ARE_FATAL);
+      for (int shape = 0; round == 0 && count_made < shaped && shape < shapes; ++shape) {
+        exchange_on(made[count_made], count / 2 + shape);
+      }
+      ++count_made;
+    }
+    demand(count_made >= least, "the program gets fewer communicators than it may expect");
+    for (int c = 0; c < count_made; c += c < 2 * shaped ? 10 : 500) {
+      exchange_on(made[c], count - round);
+    }
+    for (int c = 0; c < count_made; ++c) {
+      MPI_Comm_free(&made[c]);
+    }
+  }
+}
+
 // ---- ends and children, with calls under way: endings.py compares how the job ends
 
 enum { under_way = 4, ending_status = 5 };
@@ -343,6 +385,7 @@ static const Section sections[] = {{"signals", signals},
                                    {"tracing", tracing},
                                    {"no-threads", no_threads},
                                    {"no-more-threads", no_more_threads},
+                                   {"communicators", communicators},
                                    {"children", children},
                                    {"exit-everywhere", exit_everywhere},
                                    {"exit-of-one", exit_of_one},
