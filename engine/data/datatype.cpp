@@ -162,6 +162,22 @@ void UserBuffer::lay_out_packed() {
   }
 }
 
+void UserBuffer::forget_blocks() {
+  blocks_ = {};
+  packed_offsets_ = {};
+  std::vector<UserBlock> joined;
+  for (const UserBlock& run : runs_) {
+    if (!joined.empty() && type_.extent() > 0 &&
+        run.displacement == joined.back().displacement + (joined.back().count * type_.extent())) {
+      joined.back().count += run.count;
+    } else {
+      joined.push_back(run);
+    }
+  }
+  joined.shrink_to_fit();
+  runs_ = std::move(joined);
+}
+
 void pack(const Datatype& type, const std::byte* elements, std::int64_t count, std::byte* packed, MPI_Comm comm) {
   if (type.contiguous()) {
     std::memcpy(packed, elements, static_cast<std::uint64_t>(count) * type.size());

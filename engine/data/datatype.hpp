@@ -75,6 +75,8 @@ public:
   [[nodiscard]] std::uint64_t packed_bytes() const { return packed_bytes_; }
   // Elements to pack, in the order of the packed form: the blocks, or what they cover together.
   [[nodiscard]] const std::vector<UserBlock>& runs() const { return runs_; }
+  // Only the packed form is asked for from now on: what is kept for each block goes, and runs are joined.
+  void forget_blocks();
   // Copy the data to and from the packed form. Throw Error(mpi).
   void pack(std::byte* staging, MPI_Comm comm) const;
   void unpack(const std::byte* staging, MPI_Comm comm) const;

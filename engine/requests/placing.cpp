@@ -189,6 +189,8 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
                      plan.executor == Executor::engine ? "engine" : "inline",
                      plan.in_place ? plan.recv.bytes() : plan.send.bytes(),
                      plan.from_wisdom ? "from wisdom" : "compiled", 1e3 * plan.init_seconds);
+  plan.send.forget_blocks();
+  plan.recv.forget_blocks();
   return std::make_unique<Request>(engine, std::move(plan));
 }
 

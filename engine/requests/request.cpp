@@ -310,20 +310,19 @@ void Request::wait_for_one(std::span<Request* const> active) {
 
 void Request::look_around(std::uint64_t waited_ns) {
   memory_->watch().look(now_ns());
-  std::vector<int> needed = plan_.context->engine_ranks();
-  needed.push_back(engine_->carrier()); // it may be none of the communicator's
-  for (const int rank : needed) {
-    if (rank == engine_->rank() || !engine_->layout().same_node(rank, engine_->rank())) {
-      continue;
-    }
+  const auto require = [&](int rank) { // of the engine, on this node
     const std::uint32_t arena = engine_->arena_of(rank);
-    if (memory_->watch().gone(arena)) {
+    if (rank != engine_->rank() && memory_->watch().gone(arena)) {
       state_ = State::broken;
       throw Error(Code::peer_lost, "rank " + std::to_string(block_->rank) + ": the process of engine rank " +
                                        std::to_string(rank) + " (pid " + std::to_string(memory_->pid(arena)) +
                                        ") is gone; epoch " + std::to_string(epoch_) + " cannot complete");
     }
+  };
+  for (const int rank : plan_.context->node_ranks()) {
+    require(plan_.context->engine_ranks()[static_cast<std::size_t>(rank)]);
   }
+  require(engine_->carrier()); // it may be none of the communicator's
   const auto limit = static_cast<std::uint64_t>(engine_->settings().stall_seconds) * 1'000'000'000U;
   if (limit != 0 && waited_ns > limit && !stall_reported_) {
     stall_reported_ = true;
