@@ -3,6 +3,7 @@
 #include "engine/shared/arena.hpp"
 
 #include "engine/base/error.hpp"
+#include "engine/shared/memory_limits.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -13,7 +14,6 @@
 #include <fstream>
 #include <new>
 #include <numaif.h>
-#include <optional>
 #include <string>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -63,27 +63,17 @@ std::string megabytes(std::uint64_t bytes) {
   return fmt::format("{} bytes ({:.1f} MiB)", bytes, static_cast<double>(bytes) / (1 << 20));
 }
 
-// The memory that the system could still give without swapping, in bytes; nothing if it does not say.
-std::optional<std::uint64_t> available_memory() {
-  std::ifstream meminfo("/proc/meminfo");
-  std::string line;
-  while (std::getline(meminfo, line)) {
-    if (line.starts_with("MemAvailable:")) {
-      return std::stoull(line.substr(line.find(':') + 1)) * 1024;
-    }
-  }
-  return std::nullopt;
-}
-
 // Has the system provide memory for a range of a mapping, so that its lack shows here, as an error, and not as SIGBUS
 // in whichever process first touches the page. Unlike fallocate it needs no open descriptor.
 void reserve_memory(std::byte* begin, std::uint64_t bytes, std::uint64_t arena_bytes) {
-  // A memfd has no limit of its own: beyond the machine's memory there is no error but the out-of-memory killer.
+  // A memfd has no limit of its own: beyond the machine's memory, and the control group's, there is no error but the
+  // out-of-memory killer.
   if (bytes >= large_block) {
-    const auto available = available_memory();
-    if (available && bytes > *available) {
-      throw Error(Code::resource, "shared memory: {} requested but the machine has only {} available", megabytes(bytes),
-                  megabytes(*available));
+    const std::uint64_t available = available_memory();
+    if (bytes > available) {
+      throw Error(Code::resource,
+                  "shared memory: {} requested but the machine or the control group has only {} available",
+                  megabytes(bytes), megabytes(available));
     }
   }
   // A kernel before 5.14 does not know the advice; there the pages come with the first touch.

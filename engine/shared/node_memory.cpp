@@ -3,6 +3,7 @@
 
 #include "engine/base/agreement.hpp"
 #include "engine/shared/access.hpp"
+#include "engine/shared/memory_limits.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -17,16 +18,12 @@ namespace {
 // A stamp of everything that processes of one node read in each other's memory. It differs between incompatible builds.
 constexpr std::uint64_t layout_stamp = (sizeof(RankRoot) << 32U) ^ (sizeof(Block) << 16U) ^ sizeof(LoweredStep);
 
-std::uint64_t physical_memory() {
-  return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
 // Collective: the same on all ranks of the node, as long as the one with least room can map them.
 std::uint64_t agreed_arena_bytes(MPI_Comm node) {
   int ranks = 0;
   PMPI_Comm_size(node, &ranks);
   const std::uint64_t mine =
-      default_arena_bytes(physical_memory(), address_space_left(), static_cast<std::uint64_t>(ranks));
+      default_arena_bytes(memory_limit(), address_space_left(), static_cast<std::uint64_t>(ranks));
   std::uint64_t least = mine;
   check_mpi(PMPI_Allreduce(&mine, &least, 1, MPI_UINT64_T, MPI_MIN, node), "MPI_Allreduce");
   return least;

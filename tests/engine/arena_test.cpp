@@ -4,6 +4,7 @@
 #include "engine/shared/arena.hpp"
 
 #include "engine/base/error.hpp"
+#include "engine/shared/memory_limits.hpp"
 #include "tests/engine/watchdog.hpp"
 
 #include <algorithm>
@@ -294,6 +295,60 @@ TEST_F(ArenaTest, ByDefaultAllRanksArenasFitIntoTheAddressSpace) {
   // There is no use in less than some; that a process cannot have it is told when it is tried.
   EXPECT_EQ(default_arena_bytes(16 * gib, 100 * mib, 4), 64 * mib);
   EXPECT_EQ(default_arena_bytes(16 * gib, 0, 1), 64 * mib);
+}
+
+// A folder with files that stand for those of the kernel.
+class FakeRoot {
+public:
+  explicit FakeRoot(const std::string& groups) {
+    put("proc/self/cgroup", groups);
+    put("proc/meminfo", "MemTotal:  2000 kB\nMemFree:  1 kB\nMemAvailable:  1000 kB\n");
+  }
+  FakeRoot(const FakeRoot&) = delete;
+  FakeRoot& operator=(const FakeRoot&) = delete;
+  ~FakeRoot() { std::filesystem::remove_all(path_); }
+  void put(const std::string& file, const std::string& text) const {
+    std::filesystem::create_directories((path_ / file).parent_path());
+    std::ofstream(path_ / file) << text;
+  }
+  [[nodiscard]] std::uint64_t limit() const { return memory_limit(path_); }
+  [[nodiscard]] std::uint64_t available() const { return available_memory(path_); }
+
+private:
+  std::filesystem::path path_ =
+      std::filesystem::temp_directory_path() / ("stoker-fake-root-" + std::to_string(getpid()));
+};
+
+TEST_F(ArenaTest, LimitsOfControlGroupsOfVersion2Count) {
+  const FakeRoot root("0::/job/step\n");
+  EXPECT_GT(root.limit(), 100 * mib);
+  EXPECT_EQ(root.available(), 1000 * kib);
+  const std::string groups = "sys/fs/cgroup/";
+  root.put(groups + "job/step/memory.max", "max\n");
+  EXPECT_EQ(root.available(), 1000 * kib);
+  root.put(groups + "job/memory.max", "900000\n"); // of a group above
+  root.put(groups + "job/memory.current", "500000\n");
+  root.put(groups + "job/memory.stat", "anon 300000\ninactive_file 60000\nactive_file 40000\nslab 7\n");
+  EXPECT_EQ(root.limit(), 900000u);
+  EXPECT_EQ(root.available(), 500000u);
+  root.put(groups + "job/step/memory.max", "200000\n");
+  root.put(groups + "job/step/memory.current", "200001\n");
+  EXPECT_EQ(root.limit(), 200000u);
+  EXPECT_EQ(root.available(), 0u);
+}
+
+TEST_F(ArenaTest, LimitsOfControlGroupsOfVersion1Count) {
+  const FakeRoot root("9:cpu,cpuacct:/other\n4:hugetlb,memory:/host/path/job\n0::/\n");
+  const std::string groups = "sys/fs/cgroup/memory/";
+  root.put("sys/fs/cgroup/cpu/other/memory.limit_in_bytes", "1\n");                  // no limit of memory
+  root.put(groups + "host/path/job/memory.limit_in_bytes", "9223372036854771712\n"); // none
+  EXPECT_GT(root.limit(), 100 * mib);
+  EXPECT_EQ(root.available(), 1000 * kib);
+  root.put(groups + "memory.limit_in_bytes", "800000\n"); // the container's own, whose path is the host's
+  root.put(groups + "memory.usage_in_bytes", "600000\n");
+  root.put(groups + "memory.stat", "inactive_file 9\ntotal_inactive_file 100000\ntotal_active_file 0\n");
+  EXPECT_EQ(root.limit(), 800000u);
+  EXPECT_EQ(root.available(), 300000u);
 }
 
 TEST_F(ArenaTest, TheAddressSpaceLeftIsWhatTheProcessMayHave) {
