@@ -181,10 +181,10 @@ void Engine::delist(Dependent& dependent) {
   dependents_.remove(&dependent);
 }
 
-void Engine::give_back(std::uint64_t block, std::uint64_t last_epoch, std::uint64_t last_submitted) {
+void Engine::give_back(std::uint64_t block, std::uint64_t last_epoch, bool submitted) {
   {
     const std::lock_guard lock(dependents_mutex_);
-    freed_.push_back({block, last_epoch, last_submitted});
+    freed_.push_back({block, last_epoch, submitted});
   }
   sweep();
 }
@@ -193,11 +193,11 @@ void Engine::sweep() {
   const std::lock_guard lock(dependents_mutex_);
   std::erase_if(freed_, [&](const FreedBlock& freed) {
     const auto* block = reinterpret_cast<const Block*>(memory_->base(memory_->self()) + freed.block);
-    if (!reclaimable(*block, freed.last_epoch, freed.last_submitted)) {
+    if (!reclaimable(*block, freed.last_epoch, freed.submitted)) {
       return false;
     }
     reclaim(*memory_, *tags_, freed.block);
-    if (freed.last_submitted != 0) {
+    if (freed.submitted) {
       memory_->root(memory_->self()).blocks_given_back.fetch_add(1, std::memory_order_relaxed);
     }
     return true;

@@ -130,7 +130,7 @@ public:
   [[nodiscard]] std::vector<int> ranks_of(MPI_Comm comm) const { return translate(comm, group_); }
 
   // Takes over a freed request's block until no other process can touch it any more.
-  void give_back(std::uint64_t block, std::uint64_t last_epoch, std::uint64_t last_submitted);
+  void give_back(std::uint64_t block, std::uint64_t last_epoch, bool submitted);
   // Gives back what can be given back by now.
   void sweep();
 
@@ -139,7 +139,7 @@ private:
   struct FreedBlock {
     std::uint64_t block;
     std::uint64_t last_epoch;
-    std::uint64_t last_submitted;
+    bool submitted;
   };
   // Called when a communicator with a context is freed, or the engine drops it.
   static int forget_context(MPI_Comm comm, int keyval, void* value, void* extra);

@@ -382,8 +382,8 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Ran
   return placement.write();
 }
 
-bool reclaimable(const Block& block, std::uint64_t last_epoch, std::uint64_t last_submitted) {
-  if (last_submitted != 0 && block.retired.load(std::memory_order_acquire) != last_submitted) {
+bool reclaimable(const Block& block, std::uint64_t last_epoch, bool submitted) {
+  if (submitted && block.retired.load(std::memory_order_acquire) != last_epoch) {
     return false;
   }
   const auto* taken = in_block<TakenWord>(&block, block.taken_at);

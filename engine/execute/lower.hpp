@@ -67,8 +67,8 @@ void link(Block& block, const NodeMemory& memory, const RankMap& map, std::span<
           std::span<const PairInfo> peers);
 
 // Whether every other process has touched the block for the last time (see ownership.hpp), so that its memory may be
-// given back. `last_submitted`: the last epoch that went through the ring of a helper, 0 if none has.
-[[nodiscard]] bool reclaimable(const Block& block, std::uint64_t last_epoch, std::uint64_t last_submitted);
+// given back. `submitted`: whether epochs went through the ring of a helper.
+[[nodiscard]] bool reclaimable(const Block& block, std::uint64_t last_epoch, bool submitted);
 
 // Gives back what place() took.
 void reclaim(NodeMemory& memory, TagSpace& tags, std::uint64_t block);

@@ -25,9 +25,6 @@ constexpr std::uint64_t late_wait_ns = 5'000'000;
 // and a trial could find otherwise only by chance.
 constexpr std::uint64_t most_wire_bytes_left = 128 * 1024;
 
-// Likewise for copies within the node by a rank that has not told its helper of them at all.
-constexpr std::uint64_t most_node_bytes_left = 8 * 1024 * 1024;
-
 } // namespace
 
 Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
@@ -36,7 +33,7 @@ Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
       task_(block_, *memory_, &plan_.operation),
       helper_(plan_.executor == Executor::engine ? engine_->helper() : nullptr),
       carrier_(plan_.executor == Executor::engine ? &memory_->root(engine_->arena_of(engine_->carrier())) : nullptr),
-      timed_(block_->timed != 0), may_keep_(block_->has_wire == 0 && plan_.bytes_node <= most_node_bytes_left),
+      timed_(block_->timed != 0),
       // Only work that this thread can do by itself may be left to its Wait, and only if it does not use the wire for
       // long.
       wake_policy_(((helper_ == nullptr || plan_.any_sizes) && block_->has_wire != 0) ||
@@ -62,7 +59,7 @@ Request::~Request() {
       memory_->arena().deallocate(staging);
     }
   }
-  engine_->give_back(plan_.block, epoch_, last_submitted_);
+  engine_->give_back(plan_.block, epoch_, carrier_ != nullptr);
 }
 
 std::uint64_t Request::clock() const { return timed_ ? now_ns() : 0; }
@@ -97,10 +94,7 @@ void Request::start() {
   if (carrier_ == nullptr) {
     engine_->start_inline(task_, epoch_);
   } else {
-    const bool wakes = wake_policy_.start();
-    kept_ = !wakes && may_keep_;
-    ring_deferred_ = kept_;
-    kept_ ? static_cast<void>(assist()) : submit(wakes);
+    submit(wake_policy_.start());
   }
   exposed_ns_ += clock() - started_ns_;
 }
@@ -139,15 +133,12 @@ void Request::unstage(const UserBuffer& buffer, std::uint64_t place) {
 
 void Request::submit(bool wake) {
   engine_->submit({.block = plan_.block, .epoch = epoch_}, plea_);
-  last_submitted_ = epoch_;
   ring_deferred_ = !wake;
   ring_deferred_ ? carrier_->helper.nudge() : carrier_->helper.ring();
 }
 
 void Request::call_helper() {
-  if (last_submitted_ != epoch_) {
-    submit(true);
-  } else if (ring_deferred_) {
+  if (ring_deferred_) {
     ring_deferred_ = false;
     carrier_->helper.ring();
   }
@@ -193,7 +184,7 @@ void Request::await() {
     const std::uint64_t begin = clock();
     wake_policy_.waited(begin - started_ns_ - exposed_ns_);
     Request* const self = this;
-    if (takes_helpers_place()) {
+    if (helper_ != nullptr) {
       const Helper::Assist in_its_place(*helper_);
       wait_for_one(std::span(&self, 1));
     } else {
@@ -224,7 +215,7 @@ int Request::wait_any(std::span<Request* const> requests) {
   if (found == requests.end()) {
     std::vector<std::unique_ptr<Helper::Assist>> in_their_place; // one for each engine of which this rank is a carrier
     for (Request* request : active) {
-      if (request->takes_helpers_place()) {
+      if (request->helper_ != nullptr) {
         in_their_place.push_back(std::make_unique<Helper::Assist>(*request->helper_));
       }
     }
@@ -266,7 +257,7 @@ bool Request::make_progress() {
   if (carrier_ == nullptr) {
     return engine_->inline_round();
   }
-  return takes_helpers_place() ? helper_->round() : assist();
+  return helper_ != nullptr ? helper_->round() : assist();
 }
 
 bool Request::assist() {
@@ -300,11 +291,11 @@ void Request::wait_for_one(std::span<Request* const> active) {
     }
   };
   const auto asks_mpi = [](const Request* r) {
-    return r->block_->has_wire != 0 && (r->carrier_ == nullptr || r->takes_helpers_place());
+    return r->block_->has_wire != 0 && (r->carrier_ == nullptr || r->helper_ != nullptr);
   };
   // A rank that has nothing to drive but its own node steps can sleep: its helper rings the bell.
   const auto rings_bell = [&](const Request* r) {
-    return r->engine_ == active.front()->engine_ && r->carrier_ != nullptr && !r->takes_helpers_place();
+    return r->engine_ == active.front()->engine_ && r->carrier_ != nullptr && r->helper_ == nullptr;
   };
   const WaitMeans means{.asks_mpi = std::ranges::any_of(active, asks_mpi),
                         .can_sleep = std::ranges::all_of(active, rings_bell)};

@@ -136,12 +136,10 @@ private:
   void stage(const UserBuffer& buffer, std::uint64_t place);
   void unstage(const UserBuffer& buffer, std::uint64_t place);
   void submit(bool wake);
-  void call_helper(); // if it would not come by itself: Start let it sleep, or kept the epoch, or it is paused
+  void call_helper(); // if it would not come by itself: Start let it sleep, or it is paused
   [[nodiscard]] bool reached() const { return block_->completed.reached(epoch_); }
   bool make_progress(); // one attempt with this thread's own means; returns whether anything moved
   bool assist();        // node steps of this request
-  // In Wait: this process drives its whole domain, rather than this request alone.
-  [[nodiscard]] bool takes_helpers_place() const { return helper_ != nullptr && !kept_; }
   // Until one of them is complete.
   static void wait_for_one(std::span<Request* const> active);
   [[nodiscard]] std::string describe_stall() const;
@@ -158,11 +156,8 @@ private:
   RankRoot* carrier_;                     // root of the domain's carrier; null for the inline executor
   State state_ = State::inactive;
   bool timed_;
-  bool may_keep_; // Start need not submit what Wait can do by itself
   Plea plea_;
   bool ring_deferred_ = false;
-  bool kept_ = false;                // this epoch was not submitted by Start
-  std::uint64_t last_submitted_ = 0; // epoch
   WakePolicy wake_policy_;
   std::uint64_t epoch_ = 0;
   std::uint64_t started_ns_ = 0;

@@ -13,8 +13,7 @@
 //   - it keeps the block listed until it has seen, while holding the ownership, that completed >= the newest epoch it
 //     popped for the block;
 //   - it then releases the ownership and stores that epoch to `retired` (release) as its last access to the block;
-//   - the rank gives the block's memory back only when retired (acquire) == the last epoch that it submitted.
-// A rank need not submit an epoch that it can complete by itself, and may submit it while it waits.
+//   - the rank gives the block's memory back only when retired (acquire) == the last epoch that it started.
 // tests/models/ownership.pml proves that no epoch is lost or executed twice and that no access follows the reuse.
 #pragma once
 

@@ -81,14 +81,12 @@ inline advance(mine, epoch) {
 active proctype rank() {
   byte mine;
   byte epoch;
-  byte submitted;                   // last epoch of this request
   bool got;
   for (mine : 1 .. REQUESTS) {
     // The memory of the former request, if any, is free to use.
 #ifndef REUSE_AT_COMPLETION
-    retired == submitted;
+    retired == epoch;
 #endif
-    submitted = 0;
     atomic { request = mine; completed = 0; retired = 0; owner = NOBODY; epoch = 0 }
     do
     :: epoch < EPOCHS ->
@@ -98,12 +96,10 @@ active proctype rank() {
        touch_begin();
        steps_left = STEPS;
        touch_end();
-       // Start submits the epoch or keeps it for Wait, which may submit it in the middle.
+       ring ! epoch, mine;
        // Wait
        do
-       :: submitted < epoch && completed < epoch -> ring ! epoch, mine; submitted = epoch
-       :: submitted < epoch && completed >= epoch -> break
-       :: submitted == epoch -> completed >= epoch; break // asleep until then, whatever was begun
+       :: true -> completed >= epoch; break           // asleep until then, whatever was begun
        :: completed < epoch ->                        // assist
           try_acquire(RANK, mine, got);
           if

@@ -64,7 +64,7 @@ TEST(HelperByHand, WhatTheRanksHaveDoneThemselvesIsNotDoneAgain) {
     }
     ASSERT_NO_FATAL_FAILURE(finish_all(rig));
   }
-  EXPECT_FALSE(reclaimable(rig.block(0), epochs, epochs)) << "the helper has yet to look at it";
+  EXPECT_FALSE(reclaimable(rig.block(0), epochs, true)) << "the helper has yet to look at it";
   // In each round so many from each rank.
   for (const bool left : {true, true, false}) {
     EXPECT_TRUE(rig.poll(0));
@@ -94,7 +94,7 @@ TEST(HelperByHand, WhatIsFoundWhenItIsLongOverIsNoReasonToLookAtItsPeers) {
   late.adopt(rig.memory(0).self(), {.block = rig.block_offset(0), .epoch = 1}, 0);
   EXPECT_FALSE(late.poll()) << "there is nothing to do";
   EXPECT_FALSE(late.state().active);
-  EXPECT_TRUE(reclaimable(rig.block(0), 1, 1));
+  EXPECT_TRUE(reclaimable(rig.block(0), 1, true));
   rig.block(1).arena = arena;
   rig.expect_at_rest();
 }
@@ -119,7 +119,7 @@ TEST(HelperByHand, WhatBlocksLeaveBehindDoesNotGrowWithTheirNumber) {
     block.completed.publish(epoch);
     poller.adopt(0, {.block = offset, .epoch = epoch}, 0);
     (void)poller.poll();
-    EXPECT_TRUE(reclaimable(block, epoch, epoch));
+    EXPECT_TRUE(reclaimable(block, epoch, true));
   };
   const std::uint64_t lasting = new_block();
   const std::uint64_t pending = new_block(); // its epoch never ends
