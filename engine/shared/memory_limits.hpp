@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How much memory this process may have: of the machine's, and of what its control groups allow, whose limits the kernel
-// enforces by killing. Containers and batch systems set them.
+// How much memory this process may have: of the machine's, and of what its control groups allow. The kernel enforces
+// their limits by killing. Containers and batch systems set them.
 #pragma once
 
 #include <cstdint>
