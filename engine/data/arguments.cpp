@@ -420,9 +420,11 @@ std::vector<std::uint64_t> sizes_of(const CallBuffers& buffers, int rank, Errone
     return {*buffers.own};
   }
   const std::vector<std::uint64_t>& sizes = *buffers.sizes;
+  if (!buffers.own) { // a barrier has no sizes at all
+    return sizes;
+  }
   if (const std::uint64_t expected = sizes[sizes.size() == 1 ? 0 : static_cast<std::size_t>(rank)];
-      buffers.own && *buffers.own != expected &&
-      (erroneous == Erroneous::refused || sizes.size() == 1 || *buffers.own > expected)) {
+      *buffers.own != expected && (erroneous == Erroneous::refused || sizes.size() == 1 || *buffers.own > expected)) {
     throw Error(Code::mismatch,
                 "this rank's block has {} bytes, but {} for all ranks; expected equal sizes at both ends", *buffers.own,
                 expected);
