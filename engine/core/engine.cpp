@@ -160,6 +160,7 @@ void Engine::submit(const Submission& submission, Plea& plea) {
   const std::lock_guard lock(submission_mutex_);
   SubmissionRing& ring = memory_->root(memory_->self()).ring;
   while (!ring.push(submission)) {
+    ring.call();
     plea.make(carriers);
     if (helper_ != nullptr) {
       const Helper::Assist in_its_place(*helper_);

@@ -109,7 +109,7 @@ public:
   bool inline_round(); // returns whether anything moved; false as well while another thread is at it
 
   // Stores a submission in the rank's ring. While the ring is full, the helper takes entries out, or this thread in its
-  // place. The helper is not woken otherwise.
+  // place. The helper is neither called nor woken otherwise.
   void submit(const Submission& submission, Plea& plea);
 
   [[nodiscard]] const WaitSite& wait_site() const { return wait_site_; }

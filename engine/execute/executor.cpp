@@ -218,7 +218,7 @@ void record_error(Block& block, int error, const char* text) {
   }
 }
 
-bool publish_if_complete(const Program& program) {
+bool publish_if_complete(const Program& program, Publisher publisher) {
   Block& block = program.block();
   if (block.state.steps_left != 0) {
     return false;
@@ -227,7 +227,7 @@ bool publish_if_complete(const Program& program) {
     block.completed_at = now_ns();
   }
   const std::uint64_t epoch = block.started.load(std::memory_order_relaxed);
-  if (block.exclusive != 0) {
+  if (block.exclusive != 0 || publisher == Publisher::waiting_rank) {
     block.completed.publish(epoch);
   } else {
     block.completed.publish(epoch, program.rank_root().completion);

@@ -31,7 +31,8 @@ void finish_wire_step(const Program& program, const WireEvent& event);
 void record_error(Block& block, int error, const char* text);
 
 // Publishes the end of the epoch if no step is left; returns whether it did. Nothing but the ownership may be touched
-// after that.
-bool publish_if_complete(const Program& program);
+// after that. The thread that waits for the epoch need not wake itself.
+enum class Publisher : std::uint8_t { helper, waiting_rank };
+bool publish_if_complete(const Program& program, Publisher publisher);
 
 } // namespace stoker::engine

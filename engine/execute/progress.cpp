@@ -70,7 +70,7 @@ Progress::Outcome Progress::run(Task& task) {
     outcome.moved |= post(task);
     outcome.moved |= advance(task.program);
     outcome.moved |= post(task);
-    outcome.done = publish_if_complete(task.program);
+    outcome.done = publish_if_complete(task.program, Publisher::helper);
   }
   if (block.exclusive == 0) {
     block.ownership.release();

@@ -112,6 +112,7 @@ void GlobalMemory::submit(Transfer& transfer) {
   engine_->submit(
       {.block = memory_->arena().offset_of(transfer.operation), .epoch = transfer.epoch, .what = Submitted::operation},
       plea);
+  memory_->root(memory_->self()).ring.call();
 }
 
 void GlobalMemory::wait_for(Transfer& transfer, std::uint64_t epoch) {

@@ -17,6 +17,9 @@ namespace {
 constexpr std::uint64_t watch_ns = 1'000'000'000;
 constexpr std::chrono::nanoseconds watch_interval = std::chrono::milliseconds(20);
 
+// Rounds without a nap after which it looks at rings without a call: a millisecond, roughly.
+constexpr std::uint64_t rounds_between_looks = 1024;
+
 } // namespace
 
 Helper::Helper(const topology::Machine& machine, std::shared_ptr<NodeMemory> memory, std::vector<std::uint32_t> members,
@@ -58,21 +61,24 @@ void Helper::run() {
   std::uint64_t counted_until = awake_since;
   root_.counters.begin(awake_since);
   const auto stopped = [this] { return stop_.load(std::memory_order_relaxed); };
+  const auto has_work = [this] { return active_.load(std::memory_order_relaxed) || called(); };
+  bool look = false; // at rings without a call
   while (!stopped()) {
-    if (!may_work() || !(active_.load(std::memory_order_relaxed) || has_submissions())) {
+    if (!may_work() || !(look || has_work())) {
       // For a while it looks by itself now and then: requests that are better off without a wake only nudge it, and
       // their rank may never call Wait.
       const bool lately = root_.paused.load(std::memory_order_relaxed) == 0 &&
-                          now_ns() - youngest_ns_.load(std::memory_order_relaxed) < watch_ns;
+                          (has_submissions() || now_ns() - youngest_ns_.load(std::memory_order_relaxed) < watch_ns);
       // Requests of other nodes may come while a thread of the carrier's is in its place, and after that thread has
       // left.
       const bool served = serving_.load(std::memory_order_relaxed) && root_.paused.load(std::memory_order_relaxed) == 0;
       const std::chrono::nanoseconds nap = std::chrono::microseconds(std::max<std::uint64_t>(options_.nap_us, 1));
       root_.helper.sleep(
-          [&] { return stopped() || (may_work() && (active_.load(std::memory_order_relaxed) || has_submissions())); },
+          [&] { return stopped() || (may_work() && (has_work() || (!served && !lately && has_submissions()))); },
           served   ? std::optional(nap)
           : lately ? std::optional(watch_interval)
                    : std::nullopt);
+      look = (served || lately) && has_submissions();
       counted_until = awake_since = now_ns();
       continue;
     }
@@ -80,9 +86,10 @@ void Helper::run() {
     bool moved = false;
     {
       const std::lock_guard lock(mutex_);
-      moved = may_work() &&
-              work(); // an Assist that began before this round is seen here: its thread has had the mutex since
+      // An Assist that began before this round is seen here: its thread has had the mutex since.
+      moved = may_work() && work(look);
     }
+    look = false;
     const std::uint64_t end = now_ns();
     root_.counters.count_idle(begin - counted_until);
     moved ? root_.counters.count_busy(end - begin) : root_.counters.count_idle(end - begin);
@@ -93,8 +100,9 @@ void Helper::run() {
     if (active_.load(std::memory_order_relaxed)) {
       const Action action =
           policy.next(moved, end, end - youngest_ns_.load(std::memory_order_relaxed), end - awake_since);
-      perform(action, root_.helper, [&] { return stopped() || has_submissions(); });
+      perform(action, root_.helper, [&] { return stopped() || called(); });
       if (action.kind == Action::Kind::nap) {
+        look = has_submissions();
         counted_until = awake_since = now_ns();
       }
     }
@@ -103,18 +111,27 @@ void Helper::run() {
 
 bool Helper::round() {
   const std::lock_guard lock(mutex_);
-  return work();
+  return work(false);
 }
 
-bool Helper::work() {
+bool Helper::work(bool look) {
+  look |= ++rounds_ % rounds_between_looks == 0;
   std::size_t drained = 0;
   for (const std::uint32_t arena : members_) {
+    SubmissionRing& ring = memory_->root(arena).ring;
+    if (!ring.take_call() && !look) {
+      continue;
+    }
     // Bounded, so that one rank that starts many requests does not keep the others waiting.
-    drained += memory_->root(arena).ring.drain(
+    const std::size_t taken = ring.drain(
         [&](const Submission& submission) {
           pollers_[static_cast<std::size_t>(submission.what)]->adopt(arena, submission, now_ns());
         },
         options_.batch);
+    if (taken == options_.batch) {
+      ring.call(); // there may be more
+    }
+    drained += taken;
   }
   bool moved = drained > 0;
   for (std::size_t kind = 0; kind < pollers_.size(); ++kind) {
@@ -165,6 +182,10 @@ std::uint64_t Helper::add_window(std::shared_ptr<Window> window) {
 
 bool Helper::has_submissions() const {
   return std::ranges::any_of(members_, [&](std::uint32_t arena) { return !memory_->root(arena).ring.empty(); });
+}
+
+bool Helper::called() const {
+  return std::ranges::any_of(members_, [&](std::uint32_t arena) { return memory_->root(arena).ring.called(); });
 }
 
 bool Helper::may_work() const {

@@ -75,9 +75,10 @@ public:
 
 private:
   void run();
-  bool work();       // a round, with mutex_
-  void note_state(); // of the pollers, with mutex_
+  bool work(bool look); // a round, with mutex_; `look`: also at rings without a call
+  void note_state();    // of the pollers, with mutex_
   [[nodiscard]] bool has_submissions() const;
+  [[nodiscard]] bool called() const; // for submissions that cannot wait
   [[nodiscard]] bool may_work() const;
 
   const topology::Machine& machine_;
@@ -91,6 +92,7 @@ private:
   std::array<std::unique_ptr<Poller>, submitted_kinds> pollers_; // by Submitted; null: none was added
   // The state of the pollers, for looks without the mutex.
   std::atomic<bool> active_{false};
+  std::uint64_t rounds_ = 0;        // with mutex_
   std::atomic<bool> urgent_{false}; // it should not even nap before it looks again
   std::atomic<bool> serving_{false};
   std::atomic<std::uint64_t> youngest_ns_{0};

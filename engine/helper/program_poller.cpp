@@ -8,6 +8,7 @@ namespace stoker::engine {
 void ProgramPoller::adopt(std::uint32_t arena, const Submission& submission, std::uint64_t now_ns) {
   // The memory is still this request's: it is not given back before this helper has retired the epoch.
   Block& block = memory_.block({arena, 0, submission.block});
+  const std::uint64_t epoch = block.submitted.exchange(0, std::memory_order_acq_rel); // pairs with Request::submit()
   OfRank& of_rank = ranks_[arena];
   auto found = of_rank.tasks.find(submission.block);
   if (found == of_rank.tasks.end() || found->second->id != block.id) {
@@ -16,7 +17,7 @@ void ProgramPoller::adopt(std::uint32_t arena, const Submission& submission, std
     task->window = block.window != 0 ? windows_[block.window - 1].get() : nullptr;
     found = of_rank.tasks.insert_or_assign(submission.block, std::move(task)).first;
   }
-  progress_.adopt(*found->second, submission.epoch, now_ns);
+  progress_.adopt(*found->second, epoch, now_ns);
 }
 
 // A task that is not listed can be made again, which takes no longer than the rank took to make a block. So all of them

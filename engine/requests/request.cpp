@@ -25,6 +25,12 @@ constexpr std::uint64_t late_wait_ns = 5'000'000;
 // and a trial could find otherwise only by chance.
 constexpr std::uint64_t most_wire_bytes_left = 128 * 1024;
 
+// Likewise for copies within the node by a rank that has not told its helper of them at all.
+constexpr std::uint64_t most_node_bytes_left = 8 * 1024 * 1024;
+
+// Start copies no more than this within a fraction of WakePolicy::prompt_ns.
+constexpr std::uint64_t most_bytes_at_once = 16 * 1024;
+
 } // namespace
 
 Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
@@ -33,7 +39,7 @@ Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
       task_(block_, *memory_, &plan_.operation),
       helper_(plan_.executor == Executor::engine ? engine_->helper() : nullptr),
       carrier_(plan_.executor == Executor::engine ? &memory_->root(engine_->arena_of(engine_->carrier())) : nullptr),
-      timed_(block_->timed != 0),
+      timed_(block_->timed != 0), may_keep_(block_->has_wire == 0 && plan_.bytes_node <= most_node_bytes_left),
       // Only work that this thread can do by itself may be left to its Wait, and only if it does not use the wire for
       // long.
       wake_policy_(((helper_ == nullptr || plan_.any_sizes) && block_->has_wire != 0) ||
@@ -94,7 +100,15 @@ void Request::start() {
   if (carrier_ == nullptr) {
     engine_->start_inline(task_, epoch_);
   } else {
-    submit(wake_policy_.start());
+    const bool wakes = wake_policy_.start();
+    kept_ = !wakes && may_keep_;
+    submit(wakes);
+    if (kept_) {
+      assist();
+    }
+  }
+  if (kept_ && is_short()) {
+    return; // Wait counts it
   }
   exposed_ns_ += clock() - started_ns_;
 }
@@ -132,14 +146,25 @@ void Request::unstage(const UserBuffer& buffer, std::uint64_t place) {
 }
 
 void Request::submit(bool wake) {
-  engine_->submit({.block = plan_.block, .epoch = epoch_}, plea_);
+  // An entry that the helper has not taken out stands for this epoch, too.
+  const bool has_entry = block_->submitted.exchange(epoch_, std::memory_order_acq_rel) != 0; // pairs with adopt()
+  if (!has_entry) {
+    engine_->submit({.block = plan_.block}, plea_);
+  }
   ring_deferred_ = !wake;
-  ring_deferred_ ? carrier_->helper.nudge() : carrier_->helper.ring();
+  if (kept_ && has_entry) {
+    return; // it is about to look, or naps: it never sleeps without a limit while there are entries
+  }
+  if (!kept_) {
+    memory_->root(memory_->self()).ring.call();
+  }
+  wake ? carrier_->helper.ring() : carrier_->helper.nudge();
 }
 
 void Request::call_helper() {
   if (ring_deferred_) {
     ring_deferred_ = false;
+    memory_->root(memory_->self()).ring.call();
     carrier_->helper.ring();
   }
   if (carrier_->paused.load(std::memory_order_relaxed) != 0) {
@@ -180,20 +205,41 @@ void Request::await() {
   if (state_ == State::broken) {
     throw Error(Code::peer_lost, "the request was broken by a lost process; it can only be freed");
   }
-  if (!reached()) {
-    const std::uint64_t begin = clock();
-    wake_policy_.waited(begin - started_ns_ - exposed_ns_);
-    Request* const self = this;
-    if (helper_ != nullptr) {
-      const Helper::Assist in_its_place(*helper_);
-      wait_for_one(std::span(&self, 1));
-    } else {
-      wait_for_one(std::span(&self, 1));
-    }
-    exposed_ns_ += clock() - begin;
+  // A look at the clock takes as long as a short message: what this thread completes ends when that is published.
+  const bool was_complete = reached();
+  if (by_itself() && is_short() && !was_complete && (assist(), reached())) {
+    ended_ns_ = block_->completed_at;
+    note_wait(ended_ns_);
+    return;
+  }
+  const std::uint64_t begin = clock();
+  ended_ns_ = begin;
+  if (by_itself() || !was_complete) {
+    note_wait(begin);
   } else if (ring_deferred_) {
     // The helper found the epoch before this Wait.
-    now_ns() - started_ns_ > late_wait_ns ? wake_policy_.missed() : wake_policy_.slept();
+    begin - started_ns_ > late_wait_ns ? wake_policy_.missed() : wake_policy_.slept();
+  }
+  if (!was_complete) {
+    Request* const self = this;
+    std::optional<Helper::Assist> in_its_place;
+    if (takes_helpers_place()) {
+      in_its_place.emplace(*helper_);
+    }
+    wait_for_one(std::span(&self, 1));
+    ended_ns_ = by_itself() ? block_->completed_at : clock();
+    exposed_ns_ += ended_ns_ - begin;
+  }
+}
+
+bool Request::is_short() const { return plan_.bytes_node <= most_bytes_at_once; }
+
+// What lies between Start and a prompt Wait for an epoch that was kept hides nothing.
+void Request::note_wait(std::uint64_t now) {
+  const std::uint64_t after_start = now - started_ns_ - exposed_ns_;
+  wake_policy_.waited(after_start);
+  if (kept_ && after_start < WakePolicy::prompt_ns) {
+    exposed_ns_ += after_start;
   }
 }
 
@@ -215,7 +261,7 @@ int Request::wait_any(std::span<Request* const> requests) {
   if (found == requests.end()) {
     std::vector<std::unique_ptr<Helper::Assist>> in_their_place; // one for each engine of which this rank is a carrier
     for (Request* request : active) {
-      if (request->helper_ != nullptr) {
+      if (request->takes_helpers_place()) {
         in_their_place.push_back(std::make_unique<Helper::Assist>(*request->helper_));
       }
     }
@@ -257,7 +303,7 @@ bool Request::make_progress() {
   if (carrier_ == nullptr) {
     return engine_->inline_round();
   }
-  return helper_ != nullptr ? helper_->round() : assist();
+  return takes_helpers_place() ? helper_->round() : assist();
 }
 
 bool Request::assist() {
@@ -267,7 +313,7 @@ bool Request::assist() {
   bool moved = false;
   if (!reached()) {
     moved = advance(task_.program);
-    publish_if_complete(task_.program);
+    publish_if_complete(task_.program, Publisher::waiting_rank);
   }
   block_->ownership.release();
   return moved;
@@ -291,11 +337,11 @@ void Request::wait_for_one(std::span<Request* const> active) {
     }
   };
   const auto asks_mpi = [](const Request* r) {
-    return r->block_->has_wire != 0 && (r->carrier_ == nullptr || r->helper_ != nullptr);
+    return r->block_->has_wire != 0 && (r->carrier_ == nullptr || r->takes_helpers_place());
   };
   // A rank that has nothing to drive but its own node steps can sleep: its helper rings the bell.
   const auto rings_bell = [&](const Request* r) {
-    return r->engine_ == active.front()->engine_ && r->carrier_ != nullptr && r->helper_ == nullptr;
+    return r->engine_ == active.front()->engine_ && r->carrier_ != nullptr && !r->takes_helpers_place();
   };
   const WaitMeans means{.asks_mpi = std::ranges::any_of(active, asks_mpi),
                         .can_sleep = std::ranges::all_of(active, rings_bell)};
@@ -308,97 +354,13 @@ void Request::wait_for_one(std::span<Request* const> active) {
                   Waiter(any_reached, make_progress, means, call_helpers, look_around));
 }
 
-void Request::look_around(std::uint64_t waited_ns) {
-  memory_->watch().look(now_ns());
-  const auto require = [&](int rank) { // of the engine, on this node
-    const std::uint32_t arena = engine_->arena_of(rank);
-    if (rank != engine_->rank() && memory_->watch().gone(arena)) {
-      state_ = State::broken;
-      throw Error(Code::peer_lost, "rank " + std::to_string(block_->rank) + ": the process of engine rank " +
-                                       std::to_string(rank) + " (pid " + std::to_string(memory_->pid(arena)) +
-                                       ") is gone; epoch " + std::to_string(epoch_) + " cannot complete");
-    }
-  };
-  for (const int rank : plan_.context->node_ranks()) {
-    require(plan_.context->engine_ranks()[static_cast<std::size_t>(rank)]);
-  }
-  require(engine_->carrier()); // it may be none of the communicator's
-  const auto limit = static_cast<std::uint64_t>(engine_->settings().stall_seconds) * 1'000'000'000U;
-  if (limit != 0 && waited_ns > limit && !stall_reported_) {
-    stall_reported_ = true;
-    engine_->log().warn("rank {} has waited {} s for epoch {} of an {}: {}", block_->rank, waited_ns / 1'000'000'000U,
-                        epoch_, algos::name_of(plan_.choice.algorithm->collective), describe_stall());
-  }
-}
-
-std::string Request::describe_stall() const {
-  const bool exclusive = block_->exclusive != 0;
-  if (!exclusive && !block_->ownership.try_acquire(rank_executor)) {
-    return "its steps are being executed";
-  }
-  std::set<int> not_started;
-  std::set<int> silent;
-  bool at_fence = false;
-  std::set<int> carriers; // engine ranks whose helpers do the peers' part
-  for (std::uint32_t i = 0; i < block_->state.waiting_count; ++i) {
-    const LoweredStep& step = *task_.program.step(task_.program.waiting()[i]).step;
-    const bool recv = step.op == Op::recv_node;
-    if (recv && memory_->at<Block>(step.peer_block)->started.load(std::memory_order_acquire) < epoch_) {
-      not_started.insert(step.peer);
-    } else {
-      silent.insert(step.peer);
-    }
-  }
-  for (std::uint32_t i = 0; i < block_->steps; ++i) {
-    if (task_.program.posted()[i] != 0) {
-      const LoweredStep& step = *task_.program.step(i).step;
-      if (step.op == Op::fence_window) {
-        at_fence = true;
-        continue;
-      }
-      silent.insert(step.peer);
-      if (step.endpoint >= 0) {
-        carriers.insert(step.endpoint);
-      }
-    }
-  }
-  const bool not_sent = block_->state.wire_count > 0;
-  if (!exclusive) {
-    block_->ownership.release();
-  }
-  const auto list = [](const std::set<int>& ranks) {
-    std::string text;
-    for (const int rank : ranks) {
-      text += (text.empty() ? "rank " : ", rank ") + std::to_string(rank);
-    }
-    return text;
-  };
-  std::string text;
-  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
-  if (!not_started.empty()) {
-    add("not started by " + list(not_started));
-  }
-  if (!silent.empty()) {
-    add("messages with " + list(silent) + " are outstanding" +
-        (carriers.empty() ? "" : ", carried by engine " + list(carriers)));
-  }
-  if (at_fence) {
-    add("some ranks have not come to its fence");
-  }
-  if (not_sent) {
-    add("the helper of engine rank " + std::to_string(engine_->carrier()) + " has not taken its messages");
-  }
-  return text.empty() ? "waiting for steps that depend on others" : text;
-}
-
 void Request::finish() {
   state_ = State::inactive;
   ring_deferred_ = false;
   plea_.withdraw();
-  const std::uint64_t begin = clock();
   if (timed_) {
     const std::uint64_t exchange = block_->completed_at - std::min(started_ns_, block_->completed_at);
-    wake_policy_.finished(begin - started_ns_, exchange);
+    wake_policy_.finished(ended_ns_ - started_ns_, exchange);
     statistics_.exchange_seconds += 1e-9 * static_cast<double>(exchange);
     statistics_.hidden_seconds += 1e-9 * static_cast<double>(exchange - std::min(exchange, exposed_ns_));
     if (const std::uint64_t sent = block_->wire_began_at; sent != 0) {
@@ -420,7 +382,9 @@ void Request::finish() {
   if (binding_ != nullptr) {
     binding_->unbind(*block_, code != 0);
   }
-  exposed_ns_ += clock() - begin;
+  if (plan_.recv_staging != 0 || plan_.byte_blocks != nullptr || binding_ != nullptr) {
+    exposed_ns_ += clock() - ended_ns_;
+  }
   statistics_.exposed_seconds += 1e-9 * static_cast<double>(exposed_ns_);
   if (code != 0) {
     throw Error(static_cast<Code>(code), block_->error_text);

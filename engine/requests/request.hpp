@@ -136,10 +136,15 @@ private:
   void stage(const UserBuffer& buffer, std::uint64_t place);
   void unstage(const UserBuffer& buffer, std::uint64_t place);
   void submit(bool wake);
-  void call_helper(); // if it would not come by itself: Start let it sleep, or it is paused
+  void note_wait(std::uint64_t now); // that it has come
+  void call_helper(); // if it would not come by itself: Start let it sleep, or kept the epoch, or it is paused
   [[nodiscard]] bool reached() const { return block_->completed.reached(epoch_); }
   bool make_progress(); // one attempt with this thread's own means; returns whether anything moved
   bool assist();        // node steps of this request
+  // In Wait: this process drives its whole domain, rather than this request alone.
+  [[nodiscard]] bool by_itself() const { return kept_ && ring_deferred_; }
+  [[nodiscard]] bool is_short() const; // all that this rank copies
+  [[nodiscard]] bool takes_helpers_place() const { return helper_ != nullptr && !kept_; }
   // Until one of them is complete.
   static void wait_for_one(std::span<Request* const> active);
   [[nodiscard]] std::string describe_stall() const;
@@ -156,12 +161,15 @@ private:
   RankRoot* carrier_;                     // root of the domain's carrier; null for the inline executor
   State state_ = State::inactive;
   bool timed_;
+  bool may_keep_; // Start may leave it to Wait
   Plea plea_;
   bool ring_deferred_ = false;
+  bool kept_ = false; // this epoch is left to Wait: the helper looks for it now and then
   WakePolicy wake_policy_;
   std::uint64_t epoch_ = 0;
   std::uint64_t started_ns_ = 0;
   std::uint64_t exposed_ns_ = 0; // of this epoch
+  std::uint64_t ended_ns_ = 0;   // likewise: when await() found it complete
   bool stall_reported_ = false;
   RequestStatistics statistics_;
 };

@@ -8,6 +8,8 @@
 //   state      whoever holds `ownership`; handed over by its release/acquire.
 //   completed  whoever finishes the last step (release, after which the block is not touched by an assisting rank);
 //              acquired by the rank in Test and Wait.
+//   submitted  the newest epoch that the block's entry in a ring stands for, 0 where it has none: exchanged by the rank,
+//              which pushes an entry where it finds 0, and by the helper, which has taken one out.
 //   retired    the helper, when it drops the epoch from its list (release): its last access. Acquired by the rank
 //              before it gives the block's memory back.
 //   ready      of a channel, in the receiver's block, with what else its slot holds: the sender's executor, once the
@@ -163,6 +165,7 @@ struct Block : BlockHeader {
   std::uint64_t wire_began_at = 0; // the first message to another node was handed to MPI; 0: there was none
   std::uint64_t wire_ended_at = 0; // the last message to or from another node was done
   char error_text[256] = {};
+  alignas(cache_line) std::atomic<std::uint64_t> submitted{0};
   alignas(cache_line) std::atomic<std::uint64_t> retired{0};
   alignas(cache_line) Ownership ownership;
   alignas(cache_line) EpochState state;

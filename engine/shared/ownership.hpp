@@ -7,9 +7,11 @@
 // touched only by the holder: release() publishes it, the next try_acquire() sees it. A failed attempt is no reason to
 // wait: the other one is making the progress.
 //
-// An entry of the submission ring outlives the epoch that it announces: the rank may execute the epoch itself, complete
-// it, start the next one or free the request before the helper has popped the entry. So the helper takes nothing from
-// the entry but "this block has been started up to this epoch", and
+// A block has at most one entry in the submission ring. It outlives the epoch for which it was pushed: the rank may
+// execute the epoch itself, complete it, start the next ones or free the request before the helper pops the entry. So
+//   - the rank exchanges its epoch into the block's word `submitted`, and pushes an entry if it found 0 there;
+//   - the helper, which has popped an entry, exchanges 0 into the word: what it finds is the newest epoch that it knows
+//     of, and the next Start pushes an entry again;
 //   - it keeps the block listed until it has seen, while holding the ownership, that completed >= the newest epoch it
 //     popped for the block;
 //   - it then releases the ownership and stores that epoch to `retired` (release) as its last access to the block;

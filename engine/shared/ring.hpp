@@ -6,6 +6,9 @@
 //   drain  has read the entry, then stores the read index (release); push acquires the read index before it overwrites
 //          the entry.
 // Neither orders a push before the load in Doorbell::ring; the doorbell has its own fence for that.
+//
+// Entries that can wait lie in the ring until the helper looks by itself, now and then. For all others the rank calls.
+//   call   stores a word after the push (release); take_call acquires it, so that drain finds the entry.
 #pragma once
 
 #include <boost/lockfree/policies.hpp>
@@ -22,8 +25,8 @@ enum class Submitted : std::uint64_t { epoch, operation };
 inline constexpr std::size_t submitted_kinds = 2;
 
 struct Submission {
-  std::uint64_t block; // offset of the request's block, or of the operation, in the submitting rank's arena
-  std::uint64_t epoch; // of the block or the operation
+  std::uint64_t block;     // offset of the request's block, or of the operation, in the submitting rank's arena
+  std::uint64_t epoch = 0; // of the operation; a block tells by itself
   Submitted what = Submitted::epoch;
 };
 static_assert(std::is_trivially_copyable_v<Submission> && std::is_standard_layout_v<Submission>);
@@ -49,8 +52,15 @@ public:
   // Consumer only. An acquire load; false means that drain finds an entry.
   [[nodiscard]] bool empty() const { return queue_.read_available() == 0; }
 
+  // Either side: there are entries that cannot wait.
+  void call() { called_.store(1, std::memory_order_release); }
+  [[nodiscard]] bool called() const { return called_.load(std::memory_order_relaxed) != 0; }
+  // Consumer only, before drain: whether it was called since the last time.
+  [[nodiscard]] bool take_call() { return called() && called_.exchange(0, std::memory_order_acquire) != 0; }
+
 private:
   boost::lockfree::spsc_queue<Submission, boost::lockfree::capacity<capacity>> queue_; // storage within; no pointers
+  alignas(64) std::atomic<std::uint32_t> called_{0};
 };
 static_assert(std::atomic<std::size_t>::is_always_lock_free, "the ring's indices must be address-free");
 static_assert(!std::is_polymorphic_v<SubmissionRing> && sizeof(SubmissionRing) >= 2 * 64 + 256 * sizeof(Submission));

@@ -408,34 +408,39 @@ TEST_P(Requests, ProgressesWhileItsRankWaitsElsewhere) {
   if (std::string(GetParam()) == "inline" || world_size() < 2) {
     GTEST_SKIP() << "needs a helper and a peer";
   }
-  // Every rank with a helper of its own, which nobody else wakes.
-  const EngineOwner engine(MPI_COMM_WORLD, {{"executor", GetParam()}, {"ranks_per_node", "1"}});
-  TransferSpec spec;
-  spec.block_bytes = 256;
-  auto transfer = std::make_unique<Transfer>(spec, engine.get(), MPI_COMM_WORLD);
-  ASSERT_EQ(transfer->code(), STOKER_SUCCESS) << transfer->message();
-  const auto run_once = [&](auto before_wait, auto after_wait) {
-    transfer->prepare();
-    EXPECT_TRUE(ok(stoker_start(transfer->request())));
-    before_wait();
-    EXPECT_TRUE(ok(stoker_wait(transfer->request())));
-    after_wait();
-    expect_right(*transfer);
-  };
-  const auto nothing = [] {};
-  for (int round = 0; round < 3; ++round) {
-    for (int epoch = 0; epoch < 20; ++epoch) {
-      run_once(nothing, nothing);
-    }
-    int token = 0;
-    if (world_rank() == 0) {
-      run_once([&] { MPI_Recv(&token, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); }, nothing);
-    } else {
-      run_once(nothing, [&] {
-        if (world_rank() == 1) {
-          MPI_Send(&token, 1, MPI_INT, 0, 7, MPI_COMM_WORLD);
-        }
-      });
+  // Every rank with a helper of its own, which nobody else wakes; all ranks on one node, where Start leaves all steps to
+  // Wait and the helper is not told.
+  for (const char* const per_node : {"1", "1000"}) {
+    SCOPED_TRACE(per_node);
+    const EngineOwner engine(MPI_COMM_WORLD, {{"executor", GetParam()}, {"ranks_per_node", per_node}});
+    TransferSpec spec;
+    spec.block_bytes = 256;
+    spec.algorithm = "bruck"; // several steps, each of which needs the peers'
+    auto transfer = std::make_unique<Transfer>(spec, engine.get(), MPI_COMM_WORLD);
+    ASSERT_EQ(transfer->code(), STOKER_SUCCESS) << transfer->message();
+    const auto run_once = [&](auto before_wait, auto after_wait) {
+      transfer->prepare();
+      EXPECT_TRUE(ok(stoker_start(transfer->request())));
+      before_wait();
+      EXPECT_TRUE(ok(stoker_wait(transfer->request())));
+      after_wait();
+      expect_right(*transfer);
+    };
+    const auto nothing = [] {};
+    for (int round = 0; round < 3; ++round) {
+      for (int epoch = 0; epoch < 20; ++epoch) {
+        run_once(nothing, nothing);
+      }
+      int token = 0;
+      if (world_rank() == 0) {
+        run_once([&] { MPI_Recv(&token, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); }, nothing);
+      } else {
+        run_once(nothing, [&] {
+          if (world_rank() == 1) {
+            MPI_Send(&token, 1, MPI_INT, 0, 7, MPI_COMM_WORLD);
+          }
+        });
+      }
     }
   }
 }

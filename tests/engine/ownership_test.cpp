@@ -71,6 +71,7 @@ struct TestBlock {
   std::uint64_t executed = 0;
 
   std::atomic<std::uint64_t> announced{0}; // the newest epoch that the rank has started
+  std::atomic<std::uint64_t> submitted{0}; // the newest epoch that its entry in the ring stands for; 0: it has none
   CompletionWord completed;
   Ownership ownership;
   std::atomic<std::uint64_t> retired{0};
@@ -120,7 +121,7 @@ TEST_F(OwnershipTest, NoAccessToABlockThatIsUsedAnew) {
             if (s.epoch == stop) {
               stopping = true;
             } else {
-              listed[s.block] = s.epoch;
+              listed[s.block] = blocks[s.block].submitted.exchange(0, std::memory_order_acq_rel);
             }
           },
           4);
@@ -167,8 +168,10 @@ TEST_F(OwnershipTest, NoAccessToABlockThatIsUsedAnew) {
     const std::uint64_t last = 1 + (seed >> 33) % 4;
     for (std::uint64_t epoch = 1; epoch <= last; ++epoch) {
       block.announced.store(epoch, std::memory_order_release);
-      while (!ring->push({slot, epoch})) {
-        std::this_thread::yield();
+      if (block.submitted.exchange(epoch, std::memory_order_acq_rel) == 0) {
+        while (!ring->push({slot, epoch})) {
+          std::this_thread::yield();
+        }
       }
       helper_bell.ring();
       ++epochs;

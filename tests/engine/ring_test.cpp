@@ -40,6 +40,32 @@ TEST_F(Ring, FullAtItsCapacityAndNothingIsLost) {
   EXPECT_TRUE(ring->empty());
 }
 
+TEST_F(Ring, WhoIsCalledFindsTheEntriesBeforeTheCall) {
+  constexpr std::uint64_t entries = 20000;
+  const auto ring = std::make_unique<SubmissionRing>();
+  EXPECT_FALSE(ring->take_call());
+  std::thread producer([&] {
+    for (std::uint64_t i = 1; i <= entries; ++i) {
+      while (!ring->push({i, i})) {
+        ring->call();
+        std::this_thread::yield();
+      }
+      if (i % 3 == 0 || i == entries) {
+        ring->call();
+      }
+    }
+  });
+  for (std::uint64_t last = 0; last < entries;) {
+    if (ring->take_call()) {
+      ring->drain([&](Submission s) { EXPECT_EQ(s.block, ++last); }, SubmissionRing::capacity);
+    } else {
+      std::this_thread::yield();
+    }
+  }
+  producer.join();
+  EXPECT_TRUE(ring->empty());
+}
+
 TEST_F(Ring, WrapsAroundAtEveryFillLevel) {
   for (std::uint64_t fill = 1; fill <= SubmissionRing::capacity; ++fill) {
     SubmissionRing ring;

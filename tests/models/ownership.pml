@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Life of a block between its rank and the helper (engine/shared/ownership.hpp, engine/execute/progress.cpp). The rank
 // starts epochs and waits for each, passively or by assisting; after some epochs it frees the request and uses the
-// memory for the next one. The entries that it pushed may be popped long after. To be proved:
+// memory for the next one. The entries that it pushed may be popped long after: one entry stands for all epochs that are
+// started before it is popped. To be proved:
 //   every step of every epoch is executed, and once only (assertions at the end of Wait);
 //   what only the executor may touch is touched by one at a time (assertion in `touch`);
 //   nobody accesses a block after its memory has been used for another request (assertion in `valid`);
@@ -14,6 +15,7 @@
 //   NO_EPOCH_CHECK         the helper executes what an entry announces without looking whether it is complete
 //   REUSE_AT_COMPLETION    the rank uses the memory anew as soon as its last epoch is complete
 //   RETIRE_BEFORE_RELEASE  the helper's last access is the release of the ownership
+//   LOOK_BEFORE_CLEAR      the helper learns which epoch an entry stands for before it says that the entry is out
 //   DROP_WHEN_BUSY         the helper drops an entry when the rank holds the ownership, trusting it to finish
 #define REQUESTS 3
 #define EPOCHS 3
@@ -22,13 +24,14 @@
 #define HELPER 1
 #define RANK 2
 
-chan ring = [2] of { byte, byte };  // epoch, request (for the proof only: an entry really names the block's offset)
+chan ring = [2] of { byte };        // request (for the proof only: an entry really names the block's offset)
 
 // The block.
 byte request;                       // whose memory it is now
 byte owner;
 byte steps_left;                    // plain memory
 byte completed;
+byte submitted;                     // the newest epoch that the entry in the ring stands for; 0: there is none
 byte retired;
 
 byte executed;                      // steps executed in this epoch
@@ -81,13 +84,17 @@ inline advance(mine, epoch) {
 active proctype rank() {
   byte mine;
   byte epoch;
+  bool has_entry;
   bool got;
   for (mine : 1 .. REQUESTS) {
     // The memory of the former request, if any, is free to use.
 #ifndef REUSE_AT_COMPLETION
     retired == epoch;
 #endif
-    atomic { request = mine; completed = 0; retired = 0; owner = NOBODY; epoch = 0 }
+    atomic {
+      assert(submitted == 0);
+      request = mine; completed = 0; retired = 0; owner = NOBODY; epoch = 0
+    }
     do
     :: epoch < EPOCHS ->
        epoch++;
@@ -96,7 +103,11 @@ active proctype rank() {
        touch_begin();
        steps_left = STEPS;
        touch_end();
-       ring ! epoch, mine;
+       atomic { has_entry = submitted != 0; submitted = epoch };
+       if
+       :: !has_entry -> ring ! mine
+       :: else
+       fi;
        // Wait
        do
        :: true -> completed >= epoch; break           // asleep until then, whatever was begun
@@ -129,10 +140,16 @@ active proctype helper() {
   bool over;
 end:
   do
-  :: ring ? epoch, popped ->
+  :: ring ? popped ->
      assert(!listed || popped == mine);               // else the memory was used anew while it was listed
+     valid(popped);
+#ifndef LOOK_BEFORE_CLEAR
+     atomic { epoch = submitted; submitted = 0 };
+#else
+     epoch = submitted;
+     submitted = 0;
+#endif
      atomic { latest = epoch; mine = popped; listed = true; epoch = 0; popped = 0 }
-     valid(mine)
   :: listed ->
      try_acquire(HELPER, mine, got);
      if

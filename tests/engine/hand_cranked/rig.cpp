@@ -178,7 +178,10 @@ void Rig::start(int r) {
   if (options_.inlined) {
     rank.progress->adopt(*rank.task, rank.epoch, now_ns());
   } else {
-    ASSERT_TRUE(rank.memory->root(rank.memory->self()).ring.push({.block = rank.block, .epoch = rank.epoch}));
+    if (block(r).submitted.exchange(rank.epoch) == 0) {
+      ASSERT_TRUE(rank.memory->root(rank.memory->self()).ring.push({.block = rank.block}));
+    }
+    rank.memory->root(rank.memory->self()).ring.call();
   }
 }
 
@@ -190,7 +193,7 @@ bool Rig::assist(int r) {
   bool moved = false;
   if (!done(r)) {
     moved = advance(at(r).task->program);
-    publish_if_complete(at(r).task->program);
+    publish_if_complete(at(r).task->program, Publisher::waiting_rank);
   }
   own.ownership.release();
   return moved;

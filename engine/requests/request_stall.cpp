@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a long wait for a request looks at: processes that are gone, and why nothing moves.
+#include "engine/base/error.hpp"
+#include "engine/requests/request.hpp"
+
+#include <optional>
+#include <set>
+
+namespace stoker::engine {
+
+void Request::look_around(std::uint64_t waited_ns) {
+  memory_->watch().look(now_ns());
+  const auto require = [&](int rank) { // of the engine, on this node
+    const std::uint32_t arena = engine_->arena_of(rank);
+    if (rank != engine_->rank() && memory_->watch().gone(arena)) {
+      state_ = State::broken;
+      throw Error(Code::peer_lost, "rank " + std::to_string(block_->rank) + ": the process of engine rank " +
+                                       std::to_string(rank) + " (pid " + std::to_string(memory_->pid(arena)) +
+                                       ") is gone; epoch " + std::to_string(epoch_) + " cannot complete");
+    }
+  };
+  for (const int rank : plan_.context->node_ranks()) {
+    require(plan_.context->engine_ranks()[static_cast<std::size_t>(rank)]);
+  }
+  require(engine_->carrier()); // it may be none of the communicator's
+  const auto limit = static_cast<std::uint64_t>(engine_->settings().stall_seconds) * 1'000'000'000U;
+  if (limit != 0 && waited_ns > limit && !stall_reported_) {
+    stall_reported_ = true;
+    engine_->log().warn("rank {} has waited {} s for epoch {} of an {}: {}", block_->rank, waited_ns / 1'000'000'000U,
+                        epoch_, algos::name_of(plan_.choice.algorithm->collective), describe_stall());
+  }
+}
+
+std::string Request::describe_stall() const {
+  const bool exclusive = block_->exclusive != 0;
+  if (!exclusive && !block_->ownership.try_acquire(rank_executor)) {
+    return "its steps are being executed";
+  }
+  std::set<int> not_started;
+  std::set<int> silent;
+  bool at_fence = false;
+  std::set<int> carriers; // engine ranks whose helpers do the peers' part
+  for (std::uint32_t i = 0; i < block_->state.waiting_count; ++i) {
+    const LoweredStep& step = *task_.program.step(task_.program.waiting()[i]).step;
+    const bool recv = step.op == Op::recv_node;
+    if (recv && memory_->at<Block>(step.peer_block)->started.load(std::memory_order_acquire) < epoch_) {
+      not_started.insert(step.peer);
+    } else {
+      silent.insert(step.peer);
+    }
+  }
+  for (std::uint32_t i = 0; i < block_->steps; ++i) {
+    if (task_.program.posted()[i] != 0) {
+      const LoweredStep& step = *task_.program.step(i).step;
+      if (step.op == Op::fence_window) {
+        at_fence = true;
+        continue;
+      }
+      silent.insert(step.peer);
+      if (step.endpoint >= 0) {
+        carriers.insert(step.endpoint);
+      }
+    }
+  }
+  const bool not_sent = block_->state.wire_count > 0;
+  if (!exclusive) {
+    block_->ownership.release();
+  }
+  const auto list = [](const std::set<int>& ranks) {
+    std::string text;
+    for (const int rank : ranks) {
+      text += (text.empty() ? "rank " : ", rank ") + std::to_string(rank);
+    }
+    return text;
+  };
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : "; ") + part; };
+  if (!not_started.empty()) {
+    add("not started by " + list(not_started));
+  }
+  if (!silent.empty()) {
+    add("messages with " + list(silent) + " are outstanding" +
+        (carriers.empty() ? "" : ", carried by engine " + list(carriers)));
+  }
+  if (at_fence) {
+    add("some ranks have not come to its fence");
+  }
+  if (not_sent) {
+    add("the helper of engine rank " + std::to_string(engine_->carrier()) + " has not taken its messages");
+  }
+  return text.empty() ? "waiting for steps that depend on others" : text;
+}
+
+} // namespace stoker::engine
