@@ -5,6 +5,8 @@
 #include "report.hpp"
 #include "run.hpp"
 
+#include "examples/transposes/program.hpp"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -15,35 +17,6 @@
 using namespace taylor_green;
 
 namespace {
-
-int nodes_of(MPI_Comm comm) {
-  MPI_Comm node = MPI_COMM_NULL;
-  MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-  int rank = 0;
-  MPI_Comm_rank(node, &rank);
-  MPI_Comm_free(&node);
-  int first = rank == 0 ? 1 : 0;
-  MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_SUM, comm);
-  return first;
-}
-
-// The checks, printed one a line by rank 0. Answers whether all of them passed. Collective.
-class Checks {
-public:
-  explicit Checks(bool print) : print_(print) {}
-  void expect(const std::string& what, double value, double limit) {
-    const bool good = value <= limit; // false for NaN
-    passed_ = passed_ && good;
-    if (print_) {
-      fmt::print("{} {}: {:.2e}, at most {:.0e}\n", good ? "ok    " : "FAILED", what, value, limit);
-    }
-  }
-  [[nodiscard]] bool passed() const { return passed_; }
-
-private:
-  bool print_;
-  bool passed_ = true;
-};
 
 void check_physics(Contender& c, const Options& o, Checks& checks, MPI_Comm comm) {
   const auto& curve = c.curve;

@@ -2,8 +2,9 @@
 // The command line of taylor_green.
 #pragma once
 
-#include "exchange.hpp"
 #include "run.hpp"
+
+#include "examples/transposes/exchange.hpp"
 
 #include <numbers>
 #include <optional>

@@ -2,6 +2,8 @@
 // Tables and files.
 #include "report.hpp"
 
+#include "examples/transposes/program.hpp"
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -24,13 +26,6 @@ std::ofstream open(const std::string& file, std::ios::openmode mode) {
   return out;
 }
 
-std::string mpi_library() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-  int length = 0;
-  MPI_Get_library_version(text.data(), &length);
-  return std::string(text.data()).starts_with("Open MPI") ? "openmpi" : "mpich";
-}
-
 } // namespace
 
 Timing summarise(const Contender& contender, MPI_Comm comm) {
@@ -38,14 +33,11 @@ Timing summarise(const Contender& contender, MPI_Comm comm) {
   const ExchangeTimes times = contender.exchange->times();
   std::array<double, 2> sums{times.hidden, times.exchange};
   MPI_Allreduce(MPI_IN_PLACE, sums.data(), 2, MPI_DOUBLE, MPI_SUM, comm);
-  const double middle = median(steps);
-  std::vector<double> deviations;
-  std::ranges::transform(steps, std::back_inserter(deviations), [&](double s) { return std::abs(s - middle); });
   return {.variant = contender.variant,
           .executor = contender.exchange->executor(),
           .chunks = contender.solver->grid().chunks,
-          .step = middle,
-          .deviation = median(deviations),
+          .step = median(steps),
+          .deviation = median_absolute_deviation(steps),
           .fastest = std::ranges::min(steps),
           .slowest = std::ranges::max(steps),
           .exposed = median(contender.exposed_seconds),

@@ -2,6 +2,8 @@
 // Timed runs and the choice of the number of chunks.
 #include "run.hpp"
 
+#include "examples/transposes/program.hpp"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -107,15 +109,6 @@ void run(Contender& contender, const Case& setup, const std::string& label, MPI_
                  now.time, now.energy, 1e3 * contender.step_seconds.back());
     }
   }
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  if (values.size() % 2 == 1) {
-    return *middle;
-  }
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
 } // namespace taylor_green

@@ -40,6 +40,4 @@ Contender make_contender(Variant variant, const Case& setup, int chunks, const E
 // From the initial velocity, setup.steps steps. `label` opens the progress lines. Collective.
 void run(Contender& contender, const Case& setup, const std::string& label, MPI_Comm comm);
 
-double median(std::vector<double> values);
-
 } // namespace taylor_green

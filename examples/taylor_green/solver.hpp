@@ -9,10 +9,11 @@
 // computed.
 #pragma once
 
-#include "exchange.hpp"
 #include "grid.hpp"
 #include "structure.hpp"
 #include "transforms.hpp"
+
+#include "examples/transposes/exchange.hpp"
 
 #include <array>
 #include <functional>

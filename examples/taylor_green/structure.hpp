@@ -5,8 +5,9 @@
 // way.
 #pragma once
 
-#include "array.hpp"
 #include "grid.hpp"
+
+#include "examples/transposes/array.hpp"
 
 #include <mpi.h>
 
@@ -15,6 +16,8 @@
 #include <vector>
 
 namespace taylor_green {
+
+using namespace transposes;
 
 class StructureFunctions {
 public:

@@ -2,12 +2,15 @@
 // The local Fourier transforms, plane by plane and row by row, each in a work array that stays in cache.
 #pragma once
 
-#include "array.hpp"
 #include "grid.hpp"
+
+#include "examples/transposes/array.hpp"
 
 #include <cstddef>
 
 namespace taylor_green {
+
+using namespace transposes;
 
 // No transform is normalised: forward after backward multiplies by n^3.
 class Transforms {

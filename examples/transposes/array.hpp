@@ -9,7 +9,7 @@
 #include <memory>
 #include <new>
 
-namespace taylor_green {
+namespace transposes {
 
 using Complex = std::complex<double>;
 
@@ -31,4 +31,4 @@ AlignedArray<T> aligned_array(std::size_t count) {
   return AlignedArray<T>(p);
 }
 
-} // namespace taylor_green
+} // namespace transposes

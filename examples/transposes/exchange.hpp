@@ -3,7 +3,7 @@
 // or with stoker behind it. The solver is the same for all of them.
 #pragma once
 
-#include "array.hpp"
+#include "examples/transposes/array.hpp"
 
 #include <mpi.h>
 
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace taylor_green {
+namespace transposes {
 
 enum class Variant {
   mpi_blocking,         // MPI_Alltoall in start()
@@ -73,4 +73,4 @@ private:
 // Collective over the communicator, which must outlive the exchange.
 std::unique_ptr<Exchange> make_exchange(Variant variant, MPI_Comm comm, const EngineOptions& options);
 
-} // namespace taylor_green
+} // namespace transposes

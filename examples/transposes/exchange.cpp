@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The exchanges: MPI's three ways, and stoker.
-#include "exchange.hpp"
+#include "examples/transposes/exchange.hpp"
 
 #include <stoker/stoker.hpp>
 
 #include <algorithm>
 
-namespace taylor_green {
+namespace transposes {
 namespace {
 
 class Memory {
@@ -184,4 +184,4 @@ std::unique_ptr<Exchange> make_exchange(Variant variant, MPI_Comm comm, const En
   return std::make_unique<StokerExchange>(comm, chosen);
 }
 
-} // namespace taylor_green
+} // namespace transposes
