@@ -4,7 +4,6 @@
 
 #include "examples/transposes/program.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include <string>

@@ -27,20 +27,34 @@ public:
   std::span<Complex> allocate(std::size_t count) override { return memory_.allocate(count); }
 
   std::size_t add(std::span<const Complex> send, std::span<Complex> recv) override {
-    blocks_.push_back({send.data(), recv.data(), static_cast<int>(2 * send.size() / static_cast<std::size_t>(ranks_))});
-    requests_.push_back(MPI_REQUEST_NULL);
-    return blocks_.size() - 1;
+    return add({.sum = false,
+                .send = send.data(),
+                .recv = recv.data(),
+                .doubles = static_cast<int>(2 * send.size() / static_cast<std::size_t>(ranks_))});
+  }
+
+  std::size_t add_sum(std::span<const Complex> addends, std::span<Complex> sums) override {
+    return add(
+        {.sum = true, .send = addends.data(), .recv = sums.data(), .doubles = static_cast<int>(2 * addends.size())});
   }
 
 protected:
   void do_start(std::size_t i) override {
-    const auto& [send, recv, doubles] = blocks_[i];
+    const auto& [sum, send, recv, doubles] = calls_[i];
     if (variant_ == Variant::mpi_blocking) {
-      MPI_Alltoall(send, doubles, MPI_DOUBLE, recv, doubles, MPI_DOUBLE, comm_);
+      if (sum) {
+        MPI_Allreduce(send, recv, doubles, MPI_DOUBLE, MPI_SUM, comm_);
+      } else {
+        MPI_Alltoall(send, doubles, MPI_DOUBLE, recv, doubles, MPI_DOUBLE, comm_);
+      }
+      return;
+    }
+    if (sum) {
+      MPI_Iallreduce(send, recv, doubles, MPI_DOUBLE, MPI_SUM, comm_, &requests_[i]);
     } else {
       MPI_Ialltoall(send, doubles, MPI_DOUBLE, recv, doubles, MPI_DOUBLE, comm_, &requests_[i]);
-      under_way_.push_back(i);
     }
+    under_way_.push_back(i);
   }
   void do_wait(std::size_t i) override {
     MPI_Wait(&requests_[i], MPI_STATUS_IGNORE);
@@ -58,16 +72,23 @@ protected:
   }
 
 private:
-  struct Blocks {
+  struct Call {
+    bool sum; // or an all-to-all
     const Complex* send;
     Complex* recv;
-    int doubles; // a block
+    int doubles; // of all, or of a block
   };
+  std::size_t add(const Call& call) {
+    calls_.push_back(call);
+    requests_.push_back(MPI_REQUEST_NULL);
+    return calls_.size() - 1;
+  }
+
   Variant variant_;
   MPI_Comm comm_;
   int ranks_ = 1;
   Memory memory_;
-  std::vector<Blocks> blocks_;
+  std::vector<Call> calls_;
   std::vector<MPI_Request> requests_;
   std::vector<std::size_t> under_way_; // in the order of their starts
 };
@@ -87,9 +108,14 @@ public:
   }
 
   std::size_t add(std::span<const Complex> send, std::span<Complex> recv) override {
-    requests_.push_back(engine_.alltoall_init(send, recv, comm_));
-    inline_ = executor() == "inline";
-    return requests_.size() - 1;
+    return add(engine_.alltoall_init(send, recv, comm_));
+  }
+
+  std::size_t add_sum(std::span<const Complex> addends, std::span<Complex> sums) override {
+    // Real and imaginary parts, which is what an array of std::complex is.
+    return add(engine_.allreduce_init<double>({reinterpret_cast<const double*>(addends.data()), 2 * addends.size()},
+                                              {reinterpret_cast<double*>(sums.data()), 2 * sums.size()}, MPI_SUM,
+                                              comm_));
   }
 
   void begin(const char* region) override { engine_.trace_begin(region); }
@@ -126,6 +152,12 @@ protected:
   }
 
 private:
+  std::size_t add(stoker::Request request) {
+    requests_.push_back(std::move(request));
+    inline_ = executor() == "inline";
+    return requests_.size() - 1;
+  }
+
   MPI_Comm comm_;
   stoker::Engine engine_;
   bool mapped_buffers_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the slabs are transposed: a set of all-to-alls that are described once and then started and waited for, with MPI
-// or with stoker behind it. The solver is the same for all of them.
+// How slabs are transposed: a set of all-to-alls, and of sums over all ranks, that are described once and then started
+// and waited for, with MPI or with stoker behind it. The solver is the same for all of them.
 #pragma once
 
 #include "examples/transposes/array.hpp"
@@ -17,8 +17,8 @@
 namespace transposes {
 
 enum class Variant {
-  mpi_blocking,         // MPI_Alltoall in start()
-  mpi_nonblocking,      // MPI_Ialltoall in start(), MPI_Wait in wait()
+  mpi_blocking,         // MPI_Alltoall, MPI_Allreduce in start()
+  mpi_nonblocking,      // MPI_Ialltoall, MPI_Iallreduce in start(), MPI_Wait in wait()
   mpi_nonblocking_test, // the same, and MPI_Test between the planes of the transforms
   stoker,               // a persistent request that a progress thread executes
   stoker_inline         // a persistent request that this rank executes, between the planes too
@@ -47,6 +47,9 @@ public:
   virtual std::span<Complex> allocate(std::size_t count) = 0;
   // Describes an all-to-all with blocks of send.size() / ranks elements; answers its number. Collective.
   virtual std::size_t add(std::span<const Complex> send, std::span<Complex> recv) = 0;
+
+  // Describes an allreduce, the sum of all ranks' addends; answers its number. Collective.
+  virtual std::size_t add_sum(std::span<const Complex> addends, std::span<Complex> sums) = 0;
 
   void start(std::size_t i);
   void wait(std::size_t i);

@@ -4,14 +4,11 @@
 
 #include "examples/transposes/exchange.hpp"
 
+#include <CLI/CLI.hpp>
 #include <mpi.h>
 
 #include <string>
 #include <vector>
-
-namespace CLI {
-class App;
-}
 
 namespace transposes {
 
