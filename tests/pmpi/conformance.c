@@ -5,66 +5,12 @@
 //   conformance --list
 #include "tests/pmpi/conformance.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-bool strict = false;
-
-static char context[256] = "";
-static int failures = 0;
 static int left_out = 0;
 static bool sections_manage_mpi = false;
-
-void set_context(const char* format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  (void)vsnprintf(context, sizeof context, format, arguments);
-  va_end(arguments);
-}
-
-int world_rank(void) {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
-
-int world_size(void) {
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
-
-void fail(const char* format, ...) {
-  char message[512];
-  va_list arguments;
-  va_start(arguments, format);
-  (void)vsnprintf(message, sizeof message, format, arguments);
-  va_end(arguments);
-  int initialized = 0;
-  MPI_Initialized(&initialized);
-  fprintf(stderr, "FAILED rank %d: %s: %s\n", initialized ? world_rank() : -1, context, message);
-  if (++failures == 20) {
-    fprintf(stderr, "FAILED: that is enough\n");
-    abort();
-  }
-}
-
-void expect(bool condition, const char* what) {
-  if (!condition) {
-    fail("%s", what);
-  }
-}
-
-void expect_success(int code, const char* what) {
-  if (code != MPI_SUCCESS) {
-    char text[MPI_MAX_ERROR_STRING] = "";
-    int length = 0;
-    MPI_Error_string(code, text, &length);
-    fail("%s: %s", what, text);
-  }
-}
 
 void leave_out(const char* what, const char* reason) {
   ++left_out;

@@ -6,6 +6,7 @@
 
 #include <mpi.h>
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -21,7 +22,8 @@ extern const Section family_sections[], request_sections[], environment_sections
 // whatever the MPI libraries are known to do wrong.
 extern bool strict;
 
-// Names what is being tried, for the lines that fail() prints. printf-like.
+extern atomic_int failures;
+// Names what this thread tries, for the lines that fail() prints. printf-like.
 __attribute__((format(printf, 1, 2))) void set_context(const char* format, ...);
 __attribute__((format(printf, 1, 2))) void fail(const char* format, ...);
 void expect(bool condition, const char* what);
@@ -157,8 +159,9 @@ Call* new_call(Shape shape);
 void free_call(Call* call);
 // New input, poison in the output.
 void fill(Call* call, int epoch);
-// Calls MPI, with datatypes and operator that are freed right after; returns its code. Fills request, but for blocking
-// calls.
+// Datatypes and operators are freed with the call, and not as soon as MPI has returned.
+extern bool keeps_handles;
+// Calls MPI; returns its code. Fills request, but for blocking calls.
 int issue(Call* call);
 // That the output is right, gaps and surroundings are as they were, and the input is untouched.
 void check(const Call* call);

@@ -762,11 +762,14 @@ static void free_handles(Call* call) {
 }
 
 int issue(Call* call) {
+  if (call->holds_handles) {
+    free_handles(call);
+  }
   make_handles(call);
   const int code = issue_with(call, call->type, call->recv_type, call->op);
   // Legal as soon as the call has returned, whether it is complete or not. Open MPI 4's own persistent collectives
   // crash.
-  if (!(open_mpi_4 && call->shape.form == form_mpix && library_serves(form_mpix))) {
+  if (!keeps_handles && !(open_mpi_4 && call->shape.form == form_mpix && library_serves(form_mpix))) {
     free_handles(call);
   }
   return code;

@@ -357,6 +357,7 @@ static void init_multiple(void) { start_with(MPI_THREAD_MULTIPLE, "multiple"); }
 
 static void* work(void* comm) {
   static const Family families[] = {alltoall, allreduce, bcast};
+  set_context("threads at work");
   for (int epoch = 0; epoch < 10; ++epoch) {
     for (int f = 0; f < 3; ++f) {
       run_once((Shape){.family = families[f],
@@ -417,6 +418,7 @@ static int at_end(MPI_Comm comm, int key, void* value, void* state) {
 // One thread waits for calls on a communicator while another frees it.
 static void* wait_for_call(void* argument) {
   Call* call = argument;
+  set_context("a communicator freed by another thread");
   expect_success(MPI_Wait(&call->request, MPI_STATUS_IGNORE), "MPI_Wait");
   return NULL;
 }
