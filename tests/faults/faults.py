@@ -2,11 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Injures MPI jobs and checks how they end: in bounded time, with a clear message, with nothing left behind.
 
-  faults.py MPI PROGRAMS SCENARIO    MPI: mpich | openmpi; PROGRAMS: folder with exchange_loop, transfer_loop and deny_syscalls
+  faults.py MPI PROGRAMS SCENARIO [DROP_IN SOAK]
+      MPI: mpich | openmpi; PROGRAMS: folder with exchange_loop, transfer_loop and deny_syscalls
+      DROP_IN, SOAK: for the scenarios `moments` and `moments_on_hosts`, the library and tests/soak's program
+
+From the environment, for those two: FAULT_MOMENTS (8), FAULT_SEED (each run prints its own).
 
 Exit: 0 passed, 1 failed, 77 skipped.
 """
 import os
+import random
 import re
 import shutil
 import signal
@@ -34,7 +39,8 @@ def expect(condition, what):
 class Job:
     """One MPI job in a session and a folder of its own."""
 
-    def __init__(self, mpi, programs, ranks, arguments, wrap=None, wrapped_ranks=None, extra=(), program='exchange_loop'):
+    def __init__(self, mpi, programs, ranks, arguments, wrap=None, wrapped_ranks=None, extra=(), program='exchange_loop',
+                 command=None, launch=None):
         self.shm_before = set(os.listdir('/dev/shm'))
         self.folder = Path(tempfile.mkdtemp(prefix='fault.'))
         self.ranks = ranks
@@ -42,9 +48,11 @@ class Job:
         # on its shared memory transports.
         environment = dict(os.environ, TMPDIR=str(self.folder), UCX_TLS='self,posix,sysv')
         environment[MARK] = str(self.folder)
-        program = [str(programs / program), '--folder', str(self.folder), *arguments]
+        program = command or [str(programs / program), '--folder', str(self.folder), *arguments]
         wrapped = [str(programs / 'deny_syscalls'), wrap, *program] if wrap else program
-        if mpi == 'mpich':
+        if launch:
+            line = [*launch]
+        elif mpi == 'mpich':
             line = ['mpiexec.mpich', '-launcher', 'fork', *extra]
         else:
             line = ['mpirun.openmpi', '--oversubscribe', '--bind-to', 'none', '--mca', 'mpi_yield_when_idle', '1',
@@ -55,7 +63,7 @@ class Job:
         plain_ranks = 0 if wrapped_ranks is None else ranks - wrapped_ranks
         if plain_ranks:
             line += ['-n', str(plain_ranks), *program, ':']
-        line += ['-n', str(ranks - plain_ranks), *wrapped]
+        line += wrapped if launch else ['-n', str(ranks - plain_ranks), *wrapped]
         self.output = tempfile.TemporaryFile(mode='w+')
         self.process = subprocess.Popen(line, env=environment, stdin=subprocess.DEVNULL, stdout=self.output,
                                         stderr=subprocess.STDOUT, start_new_session=True)
@@ -197,6 +205,108 @@ def kill_carrier(mpi, programs):
     return 0
 
 
+def injured_at(moment, draw, job):
+    """Waits for that moment of the job's life, and kills a rank of it then. Whether there was one."""
+    time.sleep(max(0.0, moment))
+    found = all_but_launchers(job)
+    if not found or job.process.poll() is not None:
+        return False
+    try:
+        os.kill(draw.choice(found), signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def kill_at_random_moments(jobs, check):
+    """Runs each job unharmed, then kills ranks of jobs at moments between their begin and their end."""
+    seed = int(os.environ.get('FAULT_SEED') or time.time_ns() % 1000000)
+    count = int(os.environ.get('FAULT_MOMENTS') or 8)
+    print(f'FAULT_SEED={seed} FAULT_MOMENTS={count}', file=sys.stderr)
+    draw = random.Random(seed)
+    lives = []
+    for make in jobs:
+        with make() as job:
+            begin = time.monotonic()
+            expect(job.end() == 0, 'the job fails although nobody injures it')
+            lives.append(time.monotonic() - begin)
+            print(f'job {len(lives) - 1} lives {lives[-1]:.2f} s', file=sys.stderr)
+            job.expect_clean()
+    killed, longest = 0, 0.0
+    for number in range(count):
+        which = draw.randrange(len(jobs))
+        moment = draw.random() * lives[which]
+        with jobs[which]() as job:
+            try:
+                if injured_at(moment, draw, job):
+                    begin = time.monotonic()
+                    job.end()
+                    longest = max(longest, time.monotonic() - begin)
+                    killed += 1
+                else:
+                    job.end()
+                job.expect_clean()
+                check()
+            except Failed as failure:
+                raise Failed(f'moment {number}, {moment:.3f} s of {lives[which]:.3f} s, job {which}: {failure}') from None
+    print(f'{killed} of {count} jobs injured; the slowest took {longest:.2f} s to end', file=sys.stderr)
+
+
+def all_but_launchers(job):
+    """The ranks, from their first moment on. Hydra does not end when its own proxy is killed, whatever it runs."""
+    found = []
+    for pid in job.processes():
+        try:
+            name = Path(f'/proc/{pid}/comm').read_text().strip()
+        except OSError:
+            continue
+        if not re.match(r'mpi(exec|run)|hydra_|orte|cluster|timeout|setpriv|nsenter|bash|sh$', name):
+            found.append(pid)
+    return found
+
+
+def moments(mpi, programs, drop_in, soak):
+    """A rank of a job dies by kill -9 at a random moment."""
+    def exchange(*settings):
+        return lambda: Job(mpi, programs, 4, ['--epochs', '100', '--block', '20000', *settings])
+
+    def dropped_in(*settings):
+        return lambda: Job(mpi, programs, 2, [], command=['env', f'LD_PRELOAD={drop_in}', *settings, soak, '--strict'])
+
+    os.environ['SOAK_SECONDS'] = '0'
+    kill_at_random_moments([exchange('executor=engine'), exchange('executor=engine', 'ranks_per_node=2'),
+                            exchange('executor=inline'), dropped_in(), dropped_in('STOKER_RANKS_PER_NODE=1'),
+                            dropped_in('STOKER_PMPI_BLOCKING=1', 'STOKER_PMPI_LEAST_BYTES=0')], lambda: None)
+
+
+def moments_on_hosts(mpi, programs, drop_in, soak):
+    """The same on emulated hosts, whose launcher (scripts/cluster run) ends what is left of a job itself."""
+    cluster = str(Path(__file__).resolve().parents[2] / 'scripts' / 'cluster')
+    os.environ.update(STOKER_CLUSTER=f'faults-{os.getpid()}', SOAK_SECONDS='0', SOAK_THREADS='1')
+    up = subprocess.run([cluster, 'up', '2', '--rate', '10gbit'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if up.returncode == 77:
+        print(f'skipped: {up.stdout}', file=sys.stderr)
+        return 77
+    expect(up.returncode == 0, up.stdout)
+    launch = [cluster, 'run', '--mpi', mpi, '--ppn', '2', '--yield', '--']
+    libraries = [drop_in] + ([str(programs.parent / 'rig/libucx_disconnect_shim.so')] if mpi == 'mpich' else [])
+    preloaded = ['env', 'LD_PRELOAD=' + ':'.join(libraries), soak, '--strict']
+    loop = [str(programs / 'exchange_loop'), '--epochs', '100', '--block', '20000']
+
+    def expect_nothing_shared():
+        for host in ('1', '2'):
+            left = subprocess.run([cluster, 'shell', host, 'ls', '/dev/shm'], stdout=subprocess.PIPE, text=True, check=True)
+            ours = [name for name in left.stdout.split() if not FOREIGN_SHM.match(name)]
+            expect(not ours, f'left in /dev/shm of host {host}: {ours}')
+
+    try:
+        kill_at_random_moments([lambda: Job(mpi, programs, 4, [], command=loop, launch=launch),
+                                lambda: Job(mpi, programs, 4, [], command=preloaded, launch=launch)], expect_nothing_shared)
+    finally:
+        subprocess.run([cluster, 'down'], check=False)
+    return 0
+
+
 def stall(mpi, programs):
     """A rank stops for a while: the others wait, name it, and the job completes."""
     for victim, settings in ((1, ['ranks_per_node=0']), (3, ['ranks_per_node=0']), (2, ['ranks_per_node=2'])):
@@ -250,12 +360,13 @@ def no_other_means(mpi, programs):
 
 
 def main():
-    scenarios = {f.__name__: f for f in (kill, kill_survivors, kill_carrier, stall, cma_denied, memfd_denied, no_other_means)}
-    if len(sys.argv) != 4 or sys.argv[3] not in scenarios:
+    scenarios = {f.__name__: f for f in (kill, kill_survivors, kill_carrier, moments, moments_on_hosts, stall, cma_denied,
+                                           memfd_denied, no_other_means)}
+    if len(sys.argv) not in (4, 6) or sys.argv[3] not in scenarios:
         print(__doc__ + 'Scenarios: ' + ', '.join(scenarios), file=sys.stderr)
         return 64
     try:
-        return scenarios[sys.argv[3]](sys.argv[1], Path(sys.argv[2]).resolve()) or 0
+        return scenarios[sys.argv[3]](sys.argv[1], Path(sys.argv[2]).resolve(), *sys.argv[4:]) or 0
     except Failed as failure:
         print(f'{sys.argv[3]}: FAILED: {failure}', file=sys.stderr)
         return 1

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a process takes, in numbers that must not grow.
+#pragma once
+
+#include <mpi.h>
+
+typedef enum Measure {
+  heap_kib,    // what the C library's allocator has given out
+  private_kib, // anonymous memory
+  shared_kib,  // shared memory that this process has touched
+  segment_kib, // what is allocated of the segments without a name that this process has open
+  descriptors,
+  thread_count,
+  communicators,
+  highest_tag, // of messages of the drop-in library, since the last look
+  measure_count
+} Measure;
+
+typedef struct Footprint {
+  long of[measure_count];
+} Footprint;
+
+extern const char* const measure_names[measure_count];
+
+// All ranks, while no other thread is in MPI and the program has nothing that the drop-in library could hold on to.
+Footprint look(void);
