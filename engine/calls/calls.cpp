@@ -180,7 +180,7 @@ Shape* Calls::shape_of(const ShapeKey& key, const std::function<void(Shape&)>& c
 std::unique_ptr<CallUnderWay> Calls::start(const CollectiveCall& given, MPI_Info info, Executor executor,
                                            bool blocking) {
   Peers peers{.ranks = static_cast<std::size_t>(context_->ranks()), .at_root = context_->rank() == given.root};
-  if (pattern_of(given.collective) == algos::Pattern::neighborhood) {
+  if (looks_at_neighbors(given.collective, context_->comm())) {
     if (!neighbors_) {
       neighbors_ = neighbors_of(context_->comm());
     }

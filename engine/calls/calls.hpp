@@ -122,7 +122,7 @@ private:
   bool stands_in_;                           // for the MPI library: what the engine refuses is the library's business
   std::shared_ptr<EpochMemory> send_memory_; // of all requests, where one is active at a time
   std::shared_ptr<EpochMemory> recv_memory_;
-  std::optional<Neighbors> neighbors_; // found by the first call of a neighborhood
+  std::optional<Neighbors> neighbors_; // found by the first call that needs them
   bool trials_;
   bool threaded_ = false;
   OwnedComm mpi_comm_; // for the MPI library's own calls, where whoever makes requests is another thread

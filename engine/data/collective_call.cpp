@@ -6,6 +6,14 @@ namespace stoker::engine {
 using algos::BufferTraits;
 using algos::Number;
 
+bool looks_at_neighbors(algos::Collective collective, MPI_Comm comm) {
+  int topology = MPI_UNDEFINED;
+  if (collective == algos::Collective::alltoallw) {
+    PMPI_Topo_test(comm, &topology);
+  }
+  return pattern_of(collective) == algos::Pattern::neighborhood || topology != MPI_UNDEFINED;
+}
+
 Peers peers_of(const CollectiveCall& call, MPI_Comm comm) {
   int inter = 0;
   int size = 0;
@@ -19,7 +27,7 @@ Peers peers_of(const CollectiveCall& call, MPI_Comm comm) {
     PMPI_Comm_remote_size(comm, &size);
   }
   peers.ranks = static_cast<std::size_t>(size);
-  if (pattern_of(call.collective) == algos::Pattern::neighborhood) {
+  if (looks_at_neighbors(call.collective, comm)) {
     const Neighbors neighbors = neighbors_of(comm);
     peers.targets = neighbors.targets.size();
     peers.sources = neighbors.sources.size();

@@ -49,10 +49,13 @@ struct CollectiveCall {
 // Whose blocks the buffers of a call hold, as one rank sees it.
 struct Peers {
   std::size_t ranks = 0;
-  std::size_t targets = 0; // of a neighborhood
+  std::size_t targets = 0; // where MPI looks at neighbors
   std::size_t sources = 0;
   bool at_root = false;
 };
+// Whether MPI looks at the neighbors that the topology of `comm` gives a rank. Open MPI 4.1 does so in MPI_Ialltoallw,
+// too: it retains as many datatypes as there are neighbors, whatever the number of ranks.
+[[nodiscard]] bool looks_at_neighbors(algos::Collective collective, MPI_Comm comm);
 // Local. Throws Error(argument) for a neighborhood collective on a communicator without topology.
 [[nodiscard]] Peers peers_of(const CollectiveCall& call, MPI_Comm comm);
 

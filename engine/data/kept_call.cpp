@@ -16,7 +16,8 @@ bool needs_no_keeping(MPI_Datatype type) {
 
 } // namespace
 
-KeptTypes::KeptTypes(const MPI_Datatype*& types, std::size_t count, bool single, bool significant) {
+KeptTypes::KeptTypes(const MPI_Datatype*& types, std::size_t count, bool single, bool significant,
+                     std::size_t neighbors) {
   if (types == nullptr) {
     return;
   }
@@ -32,7 +33,7 @@ KeptTypes::KeptTypes(const MPI_Datatype*& types, std::size_t count, bool single,
     types = &type_;
   } else {
     types_.reserve(1); // where there is no neighbor Open MPI still refuses null
-    types_.resize(count);
+    types_.resize(std::max(count, neighbors), MPI_BYTE);
     for (std::size_t i = 0; i < count; ++i) {
       keep(types_[i], types[i]);
     }
@@ -40,13 +41,13 @@ KeptTypes::KeptTypes(const MPI_Datatype*& types, std::size_t count, bool single,
   }
 }
 
-KeptCall::KeptCall(const CollectiveCall& given, const Significant& read)
+KeptCall::KeptCall(const CollectiveCall& given, const Significant& read, const Peers& peers)
     : call_(given),
       sendcounts_(call_.sendcounts, read.sendcounts, traits_of(given.collective).send.counts != algos::Number::each),
       sdispls_(call_.sdispls, read.sendcounts, false),
       recvcounts_(call_.recvcounts, read.recvcounts, traits_of(given.collective).recv.counts != algos::Number::each),
       rdispls_(call_.rdispls, read.recvcounts, false),
-      sendtypes_(call_.sendtypes, read.sendtypes, !traits_of(given.collective).own_types, read.send),
-      recvtypes_(call_.recvtypes, read.recvtypes, !traits_of(given.collective).own_types, read.recv) {}
+      sendtypes_(call_.sendtypes, read.sendtypes, !traits_of(given.collective).own_types, read.send, peers.targets),
+      recvtypes_(call_.recvtypes, read.recvtypes, !traits_of(given.collective).own_types, read.recv, peers.sources) {}
 
 } // namespace stoker::engine

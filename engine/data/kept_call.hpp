@@ -56,8 +56,9 @@ private:
 // Duplicates of those that are not MPI's own.
 class KeptTypes {
 public:
-  // `significant`: MPI reads them; else they may be anything. Throws Error.
-  KeptTypes(const MPI_Datatype*& types, std::size_t count, bool single, bool significant);
+  // `significant`: MPI reads them; else they may be anything. `neighbors`: the copy has as many entries at least, because
+  // MPI may look at them (looks_at_neighbors()), and the application's array may have them. Throws Error.
+  KeptTypes(const MPI_Datatype*& types, std::size_t count, bool single, bool significant, std::size_t neighbors);
   KeptTypes(const KeptTypes&) = delete;
   KeptTypes& operator=(const KeptTypes&) = delete;
   ~KeptTypes() = default;
@@ -71,11 +72,11 @@ private:
 class KeptCall {
 public:
   KeptCall(const CollectiveCall& given, const Peers& peers)
-      : KeptCall(given, significant(given, peers)) {} // throws Error
+      : KeptCall(given, significant(given, peers), peers) {} // throws Error
   [[nodiscard]] const CollectiveCall& call() const { return call_; }
 
 private:
-  KeptCall(const CollectiveCall& given, const Significant& read);
+  KeptCall(const CollectiveCall& given, const Significant& read, const Peers& peers);
 
   CollectiveCall call_; // points to what follows
   KeptNumbers<MPI_Count> sendcounts_;
