@@ -11,7 +11,7 @@ enum class Potential { harmonic, cosine };
 
 struct Problem {
   Potential potential = Potential::harmonic;
-  int n = 24;        // points a side
+  int n = 48;        // points a side
   int cutoff = 0;    // largest wave number along an axis
   double side = 12;  // of the periodic box
   double depth = 10; // of the cosine: V = -depth (cos(2 pi x / L) + the same in y and z)
