@@ -29,7 +29,7 @@ constexpr std::uint64_t most_wire_bytes_left = 128 * 1024;
 constexpr std::uint64_t most_node_bytes_left = 8 * 1024 * 1024;
 
 // Start copies no more than this within a fraction of WakePolicy::prompt_ns.
-constexpr std::uint64_t most_bytes_at_once = 16 * 1024;
+constexpr std::uint64_t most_bytes_at_once = 4 * 1024;
 
 } // namespace
 
