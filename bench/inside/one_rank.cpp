@@ -90,7 +90,7 @@ Footprint OneRank::footprint(const Case& what) {
     options.eager_bytes = engine::eager_bytes_of_exchange(engine::Settings{}.eager_bytes,
                                                           layout_.node_ranks(layout_.node_of(rank_)).size());
     options.timed = true;
-    options.rebindable = what.any_sizes;
+    options.buffers_change = what.any_sizes;
     options.resizable = what.any_sizes;
     std::vector<engine::PairInfo> pairs(static_cast<std::size_t>(layout_.ranks()));
     const std::uint64_t arena_before = memory_.arena().bytes_in_use();

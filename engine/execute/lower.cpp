@@ -337,7 +337,7 @@ std::uint64_t Placement::write() {
   header_.timed = options_.timed ? 1 : 0;
   header_.window = options_.window_number;
   header_.exclusive = options_.exclusive ? 1 : 0;
-  header_.rebindable = options_.rebindable ? 1 : 0;
+  header_.buffers_change = options_.buffers_change ? 1 : 0;
   header_.any_sizes = options_.resizable ? 1 : 0;
   header_.operation = options_.operation;
   header_.element_bytes = program_.element_bytes;

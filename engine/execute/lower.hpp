@@ -33,7 +33,7 @@ struct PlacementOptions {
   std::uint64_t eager_bytes = 0; // messages within the node up to this go through the channel's slot
   bool timed = false;
   bool exclusive = false;               // executed inline; has to be for ReduceOp::user
-  bool rebindable = false;              // `send` and `recv` are yet to come: no buffer is known
+  bool buffers_change = false;          // `send` and `recv` may change before each epoch
   bool resizable = false;               // so are the sizes of messages: room in the node for any that may be eager
   OperationCode operation;              // of steps that combine operands
   std::optional<std::uint64_t> exposed; // where the receive buffer begins in a window of the carriers

@@ -11,8 +11,12 @@ std::span<const algos::Slice> slices_of(const Block& block, algos::Range range) 
 } // namespace
 
 Program::Program(Block* block, const NodeMemory& memory, const Operation* operation)
-    : block_(block), memory_(&memory), arena_(memory.base(block->arena)), root_(&memory.root(block->arena)),
-      buffers_(views_of(*block)), combiner_{block->operation, block->element_bytes, operation}, steps_(block->steps) {
+    : block_(block), memory_(&memory), arena_(memory.base(block->arena)),
+      root_(&memory.root(block->arena)), combiner_{block->operation, block->element_bytes, operation},
+      steps_(block->steps) {
+  if (block->buffers_change == 0) {
+    look_up_buffers();
+  }
   auto* steps = in_block<LoweredStep>(block, block->steps_at);
   for (std::uint32_t i = 0; i < block->steps; ++i) {
     LoweredStep& step = steps[i];

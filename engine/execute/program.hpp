@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A request's block as one process sees it: offsets turned into pointers, buffers into views. Built once per process
-// and request, after init; of a rebindable block the buffers are looked up anew in every epoch.
+// and request, after init. Buffers that change from epoch to epoch are looked up by the executor of each.
 //
 // A helper may build it late, for an epoch that the rank has completed by itself: by then the blocks of the peers may
 // hold another request. So a peer's block is read for a message that may be fetched, and at no other time
@@ -31,7 +31,7 @@ public:
   // `operation`: that of a request of this process; null if the code in the block is enough.
   Program(Block* block, const NodeMemory& memory, const Operation* operation = nullptr);
 
-  // For a rebindable block: looks up the buffers of the epoch that begins, or of the one that the caller executes.
+  // Where buffers change: looks up those of the epoch that begins, or of the one that the caller executes.
   void look_up_buffers() { buffers_ = views_of(*block_); }
 
   [[nodiscard]] Block& block() const { return *block_; }

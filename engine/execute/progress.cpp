@@ -57,7 +57,7 @@ Progress::Outcome Progress::run(Task& task) {
   Outcome outcome;
   outcome.done = block.completed.reached(task.latest);
   if (!outcome.done) {
-    if (block.rebindable != 0 && task.bound != task.latest) { // not before: the rank writes them when no epoch runs
+    if (block.buffers_change != 0 && task.bound != task.latest) { // not before: the rank writes them when no epoch runs
       task.bound = task.latest;
       task.program.look_up_buffers();
     }

@@ -28,7 +28,7 @@ struct Task {
   MPI_Comm meeting = MPI_COMM_NULL; // inline, with a window: for fences and announcements
   std::uint64_t id;                 // of the block when the task was made
   std::uint64_t latest = 0;         // newest epoch adopted
-  std::uint64_t bound = 0;          // of a rebindable block: the epoch whose buffers the program has
+  std::uint64_t bound = 0;          // where buffers change: the epoch whose buffers the program has
   bool listed = false;
   std::vector<WireEvent> events; // that its program has not been told of yet
 };

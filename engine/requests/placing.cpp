@@ -14,7 +14,8 @@
 namespace stoker::engine {
 namespace {
 
-BufferDescriptor describe(NodeMemory& memory, const UserBuffer& buffer, Path path, std::uint64_t& staging) {
+BufferDescriptor describe(NodeMemory& memory, const UserBuffer& buffer, Path path, bool direct_too,
+                          std::uint64_t& staging) {
   BufferDescriptor descriptor{.path = path, .pid = static_cast<std::int32_t>(getpid())};
   if (buffer.bytes() == 0) {
     descriptor.path = Path::own;
@@ -23,7 +24,9 @@ BufferDescriptor describe(NodeMemory& memory, const UserBuffer& buffer, Path pat
   if (path == Path::staged) {
     staging = memory.arena().allocate(buffer.packed_bytes(), cache_line);
     descriptor.offset = staging;
-    return descriptor;
+    if (!direct_too) {
+      return descriptor;
+    }
   }
   std::byte* const lowest = buffer.address() + buffer.lower();
   descriptor.address = reinterpret_cast<std::uint64_t>(lowest);
@@ -114,7 +117,6 @@ void complete(PlacementOptions& options, const Engine& engine, const RequestPlan
   options.timed = plan.executor == Executor::engine || engine.settings().inline_times ||
                   engine.settings().baseline_calls > 0 || engine.trace() != nullptr || plan.timed;
   options.exclusive = plan.executor == Executor::inline_;
-  options.rebindable = plan.rebindable;
   options.resizable = plan.any_sizes;
   options.operation = plan.operation.code();
   if (plan.window != nullptr && plan.window->by_carriers) {
@@ -135,8 +137,12 @@ void place_program(Engine& engine, RequestPlan& plan, const Paths& paths,
   std::vector<PairInfo> peers(pairs.size());
   PlacementOptions options;
   attempt_on_all(comm, [&] {
-    options.send = describe(memory, plan.send, paths.send, plan.send_staging);
-    options.recv = describe(memory, plan.recv, paths.recv, plan.recv_staging);
+    const bool reachable = plan.executor == Executor::engine && !plan.operation.cells() && may_be_direct(engine);
+    const auto direct_too = [&](const UserBuffer& buffer) { return reachable && is_packed(buffer); };
+    options.send = describe(memory, plan.send, paths.send, direct_too(plan.send), plan.send_staging);
+    options.recv = describe(memory, plan.recv, paths.recv, direct_too(plan.recv), plan.recv_staging);
+    options.buffers_change = plan.rebindable || (options.send.path == Path::staged && options.send.address != 0) ||
+                             (options.recv.path == Path::staged && options.recv.address != 0);
   });
   if (plan.through_window) {
     plan.window = window_for_puts(engine, plan);

@@ -92,6 +92,15 @@ Path chosen_path(const Engine& engine, const std::byte* lowest, std::uint64_t sp
   return small || choice == AccessChoice::mapped || !memory.attach_works() ? Path::staged : Path::cma;
 }
 
+bool is_packed(const UserBuffer& buffer) {
+  return buffer.type().contiguous() && program_bytes(buffer, Path::staged) == program_bytes(buffer, Path::cma) &&
+         program_offsets(buffer, Path::staged) == program_offsets(buffer, Path::cma);
+}
+
+bool may_be_direct(const Engine& engine) {
+  return engine.settings().access == AccessChoice::automatic && engine.memory()->attach_works();
+}
+
 std::vector<std::uint64_t> program_offsets(const UserBuffer& buffer, Path path) {
   if (path == Path::staged) {
     return buffer.packed_offsets();

@@ -33,6 +33,10 @@ struct Readers {
 [[nodiscard]] Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& readers,
                                const char* name);
 
+// Whether the program's offsets into the staging of `buffer` are those into the buffer itself.
+[[nodiscard]] bool is_packed(const UserBuffer& buffer);
+// Whether an epoch may do without the staging of such a buffer: processes of the node can then reach it all the same.
+[[nodiscard]] bool may_be_direct(const Engine& engine);
 // The same for the buffer of one epoch of a rebindable request: `bytes` of data within [lowest, lowest + span), which
 // lie there as the program has them or have to be staged. An `access` setting that this buffer cannot serve is ignored.
 [[nodiscard]] Path chosen_path(const Engine& engine, const std::byte* lowest, std::uint64_t span, std::uint64_t bytes,

@@ -17,6 +17,8 @@
 namespace stoker::engine {
 namespace {
 
+using algos::Buffer;
+
 // A Wait that comes later than this to an epoch that was left to it has kept other ranks waiting. It is less than the
 // interval of the helper's own looks.
 constexpr std::uint64_t late_wait_ns = 5'000'000;
@@ -45,6 +47,7 @@ Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
       wake_policy_(((helper_ == nullptr || plan_.any_sizes) && block_->has_wire != 0) ||
                    std::max(plan_.bytes_wire, plan_.bytes_from_wire) > most_wire_bytes_left ||
                    engine_->settings().wake == WakeChoice::always) {
+  task_.program.look_up_buffers();
   if (plan_.window != nullptr) {
     task_.window = plan_.window->window.get();
     task_.meeting = plan_.window->comm;
@@ -88,10 +91,16 @@ void Request::start() {
   if (plan_.byte_blocks != nullptr) {
     plan_.byte_blocks->pack();
   }
-  if (plan_.send_staging != 0) {
+  const bool wakes = carrier_ != nullptr && wake_policy_.start();
+  kept_ = carrier_ != nullptr && !wakes && may_keep_;
+  if (kept_ != direct_ && binding_ == nullptr) {
+    direct_ = kept_;
+    choose_paths();
+  }
+  if (is_staged(Buffer::send)) {
     stage(plan_.send, plan_.send_staging);
   }
-  if (plan_.recv_staging != 0 && plan_.in_place) {
+  if (is_staged(Buffer::recv) && plan_.in_place) {
     stage(plan_.recv, plan_.recv_staging);
   }
   begin_epoch(*block_, ++epoch_);
@@ -100,8 +109,6 @@ void Request::start() {
   if (carrier_ == nullptr) {
     engine_->start_inline(task_, epoch_);
   } else {
-    const bool wakes = wake_policy_.start();
-    kept_ = !wakes && may_keep_;
     submit(wakes);
     if (kept_) {
       assist();
@@ -125,6 +132,25 @@ void Request::start(EpochBuffers buffers) {
   binding_->bind(*block_, std::move(buffers));
   task_.program.look_up_buffers();
   start();
+}
+
+// An epoch that this thread is going to carry out needs no staging. Whoever else takes part uses cross-memory attach.
+void Request::choose_paths() {
+  for (const Buffer buffer : {Buffer::send, Buffer::recv}) {
+    BufferDescriptor& descriptor = block_->buffers[static_cast<std::size_t>(buffer)];
+    if (has_staging(buffer) && descriptor.address != 0) {
+      descriptor.path = direct_ ? Path::cma : Path::staged;
+    }
+  }
+  task_.program.look_up_buffers();
+}
+
+bool Request::has_staging(Buffer buffer) const {
+  return (buffer == Buffer::send ? plan_.send_staging : plan_.recv_staging) != 0;
+}
+
+bool Request::is_staged(Buffer buffer) const {
+  return has_staging(buffer) && block_->buffers[static_cast<std::size_t>(buffer)].path == Path::staged;
 }
 
 void Request::stage(const UserBuffer& buffer, std::uint64_t place) {
@@ -373,7 +399,7 @@ void Request::finish() {
     }
   }
   const int code = block_->error.load(std::memory_order_relaxed); // ordered by `completed`
-  if (plan_.recv_staging != 0 && code == 0) {
+  if (is_staged(Buffer::recv) && code == 0) {
     unstage(plan_.recv, plan_.recv_staging);
   }
   if (plan_.byte_blocks != nullptr && code == 0) {
@@ -382,7 +408,7 @@ void Request::finish() {
   if (binding_ != nullptr) {
     binding_->unbind(*block_, code != 0);
   }
-  if (plan_.recv_staging != 0 || plan_.byte_blocks != nullptr || binding_ != nullptr) {
+  if (is_staged(Buffer::recv) || plan_.byte_blocks != nullptr || binding_ != nullptr) {
     exposed_ns_ += clock() - ended_ns_;
   }
   statistics_.exposed_seconds += 1e-9 * static_cast<double>(exposed_ns_);

@@ -135,6 +135,9 @@ private:
   // Between the application's buffer and its place in the arena.
   void stage(const UserBuffer& buffer, std::uint64_t place);
   void unstage(const UserBuffer& buffer, std::uint64_t place);
+  void choose_paths();
+  [[nodiscard]] bool has_staging(algos::Buffer buffer) const;
+  [[nodiscard]] bool is_staged(algos::Buffer buffer) const; // in this epoch
   void submit(bool wake);
   void note_wait(std::uint64_t now); // that it has come
   void call_helper(); // if it would not come by itself: Start let it sleep, or kept the epoch, or it is paused
@@ -164,7 +167,8 @@ private:
   bool may_keep_; // Start may leave it to Wait
   Plea plea_;
   bool ring_deferred_ = false;
-  bool kept_ = false; // this epoch is left to Wait: the helper looks for it now and then
+  bool kept_ = false;   // this epoch is left to Wait: the helper looks for it now and then
+  bool direct_ = false; // this epoch does without staging where that is possible
   WakePolicy wake_policy_;
   std::uint64_t epoch_ = 0;
   std::uint64_t started_ns_ = 0;

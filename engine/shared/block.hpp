@@ -18,7 +18,7 @@
 //   taken      of a channel, in the sender's block: the receiver's executor, once it has the message (release). It is
 //              the receiver's last access to the sender's block. Acquired by the sender's executor, and by the sender
 //              before it gives the block back.
-//   buffers    of a rebindable block, and the steps and slices that an exchange of any sizes changes: the rank, before
+//   buffers    that differ from epoch to epoch, and the steps and slices that an exchange of any sizes changes: the rank, before
 //              Start, while no epoch runs. An executor reads them once it has the epoch, from the ring or from the rank
 //              itself. A peer reads them once it has acquired `ready` of a message of that epoch, which the executor
 //              released after that. The peer has read them when it releases `taken`, which the executor acquires before
@@ -127,14 +127,14 @@ struct BlockHeader {
   std::uint32_t steps = 0;
   std::uint32_t has_wire = 0;
   std::uint32_t has_dependencies = 0;
-  std::uint32_t timed = 0;      // whether the times below are wanted
-  std::int32_t first_tag = 0;   // of the messages that come from other nodes; 0: there are none
-  std::uint64_t window = 0;     // number, in the carrier's process, of the window for its puts between nodes; 0: none
-  std::uint32_t exclusive = 0;  // inline: only the rank executes it, so ownership and wake-ups are left out
-  std::uint32_t rebindable = 0; // every epoch has buffers of its own
-  std::uint32_t any_sizes = 0;  // and sizes, of which receivers know only the most that there may be
-  std::uint32_t left_out = 0;   // steps that the epoch does without, in exchanges of any sizes
-  OperationCode operation;      // of steps that combine operands
+  std::uint32_t timed = 0;     // whether the times below are wanted
+  std::int32_t first_tag = 0;  // of the messages that come from other nodes; 0: there are none
+  std::uint64_t window = 0;    // number, in the carrier's process, of the window for its puts between nodes; 0: none
+  std::uint32_t exclusive = 0; // inline: only the rank executes it, so ownership and wake-ups are left out
+  std::uint32_t buffers_change = 0; // they may differ from epoch to epoch
+  std::uint32_t any_sizes = 0;      // and sizes, of which receivers know only the most that there may be
+  std::uint32_t left_out = 0;       // steps that the epoch does without, in exchanges of any sizes
+  OperationCode operation;          // of steps that combine operands
   std::uint64_t element_bytes = 1;
   BufferDescriptor buffers[3]; // indexed by algos::Buffer
   // Offsets from the beginning of the block.

@@ -509,8 +509,9 @@ typedef struct stoker_statistics {
   uint64_t bytes_node;     /**< bytes that this rank sends within its node in an epoch */
   const char* algorithm;   /**< name with parameters, as stoker_algorithm takes it; valid until the request is freed */
   const char* executor;    /**< "engine" or "inline"; static storage */
-  const char* send_access; /**< how others reach the send buffer: "own", "mapped", "cma" or "staged"; static storage */
-  const char* recv_access; /**< the same for the receive buffer */
+  /* How others reach the buffers in the latest epoch: "own", "mapped", "cma" or "staged"; static storage. */
+  const char* send_access; /**< the send buffer */
+  const char* recv_access; /**< the receive buffer */
   /* How exchange_seconds divides on a rank that sends to other nodes; 0 elsewhere. The rest of it comes after both. */
   double before_wire_seconds; /**< from start to the rank's first message to another node: gathering within the node */
   double wire_seconds;        /**< from there to the end of its last message to or from another node */
