@@ -8,7 +8,7 @@
 //
 // From the environment: SOAK_SEED (each run prints its own; else by the clock), SOAK_SECONDS (4; 0 for a few rounds
 // without a look at what grows), SOAK_THREADS (3; 1 with Open MPI 4, which crashes at times when several threads make
-// nonblocking calls).
+// nonblocking calls), SOAK_SEES_TAGS (set: there must be messages of the drop-in library).
 #define _GNU_SOURCE // NOLINT(bugprone-reserved-identifier): the C library asks for it
 #include "tests/pmpi/conformance.h"
 #include "tests/soak/footprint.h"
@@ -418,6 +418,9 @@ static void expect_no_growth(const Footprint* seen) {
   for (int m = 0; m < measure_count; ++m) {
     const long warm = seen[2].of[m] > seen[3].of[m] ? seen[2].of[m] : seen[3].of[m];
     const long last = seen[6].of[m] < seen[7].of[m] ? seen[6].of[m] : seen[7].of[m];
+    if (m == highest_tag && getenv("SOAK_SEES_TAGS") != NULL && last == 0) {
+      fail("no message of the drop-in library was seen");
+    }
     if (last > warm + allowances[m] && (measures_memory || (m != heap_kib && m != private_kib))) {
       fail("%s grew from %ld to %ld", measure_names[m], warm, last);
     }
