@@ -2,7 +2,8 @@
 // overlap: a step of an iterative solver: start an exchange, compute for as long as the MPI library's own blocking
 // exchange takes, wait. efficiency = max(compute alone, MPI's blocking exchange alone) / step: 1.0 is the physical
 // limit, and a slow exchange cannot improve it. The computation is one uninterrupted call, unless --test-us asks for
-// MPI_Test in between (mpi-nonblocking-test, the application's own remedy).
+// MPI_Test in between (mpi-nonblocking-test, the application's own remedy). Ranks that --computing does not name only
+// take part in the exchange.
 #include "bench/lib/benchmark.hpp"
 #include "bench/lib/kernels.hpp"
 #include "bench/lib/points.hpp"
@@ -10,11 +11,18 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace stoker::bench {
 
 namespace {
+
+// What ranks compute that do not.
+class NoKernel final : public Kernel {
+public:
+  void run(std::uint64_t /*units*/) override {}
+};
 
 class Overlap final : public Benchmark {
 public:
@@ -28,19 +36,27 @@ public:
     points_.add_to(app);
     app.add_option("--kernel", kernels_, "computations")
         ->delimiter(',')
-        ->check(CLI::IsMember({"register", "memory"}))
+        ->check(CLI::IsMember({"register", "memory", "device"}))
         ->capture_default_str();
     app.add_option("--memory-bytes", memory_bytes_, "what the memory kernel goes through, per rank")
         ->transform(CLI::AsSizeValue(false))
         ->capture_default_str();
     app.add_option("--test-us", test_us_, "also MPI's nonblocking call with MPI_Test every so many microseconds")
         ->check(CLI::PositiveNumber);
+    app.add_option("--computing", computing_, "ranks that compute (all when not given); others only exchange")
+        ->delimiter(',')
+        ->check(CLI::NonNegativeNumber);
   }
 
   void run(Session& session) override {
+    for (const int rank : computing_) {
+      if (rank >= session.ranks()) {
+        throw std::invalid_argument(fmt::format("--computing: expected ranks from 0 to {}", session.ranks() - 1));
+      }
+    }
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const std::string& kernel : kernels_) {
-      kernels.push_back(make_kernel(kernel, memory_bytes_));
+      kernels.push_back(computes(session.rank()) ? make_kernel(kernel, memory_bytes_) : std::make_unique<NoKernel>());
     }
     for_each_point(session, points_,
                    {"collective", "bytes", "buffers", "kernel", "executor", "iterations", "compute_us", "pure_us",
@@ -65,6 +81,10 @@ public:
   }
 
 private:
+  [[nodiscard]] bool computes(int rank) const {
+    return computing_.empty() || std::find(computing_.begin(), computing_.end(), rank) != computing_.end();
+  }
+
   // `operations` begins with MPI's blocking and nonblocking one.
   void run_point(Session& session, Point& point, std::vector<Operation*> operations, Kernel& kernel,
                  const std::string& kernel_name) {
@@ -146,6 +166,9 @@ private:
       row.more["compute_mad_us"] = times[0].mad;
       row.more["kernel"] = kernel_name;
       row.more["batch"] = batch;
+      if (!computing_.empty()) {
+        row.more["computing"] = computing_;
+      }
       if (kernel_name == "memory") {
         row.more["memory_bytes"] = memory_bytes_;
       }
@@ -158,7 +181,8 @@ private:
   std::vector<std::string> kernels_ = {"register", "memory"};
   std::size_t memory_bytes_ = std::size_t{192} << 20U;
   double test_us_ = 0;
-  int impossible_ = 0; // results whose efficiency no step can have
+  std::vector<int> computing_; // ranks; empty: all
+  int impossible_ = 0;         // results whose efficiency no step can have
 };
 
 } // namespace

@@ -5,8 +5,10 @@
 #include "bench/lib/measure.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <stdexcept>
+#include <thread>
 
 namespace stoker::bench {
 
@@ -46,6 +48,8 @@ void MemoryKernel::run(std::uint64_t units) {
   }
 }
 
+void DeviceKernel::run(std::uint64_t units) { std::this_thread::sleep_for(std::chrono::microseconds(units)); }
+
 std::unique_ptr<Kernel> make_kernel(const std::string& name, std::size_t memory_bytes) {
   if (name == "register") {
     return std::make_unique<RegisterKernel>();
@@ -53,7 +57,10 @@ std::unique_ptr<Kernel> make_kernel(const std::string& name, std::size_t memory_
   if (name == "memory") {
     return std::make_unique<MemoryKernel>(memory_bytes);
   }
-  throw std::invalid_argument("no such compute kernel: " + name + " (there are register and memory)");
+  if (name == "device") {
+    return std::make_unique<DeviceKernel>();
+  }
+  throw std::invalid_argument("no such compute kernel: " + name + " (there are register, memory and device)");
 }
 
 std::uint64_t calibrate(MPI_Comm comm, Kernel& kernel, double target_us) {

@@ -40,7 +40,13 @@ private:
   std::size_t position_ = 0;
 };
 
-// "register" or "memory".
+// An accelerator computes: the rank's thread sleeps, and its core is free. One unit is one microsecond.
+class DeviceKernel final : public Kernel {
+public:
+  void run(std::uint64_t units) override;
+};
+
+// "register", "memory" or "device".
 std::unique_ptr<Kernel> make_kernel(const std::string& name, std::size_t memory_bytes);
 
 // Units, the same on all ranks, that take `target_us` when all ranks compute at the same time. Collective.

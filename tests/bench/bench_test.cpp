@@ -78,6 +78,20 @@ TEST(Kernel, MemoryKernelGoesThroughAllItsMemory) {
   EXPECT_THROW((void)make_kernel("nonsense", 1), std::invalid_argument);
 }
 
+TEST(Kernel, DeviceKernelLeavesTheCoreFree) {
+  constexpr int microseconds = 20'000;
+  const auto cpu_us = [] {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) / 1e3;
+  };
+  const double cpu_before = cpu_us();
+  const auto begin = Clock::now();
+  make_kernel("device", 1)->run(microseconds);
+  EXPECT_GE(stoker::bench::microseconds(Clock::now() - begin), microseconds);
+  EXPECT_LT(cpu_us() - cpu_before, microseconds / 2.0);
+}
+
 TEST(Exchange, EveryWrongByteIsNoticed) {
   Exchange exchange(MPI_COMM_SELF, Collective::alltoall, 33, nullptr);
   exchange.fill(1);

@@ -82,6 +82,11 @@ def overlap(driver):
                         "--executors", "engine", "--validate")
     expect_combinations([row for row in rows if row["collective"] in REDUCTIONS], ["collective", "bytes", "executor"],
                         REDUCTIONS, [8, 16384], ["mpi-blocking", "mpi-nonblocking", "engine"])
+    one = driver.rows("overlap", *TINY, "--collective", "alltoall", "--bytes", "16K", "--kernel", "device", "--computing", "1",
+                      "--test-us", "50", "--validate")
+    expect_combinations(one, ["kernel", "executor"], ["device"], mpi_ways + EXECUTORS)
+    expect(all(row["computing"] == [1] for row in one), f"who computes is not recorded in {one}")
+    rows += one
     for row in rows:
         efficiency = max(row["compute_us"], row["pure_us"]) / row["overall_us"]
         expect(math.isclose(row["efficiency"], efficiency, rel_tol=1e-9), f"not what efficiency is: {row}")
@@ -316,6 +321,7 @@ def refusals(driver):
         (["putget", "--distance", "--overlap", *TINY], "--overlap"),
         (["stencil", "--side", "1", *TINY], "--side"),
         (["overlap", "--executors", "none", "--buffers", "mapped", *TINY], "--buffers"),
+        (["overlap", "--computing", "0,2", *TINY], "--computing"),
         (["footprint", "--collective", "alltoal", *TINY], "alltoal"),
     ):
         done = driver.run(*arguments)
