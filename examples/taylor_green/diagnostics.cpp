@@ -13,10 +13,10 @@ Diagnostics diagnose(const Grid& grid, const Field& velocity, double time, MPI_C
   std::array<double, 2> sums{};    // energy, enstrophy
   std::array<double, 2> largest{}; // |k . u|^2, |k|^2 |u|^2
   std::size_t i = 0;
-  for (int z = 0; z < grid.n; ++z) {
-    const double kz = grid.kz(z);
-    for (int row = 0; row < grid.rows(); ++row) {
-      const double ky = grid.ky(grid.rank, row);
+  for (int row = 0; row < grid.rows(); ++row) {
+    const double ky = grid.ky(grid.rank, row);
+    for (int z = 0; z < grid.n; ++z) {
+      const double kz = grid.kz(z);
       for (int x = 0; x < grid.columns(); ++x, ++i) {
         const double kx = x;
         const double weight = x == 0 ? 1 : 2; // kx < 0 is the conjugate of kx > 0 and is not stored
@@ -66,9 +66,9 @@ double second_order_structure(const Grid& grid, const Field& velocity, int separ
   const double r = 2 * std::numbers::pi / grid.n * separation;
   double sum = 0;
   std::size_t i = 0;
-  for (int z = 0; z < grid.n; ++z) {
-    for (int row = 0; row < grid.rows(); ++row) {
-      const double along_y = 1 - std::cos(r * grid.ky(grid.rank, row));
+  for (int row = 0; row < grid.rows(); ++row) {
+    const double along_y = 1 - std::cos(r * grid.ky(grid.rank, row));
+    for (int z = 0; z < grid.n; ++z) {
       for (int x = 0; x < grid.columns(); ++x, ++i) {
         const double weight = x == 0 ? 1 : 2;
         const double along_x = 1 - std::cos(r * x);

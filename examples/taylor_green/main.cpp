@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // taylor_green: the Taylor-Green vortex on a slab-decomposed grid, with MPI's collectives or stoker's for the
 // transposes.
+#include "bound.hpp"
 #include "options.hpp"
 #include "report.hpp"
 #include "run.hpp"
@@ -66,6 +67,12 @@ int simulate(const Options& o, int ranks, bool print, MPI_Comm comm) {
     fmt::print("Taylor-Green vortex, {}, {}^3 points, nu = {}, dt = {:.4g}, {} steps; {} ranks on {} nodes\n",
                o.setup.two_dimensional ? "2-D" : "3-D", o.setup.n, o.setup.nu, o.setup.dt, o.setup.steps, ranks, nodes);
   }
+  std::vector<Bound> bounds;
+  if (o.rate > 0) {
+    for (const int chunks : o.chunks > 0 ? std::vector{o.chunks} : candidate_chunks(o.setup, comm)) {
+      bounds.push_back(bound_of(o.setup, chunks, nodes, o.rate * 1e9 / 8, comm));
+    }
+  }
   std::vector<Contender> contenders;
   for (const Variant v : o.variants) {
     contenders.push_back(make_contender(v, o.setup, o.chunks, o.engine, comm));
@@ -87,9 +94,10 @@ int simulate(const Options& o, int ranks, bool print, MPI_Comm comm) {
     }
   }
   if (print) {
-    print_table(timings);
+    print_bounds(bounds);
+    print_table(timings, bounds);
     if (!o.json.empty()) {
-      append_json(o.json, timings, o.setup, ranks, nodes);
+      append_json(o.json, timings, bounds, o.setup, ranks, nodes);
     }
   }
   if (!o.output.empty()) {

@@ -23,9 +23,11 @@ void add_options(CLI::App& app, Options& o, std::string& kind) {
   app.add_option("--dt", o.setup.dt, "Time step; default 2 / n")->check(CLI::PositiveNumber);
   app.add_option("--case", kind, "2d has an exact solution")->check(CLI::IsMember({"2d", "3d"}))->capture_default_str();
   app.add_option("--chunks", o.chunks,
-                 "All-to-alls a transpose is cut into; 0: for each exchange its best of 1, 2, 4, 8")
+                 "Chunks that rows and planes are cut into; 0: for each exchange its best of 1, 2, 4, 8")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  app.add_option("--rate", o.rate, "Gbit/s of a host's link, to print what a step takes at best")
+      ->check(CLI::PositiveNumber);
   app.add_option("--repeat", o.repeat, "Runs, the exchanges taking turns")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -45,7 +47,8 @@ std::string defect_of(const Options& o, int ranks) {
         "--n {} does not divide into {} equal slabs: n must be a multiple of the number of ranks, e.g. {}{}", n, ranks,
         below >= 4 ? fmt::format("{} or ", below) : "", below + ranks);
   }
-  return o.chunks > n / ranks ? fmt::format("--chunks {}: a rank has only {} planes to cut", o.chunks, n / ranks) : "";
+  const int rows = Grid{.n = n, .ranks = ranks, .rank = 0, .chunks = 1}.rows();
+  return o.chunks > rows ? fmt::format("--chunks {}: a rank has only {} rows to cut", o.chunks, rows) : "";
 }
 
 } // namespace

@@ -18,6 +18,7 @@ struct Options {
   double reynolds = 0;
   std::vector<Variant> variants;
   int chunks = 0;
+  double rate = 0; // of a host's link, Gbit/s; 0: not known
   int repeat = 1;
   bool check = false;
   std::string output;

@@ -26,6 +26,12 @@ std::ofstream open(const std::string& file, std::ios::openmode mode) {
   return out;
 }
 
+// The shortest time line; NaN without bounds.
+double best_of(const std::vector<Bound>& bounds) {
+  return bounds.empty() ? std::numeric_limits<double>::quiet_NaN()
+                        : std::ranges::min(bounds, {}, &Bound::time_line).time_line;
+}
+
 } // namespace
 
 Timing summarise(const Contender& contender, MPI_Comm comm) {
@@ -41,6 +47,7 @@ Timing summarise(const Contender& contender, MPI_Comm comm) {
           .fastest = std::ranges::min(steps),
           .slowest = std::ranges::max(steps),
           .exposed = median(contender.exposed_seconds),
+          .helper = median(contender.helper_seconds),
           .hidden = is_stoker(contender.variant) ? sums[0] / sums[1] : std::numeric_limits<double>::quiet_NaN()};
 }
 
@@ -54,23 +61,36 @@ double best_mpi(const std::vector<Timing>& timings) {
   return best;
 }
 
-void print_table(const std::vector<Timing>& timings) {
+void print_bounds(const std::vector<Bound>& bounds) {
+  for (const Bound& b : bounds) {
+    fmt::print("at best with {} {}: step {:.2f} ms (computation {:.2f}, wire {:.2f})\n", b.chunks,
+               b.chunks == 1 ? "chunk" : "chunks", 1e3 * b.time_line, 1e3 * b.computation, 1e3 * b.wire);
+  }
+}
+
+void print_table(const std::vector<Timing>& timings, const std::vector<Bound>& bounds) {
   const double best = best_mpi(timings);
-  fmt::print("{:<21} {:>8} {:>6} {:>9} {:>7} {:>9} {:>9} {:>10} {:>8} {:>8} {:>11}\n", "exchange", "executor", "chunks",
-             "step ms", "MAD", "fastest", "slowest", "exposed ms", "of step", "hidden", "/ best MPI");
+  const double bound = best_of(bounds);
+  fmt::print("{:<21} {:>8} {:>6} {:>9} {:>7} {:>9} {:>9} {:>10} {:>8} {:>8} {:>9} {:>11} {:>8}\n", "exchange",
+             "executor", "chunks", "step ms", "MAD", "fastest", "slowest", "exposed ms", "of step", "hidden",
+             "helper ms", "/ best MPI", "/ bound");
   for (const Timing& t : timings) {
-    fmt::print("{:<21} {:>8} {:>6} {:>9.2f} {:>7.2f} {:>9.2f} {:>9.2f} {:>10.2f} {:>6.0f} % {:>8} {:>11}\n",
+    fmt::print("{:<21} {:>8} {:>6} {:>9.2f} {:>7.2f} {:>9.2f} {:>9.2f} {:>10.2f} {:>6.0f} % {:>8} {:>9} {:>11} {:>8}\n",
                name_of(t.variant), t.executor, t.chunks, 1e3 * t.step, 1e3 * t.deviation, 1e3 * t.fastest,
                1e3 * t.slowest, 1e3 * t.exposed, 100 * t.exposed / t.step,
                std::isnan(t.hidden) ? "-" : fmt::format("{:.0f} %", 100 * t.hidden),
-               std::isnan(best) ? "-" : fmt::format("{:.2f}", t.step / best));
+               t.helper == 0 ? "-" : fmt::format("{:.2f}", 1e3 * t.helper),
+               std::isnan(best) ? "-" : fmt::format("{:.2f}", t.step / best),
+               std::isnan(bound) ? "-" : fmt::format("{:.2f}", t.step / bound));
   }
   fmt::print("step: median over all timed steps, each the slowest rank's; MAD: median absolute deviation; exposed: "
              "time inside\n"
-             "calls of the exchange; hidden: share of the exchange that passed outside them, by stoker's own count.\n");
+             "calls of the exchange; hidden: share of the exchange that passed outside them, by stoker's own count; "
+             "helper:\nprocessor time of the helpers in a step, for each rank; bound: the shortest step at best.\n");
 }
 
-void append_json(const std::string& file, const std::vector<Timing>& timings, const Case& setup, int ranks, int nodes) {
+void append_json(const std::string& file, const std::vector<Timing>& timings, const std::vector<Bound>& bounds,
+                 const Case& setup, int ranks, int nodes) {
   std::ofstream out = open(file, std::ios::app);
   const double best = best_mpi(timings);
   for (const Timing& t : timings) { // what is not a number becomes null
@@ -90,6 +110,8 @@ void append_json(const std::string& file, const std::vector<Timing>& timings, co
                           {"max_ms", 1e3 * t.slowest},
                           {"exposed_ms", 1e3 * t.exposed},
                           {"hidden", t.hidden},
+                          {"helper_ms", 1e3 * t.helper},
+                          {"bound_ms", 1e3 * best_of(bounds)},
                           {"ratio", t.step / best}}
                .dump()
         << '\n';

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace taylor_green {
@@ -50,10 +51,7 @@ int best_chunks(Variant variant, const Case& setup, const EngineOptions& options
   constexpr int trial_steps = 2;
   int best = 1;
   double best_seconds = 0;
-  for (const int chunks : {1, 2, 4, 8}) {
-    if (chunks > setup.n / place_in(comm).ranks) {
-      break;
-    }
+  for (const int chunks : candidate_chunks(setup, comm)) {
     Contender trial = assemble(variant, setup, chunks, options, comm);
     start(trial, setup);
     trial.solver->step();
@@ -70,6 +68,13 @@ int best_chunks(Variant variant, const Case& setup, const EngineOptions& options
 }
 
 } // namespace
+
+std::vector<int> candidate_chunks(const Case& setup, MPI_Comm comm) {
+  const int rows = Grid{.n = setup.n, .ranks = place_in(comm).ranks, .rank = 0, .chunks = 1}.rows();
+  std::vector<int> candidates = {1, 2, 4, 8};
+  std::erase_if(candidates, [&](int chunks) { return chunks > rows; });
+  return candidates;
+}
 
 Vector initial_velocity(const Case& setup, double x, double y, double z) {
   const double third = setup.two_dimensional ? 1 : std::cos(z);
@@ -96,11 +101,13 @@ void run(Contender& contender, const Case& setup, const std::string& label, MPI_
     if (setup.statistics && step == setup.steps) {
       contender.structure = second_order_structure(solver.grid(), solver.velocity(), setup.n / 4, comm);
     }
-    double exposed = -contender.exchange->times().exposed;
+    const ExchangeTimes before = contender.exchange->times();
     contender.step_seconds.push_back(timed_step(solver, comm));
-    exposed += contender.exchange->times().exposed;
-    MPI_Allreduce(MPI_IN_PLACE, &exposed, 1, MPI_DOUBLE, MPI_SUM, comm);
-    contender.exposed_seconds.push_back(exposed / ranks);
+    const ExchangeTimes after = contender.exchange->times();
+    std::array<double, 2> sums{after.exposed - before.exposed, after.helper - before.helper};
+    MPI_Allreduce(MPI_IN_PLACE, sums.data(), 2, MPI_DOUBLE, MPI_SUM, comm);
+    contender.exposed_seconds.push_back(sums[0] / ranks);
+    contender.helper_seconds.push_back(sums[1] / ranks);
     contender.curve.push_back(diagnose(solver.grid(), solver.velocity(), step * setup.dt, comm));
     if (rank == 0 && MPI_Wtime() - reported >= 1) {
       reported = MPI_Wtime();

@@ -29,12 +29,16 @@ struct Contender {
   std::unique_ptr<Solver> solver = {};
   std::vector<double> step_seconds = {};    // of every timed step, the slowest rank's
   std::vector<double> exposed_seconds = {}; // of every timed step, inside calls of the exchange, mean over the ranks
+  std::vector<double> helper_seconds = {};  // of every timed step, processor time of helpers, for each rank
   double structure = 0;                     // second_order_structure() before the last step, a quarter period apart
   Field initial = {};                       // of the latest run
   std::vector<Diagnostics> curve = {};      // of the latest run
 };
 
-// With `chunks` 0 the best of 1, 2, 4, 8 is found by a few timed steps of each. Collective.
+// 1, 2, 4, 8, as far as a rank has rows for them. Collective.
+std::vector<int> candidate_chunks(const Case& setup, MPI_Comm comm);
+
+// With `chunks` 0 the best candidate is found by a few timed steps of each. Collective.
 Contender make_contender(Variant variant, const Case& setup, int chunks, const EngineOptions& options, MPI_Comm comm);
 
 // From the initial velocity, setup.steps steps. `label` opens the progress lines. Collective.

@@ -123,6 +123,7 @@ public:
 
   [[nodiscard]] ExchangeTimes times() const override {
     ExchangeTimes times = Exchange::times();
+    times.helper = engine_.facts().helper_cpu_seconds;
     for (const stoker::Request& request : requests_) {
       const stoker_statistics s = request.statistics();
       times.exchange += s.exchange_seconds;

@@ -37,6 +37,7 @@ struct ExchangeTimes {
   double exposed = 0;  // seconds inside start, wait and poll
   double exchange = 0; // seconds from start to completion, stoker's own count over all requests
   double hidden = 0;   // the part of them that passed outside stoker's calls
+  double helper = 0;   // seconds of processor time of the helper in this process
 };
 
 class Exchange {
