@@ -7,8 +7,8 @@
 //   spectral slab   `rows` of the ky, all kz, kx = 0..kmax      [row][kz][kx]
 //   physical slab   `planes` of the z, all y, all x             [plane][y][x]
 //
-// A transpose turns one into the other. Both slabs may be cut into chunks, of rows and of planes. What lies in one chunk
-// of either is a tile of the transpose, an all-to-all of its own, of all components together:
+// A transpose turns one into the other. Both slabs may be cut into chunks, of rows and of planes. What lies in one
+// chunk of either is a tile of the transpose, an all-to-all of its own, of all components together:
 //
 //   tile            [rank of the other side][component][plane][row][kx]
 //

@@ -23,7 +23,7 @@ void add_options(CLI::App& app, Options& o, std::string& kind) {
   app.add_option("--dt", o.setup.dt, "Time step; default 2 / n")->check(CLI::PositiveNumber);
   app.add_option("--case", kind, "2d has an exact solution")->check(CLI::IsMember({"2d", "3d"}))->capture_default_str();
   app.add_option("--chunks", o.chunks,
-                 "Chunks that rows and planes are cut into; 0: for each exchange its best of 1, 2, 4, 8")
+                 "Chunks that rows and planes are cut into; 0: for each exchange its best of 1, 2, 4, 8, 12")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--rate", o.rate, "Gbit/s of a host's link, to print what a step takes at best")

@@ -71,7 +71,7 @@ int best_chunks(Variant variant, const Case& setup, const EngineOptions& options
 
 std::vector<int> candidate_chunks(const Case& setup, MPI_Comm comm) {
   const int rows = Grid{.n = setup.n, .ranks = place_in(comm).ranks, .rank = 0, .chunks = 1}.rows();
-  std::vector<int> candidates = {1, 2, 4, 8};
+  std::vector<int> candidates = {1, 2, 4, 8, 12};
   std::erase_if(candidates, [&](int chunks) { return chunks > rows; });
   return candidates;
 }

@@ -35,7 +35,7 @@ struct Contender {
   std::vector<Diagnostics> curve = {};      // of the latest run
 };
 
-// 1, 2, 4, 8, as far as a rank has rows for them. Collective.
+// 1, 2, 4, 8, 12, as far as a rank has rows for them. Collective.
 std::vector<int> candidate_chunks(const Case& setup, MPI_Comm comm);
 
 // With `chunks` 0 the best candidate is found by a few timed steps of each. Collective.

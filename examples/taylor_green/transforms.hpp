@@ -20,8 +20,8 @@ public:
   void z_backward(Complex* panel) const;
   void z_forward(Complex* panel) const;
 
-  // Along y and x, between plane() and n*n reals. Of each ky the plane holds line(ky), the kept kx. The plane is undefined
-  // after to_physical, and zero after clear_plane.
+  // Along y and x, between n*n reals and the work array, which has line(ky), the kept kx, for each ky that is kept. All
+  // else in it must be zero before to_physical, which leaves it undefined.
   [[nodiscard]] Complex* line(int ky) const { return &plane_[grid_.position(ky) * width_]; }
   void clear_plane() const;
   void to_physical(double* real) const;
