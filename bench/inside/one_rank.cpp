@@ -19,15 +19,16 @@ namespace {
 constexpr std::uint64_t arena_bytes = std::uint64_t{4} << 30U; // of address space
 
 // The words of channels are in the arenas of other ranks, which are not there: this rank's own stand in.
-void stand_in_for_peers(engine::Block& block) {
-  auto* steps = engine::in_block<engine::LoweredStep>(&block, block.steps_at);
-  for (std::uint32_t i = 0; i < block.steps; ++i) {
-    if (steps[i].op == engine::Op::send_node) {
-      steps[i].ready = steps[i].taken;
-    } else if (steps[i].op == engine::Op::recv_node) {
-      steps[i].taken = steps[i].ready;
+void stand_in_for_peers(const engine::SharedRef& place, const engine::NodeMemory& memory) {
+  engine::LoweredProgram program = engine::read_program(place, memory);
+  for (engine::LoweredStep& step : program.step_list) {
+    if (step.op == engine::Op::send_node) {
+      step.ready = step.taken;
+    } else if (step.op == engine::Op::recv_node) {
+      step.taken = step.ready;
     }
   }
+  engine::write_links(program, *memory.at<engine::Block>(place));
 }
 
 // Tags taken in a row: as many as messages come from one node.
@@ -99,16 +100,16 @@ Footprint OneRank::footprint(const Case& what) {
     sum.data = program.scratch_bytes;
     sum.tags = tags_of(program, layout_);
   }
-  auto& block = *memory_.arena().at<engine::Block>(block_at);
-  stand_in_for_peers(block);
-  sum.messages = block.wire_roots;
+  const engine::SharedRef place{memory_.self(), 0, block_at};
+  stand_in_for_peers(place, memory_);
+  sum.messages = memory_.header(place).wire_roots;
   const std::uint64_t kept = heap_in_use();
-  const auto helpers_task = std::make_unique<engine::Task>(&block, memory_);
+  const auto helpers_task = std::make_unique<engine::Task>(place, memory_);
   sum.helper = heap_in_use() - kept;
-  const auto own_task = std::make_unique<engine::Task>(&block, memory_);
+  const auto own_task = std::make_unique<engine::Task>(place, memory_);
   std::unique_ptr<engine::Rebinding> rebinding;
   if (what.any_sizes) {
-    rebinding = std::make_unique<engine::Rebinding>(block, true, false);
+    rebinding = std::make_unique<engine::Rebinding>(own_task->program.own_copy(), true, false);
   }
   sum.heap = heap_in_use() - kept - sum.helper;
   sum.seconds = std::chrono::duration<double>(Clock::now() - begin).count();

@@ -160,6 +160,9 @@ void Engine::submit(const Submission& submission, Plea& plea) {
   const std::lock_guard lock(submission_mutex_);
   SubmissionRing& ring = memory_->root(memory_->self()).ring;
   while (!ring.push(submission)) {
+    if (memory_->damaged(memory_->self())) {
+      memory_->refuse(memory_->self(), Damage::ring);
+    }
     ring.call();
     plea.make(carriers);
     if (helper_ != nullptr) {

@@ -3,7 +3,9 @@
 
 #include "engine/base/clock.hpp"
 #include "engine/base/error.hpp"
+#include "engine/execute/progress.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -15,15 +17,14 @@ ChannelSlot& slot_of(const StepView& view, std::uint64_t epoch) {
 }
 
 void finish_step(const Program& program, const LoweredStep& step) {
-  Block& block = program.block();
-  EpochState& state = block.state;
+  EpochState& state = program.block().state;
   --state.steps_left;
   for (const algos::StepId next : program.successors(step)) {
     if (--program.remaining()[next] == 0) {
       if (is_posted(program.step(next).step->op)) {
-        program.wire()[state.wire_count++] = next;
+        program.push(program.wire(), state.wire_count, next);
       } else {
-        program.ready()[state.ready_count++] = next;
+        program.push(program.ready(), state.ready_count, next);
       }
     }
   }
@@ -35,17 +36,30 @@ void check_transfer(const Program& program, const StepView& view, int failure) {
   }
   char text[sizeof(Block::error_text)];
   std::snprintf(text, sizeof text, "rank %d: the message of %llu bytes from rank %d could not be fetched: %s",
-                program.block().rank, static_cast<unsigned long long>(view.step->bytes), view.step->peer,
+                program.lowered().rank, static_cast<unsigned long long>(view.step->bytes), view.step->peer,
                 std::strerror(failure)); // NOLINT(concurrency-mt-unsafe): the table of texts is constant
   record_error(program.block(), static_cast<int>(failure == ESRCH ? Code::peer_lost : Code::access), text);
+}
+
+// The message of a rank whose shared memory is damaged counts as received, so that this rank is not left waiting.
+void record_damaged_sender(const Program& program, const LoweredStep& step) {
+  char text[sizeof(Block::error_text)];
+  std::snprintf(text, sizeof text,
+                "rank %d: the message of %llu bytes from rank %d could not be fetched: the shared memory of rank %d is "
+                "damaged",
+                program.lowered().rank, static_cast<unsigned long long>(step.bytes), step.peer, step.peer);
+  record_error(program.block(), static_cast<int>(Code::peer_lost), text);
 }
 
 // Returns whether the step is done.
 bool try_send(const Program& program, const StepView& view, std::uint64_t epoch) {
   ChannelSlot& slot = slot_of(view, epoch);
+  const std::uint64_t taken = view.taken->epoch.load(std::memory_order_acquire); // released in try_recv
+  program.require(taken <= epoch);
   if (view.step->eager) {
+    program.require(taken != epoch); // before it was sent
     // The slot was last used two epochs ago; its content must have been taken.
-    if (view.taken->epoch.load(std::memory_order_acquire) + 2 < epoch) {
+    if (taken + 2 < epoch) {
       return false;
     }
     check_transfer(program, view, gather(slot.payload(), program.buffers(), view.source));
@@ -53,12 +67,12 @@ bool try_send(const Program& program, const StepView& view, std::uint64_t epoch)
     slot.ready.store(epoch, std::memory_order_release); // acquired in try_recv
     return true;
   }
-  if (view.taken->announced != epoch) {
+  if (taken != epoch && view.taken->announced != epoch) {
     view.taken->announced = epoch;
     slot.length = view.step->bytes | ChannelSlot::at_sender;
     slot.ready.store(epoch, std::memory_order_release); // acquired in try_recv
   }
-  return view.taken->epoch.load(std::memory_order_acquire) >= epoch; // released in try_recv
+  return taken == epoch;
 }
 
 // Finishes a recv whose message lies at `message`.
@@ -82,15 +96,15 @@ int receive(const Program& program, const StepView& view, std::byte* message, st
 
 // Less may come than was expected, as with MPI, and not more.
 void note_length(const Program& program, const StepView& view, std::uint64_t bytes) {
-  LoweredStep& step = *view.step;
+  const LoweredStep& step = *view.step;
   if (bytes > step.bytes) {
     char text[sizeof(Block::error_text)];
     std::snprintf(text, sizeof text, "rank %d: the message from rank %d has %llu bytes; expected %llu at most",
-                  program.block().rank, step.peer, static_cast<unsigned long long>(bytes),
+                  program.lowered().rank, step.peer, static_cast<unsigned long long>(bytes),
                   static_cast<unsigned long long>(step.bytes));
     record_error(program.block(), static_cast<int>(Code::mismatch), text);
-  } else if (program.block().any_sizes != 0) {
-    step.bytes = bytes;
+  } else if (program.lowered().any_sizes != 0) {
+    program.bytes_received(program.number_of(step)) = bytes;
   }
 }
 
@@ -99,13 +113,18 @@ bool try_recv(const Program& program, const StepView& view, std::uint64_t epoch)
   if (slot.ready.load(std::memory_order_acquire) != epoch) { // released in try_send
     return false;
   }
-  const std::uint64_t length = slot.length & ~ChannelSlot::at_sender;
+  const std::uint64_t length_word = copy_once(slot.length);
+  const std::uint64_t length = length_word & ~ChannelSlot::at_sender;
+  const bool any_sizes = program.lowered().any_sizes != 0;
+  program.require(any_sizes || length == view.step->bytes);
   note_length(program, view, length);
-  if ((slot.length & ChannelSlot::at_sender) == 0) {
+  if ((length_word & ChannelSlot::at_sender) == 0) {
+    program.require(sizeof slot + length <= view.step->slot_bytes);
     check_transfer(program, view, receive(program, view, slot.payload(), length));
+  } else if (const auto message = program.message_of(view)) {
+    check_transfer(program, view, receive(program, view, {message->views, message->slices}));
   } else {
-    const Program::Message message = program.message_of(view);
-    check_transfer(program, view, receive(program, view, {message.views, message.slices}));
+    record_damaged_sender(program, *view.step);
   }
   view.taken->epoch.store(epoch, std::memory_order_release); // acquired in try_send
   return true;
@@ -129,8 +148,8 @@ bool try_step(const Program& program, std::uint32_t index, std::uint64_t epoch) 
   case Op::recv_node:
     done = try_recv(program, view, epoch);
     break;
-  default: // posted ones are never in these lists
-    done = false;
+  default:
+    program.require(false); // posted ones are never in these lists
     break;
   }
   if (done) {
@@ -141,23 +160,23 @@ bool try_step(const Program& program, std::uint32_t index, std::uint64_t epoch) 
 
 } // namespace
 
-void begin_epoch(Block& block, std::uint64_t epoch) {
+void begin_epoch(const Program& program, std::uint64_t epoch) {
+  const LoweredProgram& lowered = program.lowered();
+  Block& block = program.block();
   EpochState& state = block.state;
-  state.steps_left = block.steps - block.left_out;
-  state.ready_count = block.local_roots;
-  state.wire_count = block.wire_roots;
+  state.steps_left = lowered.steps - lowered.left_out;
+  state.ready_count = lowered.local_roots;
+  state.wire_count = lowered.wire_roots;
   state.waiting_count = 0;
-  const auto* roots = in_block<std::uint32_t>(&block, block.roots_at);
-  std::memcpy(in_block<std::uint32_t>(&block, block.ready_at), roots, block.local_roots * sizeof *roots);
-  if (block.wire_roots > 0) {
-    std::memcpy(in_block<std::uint32_t>(&block, block.wire_at), roots + block.local_roots,
-                block.wire_roots * sizeof *roots);
+  const std::uint32_t* roots = lowered.root_list.data();
+  std::memcpy(program.ready(), roots, lowered.local_roots * sizeof *roots);
+  if (lowered.wire_roots > 0) {
+    std::memcpy(program.wire(), roots + lowered.local_roots, lowered.wire_roots * sizeof *roots);
   }
-  if (block.has_dependencies != 0) {
-    const auto* steps = in_block<LoweredStep>(&block, block.steps_at);
-    auto* remaining = in_block<std::uint32_t>(&block, block.remaining_at);
-    for (std::uint32_t i = 0; i < block.steps; ++i) {
-      remaining[i] = steps[i].predecessors;
+  if (lowered.has_dependencies != 0) {
+    std::uint32_t* remaining = program.remaining();
+    for (std::uint32_t i = 0; i < lowered.steps; ++i) {
+      remaining[i] = lowered.step_list[i].predecessors;
     }
   }
   block.wire_began_at = 0;
@@ -165,23 +184,26 @@ void begin_epoch(Block& block, std::uint64_t epoch) {
   block.started.store(epoch, std::memory_order_release);
 }
 
-bool advance(const Program& program) {
-  Block& block = program.block();
-  EpochState& state = block.state;
-  const std::uint64_t epoch = block.started.load(std::memory_order_relaxed);
+bool advance(const Program& program, std::uint64_t epoch) {
+  EpochState& state = program.block().state;
   const std::uint32_t before = state.steps_left;
+  std::uint32_t* ready = program.ready();
   std::uint32_t* waiting = program.waiting();
   // A finished step may make others ready, and those may finish what was found waiting.
   for (;;) {
-    while (state.ready_count > 0) {
-      const std::uint32_t index = program.ready()[--state.ready_count];
+    while (const std::uint32_t count = program.checked_count(state.ready_count)) {
+      state.ready_count = count - 1;
+      const std::uint32_t index = program.checked_step(ready[count - 1]);
       if (!try_step(program, index, epoch)) {
-        waiting[state.waiting_count++] = index;
+        program.push(waiting, state.waiting_count, index);
       }
     }
-    for (std::uint32_t i = 0; i < state.waiting_count;) {
-      if (try_step(program, waiting[i], epoch)) {
-        waiting[i] = waiting[--state.waiting_count];
+    for (std::uint32_t i = 0; i < program.checked_count(state.waiting_count);) {
+      if (try_step(program, program.checked_step(waiting[i]), epoch)) {
+        const std::uint32_t count = program.checked_count(state.waiting_count);
+        program.require(count > 0);
+        waiting[i] = waiting[count - 1];
+        state.waiting_count = count - 1;
       } else {
         ++i;
       }
@@ -196,7 +218,7 @@ void finish_wire_step(const Program& program, const WireEvent& event) {
   const StepView& view = program.step(event.step);
   Block& block = program.block();
   program.posted()[event.step] = 0;
-  if (block.timed != 0) {
+  if (program.lowered().timed != 0) {
     block.wire_ended_at = now_ns();
   }
   if (event.error != 0) {
@@ -218,21 +240,51 @@ void record_error(Block& block, int error, const char* text) {
   }
 }
 
-bool publish_if_complete(const Program& program, Publisher publisher) {
+bool publish_if_complete(const Program& program, std::uint64_t epoch, Publisher publisher) {
   Block& block = program.block();
   if (block.state.steps_left != 0) {
     return false;
   }
-  if (block.timed != 0) {
+  if (program.lowered().timed != 0) {
     block.completed_at = now_ns();
   }
-  const std::uint64_t epoch = block.started.load(std::memory_order_relaxed);
-  if (block.exclusive != 0 || publisher == Publisher::waiting_rank) {
+  if (program.lowered().exclusive != 0 || publisher == Publisher::waiting_rank) {
     block.completed.publish(epoch);
   } else {
     block.completed.publish(epoch, program.rank_root().completion);
   }
   return true;
+}
+
+bool plausible(const Program& program, std::uint64_t epoch) {
+  Block& block = program.block();
+  EpochState& state = block.state;
+  const LoweredProgram& lowered = program.lowered();
+  if (lowered.exclusive == 0 && !block.ownership.try_acquire(rank_executor)) {
+    return block.ownership.owner() <= rank_executor; // somebody else is looking at the rest
+  }
+  const std::uint32_t counts[] = {load_once(state.steps_left), load_once(state.ready_count),
+                                  load_once(state.waiting_count), load_once(state.wire_count)};
+  bool right = std::ranges::all_of(counts, [&](std::uint32_t count) { return count <= lowered.steps; });
+  right = right && block.started.load(std::memory_order_relaxed) == epoch && block.completed.epoch() <= epoch &&
+          block.submitted.load(std::memory_order_relaxed) <= epoch &&
+          block.retired.load(std::memory_order_relaxed) <= epoch;
+  for (std::uint32_t i = 0; i < lowered.steps && right; ++i) {
+    const StepView& view = program.step(i);
+    if (lowered.has_dependencies != 0) {
+      right = load_once(program.remaining()[i]) <= view.step->predecessors;
+    }
+    if (view.step->op == Op::send_node) {
+      right = right && view.taken->epoch.load(std::memory_order_relaxed) <= epoch;
+    } else if (view.step->op == Op::recv_node) { // whose sender may be ahead by as many epochs as there are slots
+      right = right && slot_of(view, 0).ready.load(std::memory_order_relaxed) <= epoch + 2 &&
+              slot_of(view, 1).ready.load(std::memory_order_relaxed) <= epoch + 2;
+    }
+  }
+  if (lowered.exclusive == 0) {
+    block.ownership.release();
+  }
+  return right;
 }
 
 } // namespace stoker::engine

@@ -11,11 +11,11 @@
 namespace stoker::engine {
 
 // Fills the work lists with the steps that wait for nothing. Called by the rank, in Start, while the block is inactive.
-void begin_epoch(Block& block, std::uint64_t epoch);
+void begin_epoch(const Program& program, std::uint64_t epoch);
 
 // Runs every copy and node step that can run now. Wire steps that became ready are left in the block's wire list.
-// Returns whether any step was finished.
-bool advance(const Program& program);
+// Returns whether any step was finished. Throws Error(peer_lost) if the state of the epoch is damaged.
+bool advance(const Program& program, std::uint64_t epoch);
 
 // A wire step's message, or what a window step does, is done.
 struct WireEvent {
@@ -24,7 +24,7 @@ struct WireEvent {
   int error = 0;           // a Code
   std::string text;        // empty unless error
 };
-// Called by the thread that polls MPI.
+// Called by the thread that polls MPI. Throws as advance() does.
 void finish_wire_step(const Program& program, const WireEvent& event);
 
 // Records the first error of the epoch. The program goes on, so that no other rank is left waiting for it.
@@ -33,6 +33,9 @@ void record_error(Block& block, int error, const char* text);
 // Publishes the end of the epoch if no step is left; returns whether it did. Nothing but the ownership may be touched
 // after that. The thread that waits for the epoch need not wake itself.
 enum class Publisher : std::uint8_t { helper, waiting_rank };
-bool publish_if_complete(const Program& program, Publisher publisher);
+bool publish_if_complete(const Program& program, std::uint64_t epoch, Publisher publisher);
+
+// In a long wait: whether the words of the epoch's state, and of the channels of the rank, can be right.
+[[nodiscard]] bool plausible(const Program& program, std::uint64_t epoch);
 
 } // namespace stoker::engine

@@ -2,23 +2,29 @@
 // The second phase of lowering: see lower.hpp.
 #include "engine/base/error.hpp"
 #include "engine/execute/lower.hpp"
+#include "engine/execute/lowered_program.hpp"
+#include "engine/shared/seal.hpp"
 
 namespace stoker::engine {
 namespace {
 
+// The first message of the chain to or from one rank: 1 + the step, 0 for none.
+std::uint32_t first_of_chain(const Block& block, std::uint64_t list_at, int rank) {
+  return copy_once(in_block<std::uint32_t>(&block, list_at)[rank]);
+}
+
 // The steps of a chain that begins with the step of that number plus 1.
 template <class Visit>
-void for_each_in_chain(LoweredStep* steps, std::uint32_t first, Visit visit) {
-  for (std::uint32_t i = first; i != 0; i = steps[i - 1].next) {
-    visit(steps[i - 1]);
+void for_each_in_chain(LoweredProgram& program, std::uint32_t first, Visit visit) {
+  for (std::uint32_t i = first; i != 0; i = program.step_list.at(i - 1).next) {
+    visit(program.step_list.at(i - 1));
   }
 }
 
 // Links the messages to and from one rank of another node.
-void link_wire(Block& block, int rank, const PairInfo& mine, const PairInfo& peer) {
-  auto* steps = in_block<LoweredStep>(&block, block.steps_at);
+void link_wire(LoweredProgram& program, const Block& block, int rank, const PairInfo& mine, const PairInfo& peer) {
   int tag = peer.my_first_tag;
-  for_each_in_chain(steps, in_block<std::uint32_t>(&block, block.first_send_at)[rank], [&](LoweredStep& step) {
+  for_each_in_chain(program, first_of_chain(block, program.first_send_at, rank), [&](LoweredStep& step) {
     step.endpoint = peer.my_endpoint;
     step.tag = tag++;
     step.put = peer.my_put_displacement != 0;
@@ -26,52 +32,94 @@ void link_wire(Block& block, int rank, const PairInfo& mine, const PairInfo& pee
     step.displacement = peer.my_put_displacement;
   });
   tag = mine.my_first_tag;
-  for_each_in_chain(steps, in_block<std::uint32_t>(&block, block.first_recv_at)[rank], [&](LoweredStep& step) {
+  for_each_in_chain(program, first_of_chain(block, program.first_recv_at, rank), [&](LoweredStep& step) {
     step.endpoint = peer.my_endpoint;
     step.tag = tag++;
   });
 }
 
-// Links the messages to and from one rank of this node, whose block is at `place`.
-void link_channels(Block& block, const NodeMemory& memory, int rank, const SharedRef& place) {
-  auto* steps = in_block<LoweredStep>(&block, block.steps_at);
-  const Block& other = memory.block(place);
-  const auto* other_steps = in_block<LoweredStep>(&other, other.steps_at);
-  // The peer may be linking too: only what it wrote in place() is read here.
-  std::uint32_t theirs = in_block<std::uint32_t>(&other, other.first_recv_at)[block.rank];
-  for_each_in_chain(steps, in_block<std::uint32_t>(&block, block.first_send_at)[rank], [&](LoweredStep& step) {
-    const LoweredStep& recv = other_steps[theirs - 1];
-    step.ready = recv.ready;
+// The block of a rank of this node. It may be linking too: only what it wrote in place() is read here. What is read of
+// its steps must lie within the block.
+class Peer {
+public:
+  Peer(const NodeMemory& memory, const SharedRef& place)
+      : memory_(memory), place_(place), header_(memory.header(place)), block_(*memory.at<Block>(place)) {}
+
+  [[nodiscard]] std::uint32_t first_recv(int rank) const { return first_of_chain(block_, header_.first_recv_at, rank); }
+  [[nodiscard]] std::uint32_t first_send(int rank) const { return first_of_chain(block_, header_.first_send_at, rank); }
+  // A copy of a step of a chain.
+  [[nodiscard]] LoweredStep step(std::uint32_t number) const {
+    require(number - 1 < header_.steps);
+    return copy_once(in_block<LoweredStep>(&block_, header_.steps_at)[number - 1]);
+  }
+  // A place that the step names.
+  [[nodiscard]] SharedRef own_place(const SharedRef& ref) const {
+    require(ref.arena == place_.arena && ref.offset - place_.offset < header_.bytes && ref.offset % cache_line == 0);
+    return ref;
+  }
+  void describe_source(const LoweredStep& send, LoweredStep& recv) const {
+    const algos::Range range = send.source;
+    require(range.begin <= header_.slices && range.count <= header_.slices - range.begin);
+    const auto* slices = in_block<algos::Slice>(&block_, header_.slices_at) + range.begin;
+    const auto offset_of = [&](std::uint64_t in_block) { return place_.offset + in_block; };
+    recv.peer_block = place_;
+    recv.peer_slices = offset_of(header_.slices_at + (range.begin * sizeof(algos::Slice)));
+    recv.peer_slice_count = range.count;
+    recv.peer_seal = header_.any_sizes != 0 ? offset_of(header_.slice_seals_at + (range.begin * sizeof(std::uint64_t)))
+                                            : checksum_of(slices, range.count);
+  }
+
+private:
+  void require(bool holds) const {
+    if (!holds) {
+      memory_.refuse(place_.arena, Damage::request);
+    }
+  }
+  const NodeMemory& memory_;
+  SharedRef place_;
+  BlockHeader header_;
+  const Block& block_;
+};
+
+// Links the messages to and from one rank of this node.
+void link_channels(LoweredProgram& program, const Block& block, int rank, const Peer& peer) {
+  std::uint32_t theirs = peer.first_recv(program.rank);
+  for_each_in_chain(program, first_of_chain(block, program.first_send_at, rank), [&](LoweredStep& step) {
+    const LoweredStep recv = peer.step(theirs);
+    step.ready = peer.own_place(recv.ready);
     theirs = recv.next;
   });
-  theirs = in_block<std::uint32_t>(&other, other.first_send_at)[block.rank];
-  for_each_in_chain(steps, in_block<std::uint32_t>(&block, block.first_recv_at)[rank], [&](LoweredStep& step) {
-    const LoweredStep& send = other_steps[theirs - 1];
-    step.taken = send.taken;
-    step.peer_block = place;
-    step.peer_source = send.source;
+  theirs = peer.first_send(program.rank);
+  for_each_in_chain(program, first_of_chain(block, program.first_recv_at, rank), [&](LoweredStep& step) {
+    const LoweredStep send = peer.step(theirs);
+    step.taken = peer.own_place(send.taken);
+    peer.describe_source(send, step);
     theirs = send.next;
   });
 }
 
 } // namespace
 
-void link(Block& block, const NodeMemory& memory, const RankMap& map, std::span<const PairInfo> mine,
+void link(std::uint64_t block, const NodeMemory& memory, const RankMap& map, std::span<const PairInfo> mine,
           std::span<const PairInfo> peers) {
-  for (int r = 0; r < block.ranks; ++r) {
+  const SharedRef own{memory.self(), 0, block};
+  LoweredProgram program = read_program(own, memory);
+  Block& shared = *memory.at<Block>(own);
+  for (int r = 0; r < program.ranks; ++r) {
     const auto i = static_cast<std::size_t>(r);
     if (peers[i].my_send_digest != mine[i].my_recv_digest) {
       throw Error(Code::mismatch,
                   "rank {}: rank {} compiled a schedule that sends other messages than expected here; do all ranks use "
                   "the same algorithm and settings?",
-                  block.rank, r);
+                  program.rank, r);
     }
     if (map.arena_of[i] < 0) {
-      link_wire(block, r, mine[i], peers[i]);
+      link_wire(program, shared, r, mine[i], peers[i]);
     } else {
-      link_channels(block, memory, r, {static_cast<std::uint32_t>(map.arena_of[i]), 0, peers[i].my_block});
+      link_channels(program, shared, r, {memory, {static_cast<std::uint32_t>(map.arena_of[i]), 0, peers[i].my_block}});
     }
   }
+  write_links(program, shared);
 }
 
 } // namespace stoker::engine

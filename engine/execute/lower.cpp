@@ -2,6 +2,7 @@
 #include "engine/execute/lower.hpp"
 
 #include "engine/base/error.hpp"
+#include "engine/execute/lowered_program.hpp"
 
 #include <algorithm>
 #include <array>
@@ -242,8 +243,11 @@ void Placement::detach_fences() {
 // All of the block behind the channels' slots, which lower() has placed.
 void Placement::lay_out() {
   const std::size_t steps = steps_.size();
+  header_.slices = static_cast<std::uint32_t>(program_.slices.size());
+  header_.successors = static_cast<std::uint32_t>(program_.successors.size());
   header_.steps_at = room_.take(steps * sizeof(LoweredStep));
   header_.slices_at = room_.take(program_.slices.size() * sizeof(algos::Slice));
+  header_.slice_seals_at = room_.take(options_.resizable ? program_.slices.size() * sizeof(std::uint64_t) : 0);
   header_.successors_at = room_.take(program_.successors.size() * sizeof(algos::StepId));
   header_.first_send_at = room_.take(pairs_.size() * sizeof(std::uint32_t));
   header_.first_recv_at = room_.take(pairs_.size() * sizeof(std::uint32_t));
@@ -303,8 +307,8 @@ void Placement::settle(std::uint64_t block) {
 
 // The messages to and from each rank, in the order of the program.
 void Placement::chain(Block& block) {
-  auto* first_send = in_block<std::uint32_t>(&block, block.first_send_at);
-  auto* first_recv = in_block<std::uint32_t>(&block, block.first_recv_at);
+  auto* first_send = in_block<std::uint32_t>(&block, header_.first_send_at);
+  auto* first_recv = in_block<std::uint32_t>(&block, header_.first_recv_at);
   for (auto i = static_cast<std::uint32_t>(steps_.size()); i-- > 0;) {
     LoweredStep& low = steps_[i];
     const bool sending = low.op == Op::send_node || low.op == Op::send_wire;
@@ -329,6 +333,8 @@ std::uint64_t Placement::write() {
 
   static std::atomic<std::uint64_t> next_id{1};
   header_.id = next_id.fetch_add(1, std::memory_order_relaxed);
+  header_.place = offset;
+  header_.bytes = room_.end();
   header_.rank = program_.rank;
   header_.ranks = program_.ranks;
   header_.arena = memory_.self();
@@ -339,9 +345,9 @@ std::uint64_t Placement::write() {
   header_.exclusive = options_.exclusive ? 1 : 0;
   header_.buffers_change = options_.buffers_change ? 1 : 0;
   header_.any_sizes = options_.resizable ? 1 : 0;
+  header_.eager_bytes = options_.eager_bytes;
   header_.operation = options_.operation;
   header_.element_bytes = program_.element_bytes;
-  std::ranges::copy(buffers_, header_.buffers);
   header_.wire_roots =
       static_cast<std::uint32_t>(std::ranges::count_if(roots, [&](auto i) { return is_posted(steps_[i].op); }));
   header_.local_roots = static_cast<std::uint32_t>(roots.size()) - header_.wire_roots;
@@ -349,12 +355,15 @@ std::uint64_t Placement::write() {
   std::byte* const base = memory_.base(memory_.self()) + offset;
   std::memset(base, 0, scratch_at_); // scratch and bounce are written before they are read
   auto* block = new (base) Block();
-  static_cast<BlockHeader&>(*block) = header_;
   chain(*block);
-  std::ranges::copy(roots, in_block<std::uint32_t>(block, block->roots_at));
-  std::ranges::copy(steps_, in_block<LoweredStep>(block, block->steps_at));
-  std::ranges::copy(program_.slices, in_block<algos::Slice>(block, block->slices_at));
-  std::ranges::copy(program_.successors, in_block<algos::StepId>(block, block->successors_at));
+  LoweredProgram lowered;
+  static_cast<BlockHeader&>(lowered) = header_;
+  std::ranges::copy(buffers_, lowered.buffers);
+  lowered.step_list = std::move(steps_);
+  lowered.slice_list = program_.slices;
+  lowered.successor_list = program_.successors;
+  lowered.root_list = roots;
+  write_program(lowered, *block);
   return offset;
 }
 

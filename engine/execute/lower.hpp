@@ -62,8 +62,9 @@ struct PairInfo {
 [[nodiscard]] std::uint64_t place(const algos::Program& program, NodeMemory& memory, const RankMap& map,
                                   const PlacementOptions& options, std::span<PairInfo> pairs);
 
-// `peers[r]`: what rank r told this one. Throws Error(mismatch) when a rank will not send what this one expects.
-void link(Block& block, const NodeMemory& memory, const RankMap& map, std::span<const PairInfo> mine,
+// `block`: its offset in this rank's arena; `peers[r]`: what rank r told this one. Throws Error(mismatch) when a rank
+// will not send what this one expects.
+void link(std::uint64_t block, const NodeMemory& memory, const RankMap& map, std::span<const PairInfo> mine,
           std::span<const PairInfo> peers);
 
 // Whether every other process has touched the block for the last time (see ownership.hpp), so that its memory may be

@@ -1,46 +1,72 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/execute/program.hpp"
 
+#include "engine/shared/seal.hpp"
+
+#include <algorithm>
+
 namespace stoker::engine {
-namespace {
 
-std::span<const algos::Slice> slices_of(const Block& block, algos::Range range) {
-  return {in_block<algos::Slice>(&block, block.slices_at) + range.begin, range.count};
-}
-
-} // namespace
-
-Program::Program(Block* block, const NodeMemory& memory, const Operation* operation)
-    : block_(block), memory_(&memory), arena_(memory.base(block->arena)),
-      root_(&memory.root(block->arena)), combiner_{block->operation, block->element_bytes, operation},
-      steps_(block->steps) {
-  if (block->buffers_change == 0) {
-    look_up_buffers();
+Program::Program(SharedRef block, const NodeMemory& memory, const Operation* operation)
+    : block_(memory.at<Block>(block)), memory_(&memory), lowered_(read_program(block, memory)),
+      arena_(memory.base(block.arena)),
+      root_(&memory.root(block.arena)), combiner_{lowered_.operation, lowered_.element_bytes, operation},
+      steps_(lowered_.steps) {
+  if (lowered_.buffers_change == 0) {
+    take_epoch();
   }
-  auto* steps = in_block<LoweredStep>(block, block->steps_at);
-  for (std::uint32_t i = 0; i < block->steps; ++i) {
-    LoweredStep& step = steps[i];
+  const auto slices = [&](algos::Range range) {
+    return std::span<const algos::Slice>(lowered_.slice_list).subspan(range.begin, range.count);
+  };
+  std::uint64_t most_slices = 0;
+  for (std::uint32_t i = 0; i < lowered_.steps; ++i) {
+    const LoweredStep& step = lowered_.step_list[i];
     StepView& view = steps_[i];
     view.step = &step;
-    view.source = slices_of(*block, step.source);
-    view.operand = slices_of(*block, step.operand);
-    view.target = slices_of(*block, step.target);
+    view.source = slices(step.source);
+    view.operand = slices(step.operand);
+    view.target = slices(step.target);
     if (step.op == Op::send_node || step.op == Op::recv_node) {
       view.ready = memory.at<std::byte>(step.ready);
       view.taken = memory.at<TakenWord>(step.taken);
+      most_slices = std::max(most_slices, step.peer_slice_count);
     }
   }
+  peer_slices_.resize(most_slices);
 }
 
-Program::Message Program::message_of(const StepView& step) const {
-  const auto& sender = *memory_->at<Block>(step.step->peer_block);
-  return {views_of(sender), slices_of(sender, step.step->peer_source)};
+void Program::take_epoch() {
+  if (!engine::take_epoch(lowered_, *block_)) {
+    memory_->refuse(lowered_.arena, Damage::buffers);
+  }
+  buffers_ = views_of(lowered_, lowered_.arena);
 }
 
-BufferViews Program::views_of(const Block& block) const {
+void Program::publish_epoch() {
+  engine::publish_epoch(lowered_, *block_);
+  buffers_ = views_of(lowered_, lowered_.arena);
+}
+
+std::optional<Program::Message> Program::message_of(const StepView& step) const {
+  const LoweredStep& recv = *step.step;
+  const std::uint32_t arena = recv.peer_block.arena;
+  EpochPart sender;
+  bool intact = take_buffers(sender, *memory_->at<Block>(recv.peer_block));
+  copy_once(peer_slices_.data(), memory_->base(arena) + recv.peer_slices, recv.peer_slice_count * sizeof(algos::Slice));
+  const std::uint64_t seal =
+      lowered_.any_sizes != 0 ? copy_once(*memory_->at<std::uint64_t>({arena, 0, recv.peer_seal})) : recv.peer_seal;
+  intact = intact && seal == checksum_of(peer_slices_.data(), recv.peer_slice_count);
+  if (!intact) {
+    memory_->note_damage(arena, Damage::buffers);
+    return std::nullopt;
+  }
+  return Message{views_of(sender, arena), std::span(peer_slices_).first(recv.peer_slice_count)};
+}
+
+BufferViews Program::views_of(const EpochPart& part, std::uint32_t arena) const {
   BufferViews views;
   for (std::size_t i = 0; i < views.size(); ++i) {
-    views[i] = view_of(block.buffers[i], block.arena == memory_->self(), memory_->base(block.arena));
+    views[i] = view_of(part.buffers[i], memory_->pid(arena), arena == memory_->self(), memory_->base(arena));
   }
   return views;
 }

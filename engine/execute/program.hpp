@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A request's block as one process sees it: offsets turned into pointers, buffers into views. Built once per process
-// and request, after init. Buffers that change from epoch to epoch are looked up by the executor of each.
+// A request's block as one process sees it: a checked copy of the program, offsets turned into pointers, buffers into
+// views. Built once per process and request, after init. What changes from epoch to epoch is taken by the executor of
+// each.
 //
 // A helper may build it late, for an epoch that the rank has completed by itself: by then the blocks of the peers may
 // hold another request. So a peer's block is read for a message that may be fetched, and at no other time
 // (tests/models/adoption.pml).
 #pragma once
 
+#include "engine/execute/lowered_program.hpp"
 #include "engine/shared/access.hpp"
 #include "engine/shared/block.hpp"
 #include "engine/shared/node_memory.hpp"
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,7 +21,7 @@ namespace stoker::engine {
 
 // One step as this process runs it.
 struct StepView {
-  LoweredStep* step = nullptr;           // an executor changes it as block.hpp says
+  const LoweredStep* step = nullptr;
   std::span<const algos::Slice> source;  // own slices; none for recv_node
   std::span<const algos::Slice> operand; // own slices
   std::span<const algos::Slice> target;
@@ -28,45 +31,85 @@ struct StepView {
 
 class Program {
 public:
-  // `operation`: that of a request of this process; null if the code in the block is enough.
-  Program(Block* block, const NodeMemory& memory, const Operation* operation = nullptr);
+  // `operation`: that of a request of this process; null if the code in the block is enough. Throws Error(peer_lost)
+  // where the block is damaged.
+  Program(SharedRef block, const NodeMemory& memory, const Operation* operation = nullptr);
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
 
-  // Where buffers change: looks up those of the epoch that begins, or of the one that the caller executes.
-  void look_up_buffers() { buffers_ = views_of(*block_); }
+  // Where something changes: takes what belongs to the epoch that the caller executes. Throws Error(peer_lost).
+  void take_epoch();
+  // The rank itself, while no epoch runs: changes its copy, then publishes that.
+  [[nodiscard]] LoweredProgram& own_copy() { return lowered_; }
+  void publish_epoch();
 
-  [[nodiscard]] Block& block() const { return *block_; }
+  [[nodiscard]] Block& block() const { return *block_; } // for the state of the epoch
+  [[nodiscard]] const LoweredProgram& lowered() const { return lowered_; }
   [[nodiscard]] const BufferViews& buffers() const { return buffers_; }
   // A message in the sender's buffers. Between the sender's `ready` and this rank's `taken` only (block.hpp).
   struct Message {
     BufferViews views;
-    std::span<const algos::Slice> slices;
+    std::span<const algos::Slice> slices; // until the next one is looked up
   };
-  [[nodiscard]] Message message_of(const StepView& step) const;
+  // Nothing if the sender's memory is damaged.
+  [[nodiscard]] std::optional<Message> message_of(const StepView& step) const;
   [[nodiscard]] const Combiner& combiner() const { return combiner_; }
   [[nodiscard]] const StepView& step(std::uint32_t index) const { return steps_[index]; }
+  [[nodiscard]] std::size_t number_of(const LoweredStep& step) const {
+    return static_cast<std::size_t>(&step - lowered_.step_list.data());
+  }
   [[nodiscard]] std::byte* bounce(const LoweredStep& step) const { return arena_ + step.bounce; }
   [[nodiscard]] RankRoot& rank_root() const { return *root_; }
-
-  // The block's work lists.
-  [[nodiscard]] std::uint32_t* remaining() const { return in_block<std::uint32_t>(block_, block_->remaining_at); }
-  [[nodiscard]] std::uint32_t* ready() const { return in_block<std::uint32_t>(block_, block_->ready_at); }
-  [[nodiscard]] std::uint32_t* waiting() const { return in_block<std::uint32_t>(block_, block_->waiting_at); }
-  [[nodiscard]] std::uint32_t* wire() const { return in_block<std::uint32_t>(block_, block_->wire_at); }
-  [[nodiscard]] std::uint8_t* posted() const { return in_block<std::uint8_t>(block_, block_->posted_at); }
   [[nodiscard]] std::span<const algos::StepId> successors(const LoweredStep& step) const {
-    return {in_block<algos::StepId>(block_, block_->successors_at) + step.successors.begin, step.successors.count};
+    return std::span(lowered_.successor_list).subspan(step.successors.begin, step.successors.count);
+  }
+  // In exchanges of any sizes: how much came by a recv, which whoever executed it has noted.
+  [[nodiscard]] std::uint64_t& bytes_received(std::size_t step) const {
+    return in_block<LoweredStep>(block_, lowered_.steps_at)[step].bytes;
+  }
+
+  // The block's work lists. Their words may hold anything: see checked().
+  [[nodiscard]] std::uint32_t* remaining() const { return in_block<std::uint32_t>(block_, lowered_.remaining_at); }
+  [[nodiscard]] std::uint32_t* ready() const { return in_block<std::uint32_t>(block_, lowered_.ready_at); }
+  [[nodiscard]] std::uint32_t* waiting() const { return in_block<std::uint32_t>(block_, lowered_.waiting_at); }
+  [[nodiscard]] std::uint32_t* wire() const { return in_block<std::uint32_t>(block_, lowered_.wire_at); }
+  [[nodiscard]] std::uint8_t* posted() const { return in_block<std::uint8_t>(block_, lowered_.posted_at); }
+  // The length of a list, the number of a step. Throw Error(peer_lost) if there is no such.
+  [[nodiscard]] std::uint32_t checked_count(std::uint32_t& word) const {
+    const std::uint32_t count = load_once(word);
+    require(count <= lowered_.steps);
+    return count;
+  }
+  [[nodiscard]] std::uint32_t checked_step(std::uint32_t& word) const {
+    const std::uint32_t step = load_once(word);
+    require(step < lowered_.steps);
+    return step;
+  }
+  void push(std::uint32_t* list, std::uint32_t& count, std::uint32_t step) const {
+    const std::uint32_t at = load_once(count);
+    require(at < lowered_.steps);
+    list[at] = step;
+    count = at + 1;
+  }
+  // Of the state of an epoch: throws Error(peer_lost) where it does not hold.
+  void require(bool holds) const {
+    if (!holds) [[unlikely]] {
+      memory_->refuse(lowered_.arena, Damage::state);
+    }
   }
 
 private:
-  [[nodiscard]] BufferViews views_of(const Block& block) const;
+  [[nodiscard]] BufferViews views_of(const EpochPart& part, std::uint32_t arena) const;
 
   Block* block_;
   const NodeMemory* memory_;
+  LoweredProgram lowered_;
   std::byte* arena_;
   RankRoot* root_;
   BufferViews buffers_;
   Combiner combiner_;
   std::vector<StepView> steps_;
+  mutable std::vector<algos::Slice> peer_slices_; // of one message
 };
 
 } // namespace stoker::engine

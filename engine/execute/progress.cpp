@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/execute/progress.hpp"
 
+#include "engine/base/error.hpp"
 #include "engine/execute/executor.hpp"
 
 namespace stoker::engine {
@@ -21,9 +22,18 @@ bool Progress::poll() {
   moved |= window_steps_.poll();
   for (std::size_t i = 0; i < tasks_.size();) {
     Task& task = *tasks_[i];
-    const Outcome outcome = run(task);
+    Outcome outcome;
+    try {
+      outcome = run(task);
+    } catch (const Error&) { // those who wait for the rank find that its memory is damaged
+      task.damaged = true;
+      task.program.block().ownership.release();
+    }
     moved |= outcome.moved;
-    if (outcome.done) {
+    if (task.damaged) { // it stays listed, lest it be used again
+      tasks_[i] = tasks_.back();
+      tasks_.pop_back();
+    } else if (outcome.done) {
       tasks_[i] = tasks_.back();
       tasks_.pop_back();
       task.listed = false;
@@ -38,9 +48,11 @@ bool Progress::poll() {
 
 bool Progress::post(Task& task) {
   EpochState& state = task.program.block().state;
-  const std::uint32_t count = state.wire_count;
+  const std::uint32_t count = task.program.checked_count(state.wire_count);
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t step = task.program.wire()[i];
+    const std::uint32_t step = task.program.checked_step(task.program.wire()[i]);
+    task.program.require(is_posted(task.program.step(step).step->op) && task.in_flight < task.program.lowered().steps);
+    ++task.in_flight;
     is_window(task.program.step(step).step->op) ? window_steps_.post(task, step) : wire_.post(task, step);
   }
   state.wire_count = 0; // posting finishes no step, so nothing was added meanwhile
@@ -49,30 +61,35 @@ bool Progress::post(Task& task) {
 
 Progress::Outcome Progress::run(Task& task) {
   Block& block = task.program.block();
-  if (block.exclusive == 0 && !block.ownership.try_acquire(id_)) {
+  const bool exclusive = task.program.lowered().exclusive != 0;
+  if (!exclusive && !block.ownership.try_acquire(id_)) {
     return {}; // the rank assists
   }
   // The epoch that runs need not be the one that was adopted: the rank may have completed that by itself, and be about
   // to start the next. After this check it is.
   Outcome outcome;
   outcome.done = block.completed.reached(task.latest);
+  task.program.require(outcome.done ? task.in_flight == 0
+                                    : block.started.load(std::memory_order_relaxed) == task.latest);
   if (!outcome.done) {
-    if (block.buffers_change != 0 && task.bound != task.latest) { // not before: the rank writes them when no epoch runs
-      task.bound = task.latest;
-      task.program.look_up_buffers();
+    if (task.bound != task.latest && task.program.lowered().buffers_change != 0 && !exclusive) {
+      task.bound = task.latest; // not before: the rank writes them when no epoch runs
+      task.program.take_epoch();
     }
     outcome.moved = !task.events.empty();
+    task.in_flight -= static_cast<std::uint32_t>(task.events.size());
     for (const WireEvent& event : task.events) {
       finish_wire_step(task.program, event);
     }
     task.events.clear();
     // Messages to other nodes first: local steps can run while these travel.
     outcome.moved |= post(task);
-    outcome.moved |= advance(task.program);
+    outcome.moved |= advance(task.program, task.latest);
     outcome.moved |= post(task);
-    outcome.done = publish_if_complete(task.program, Publisher::helper);
+    task.program.require(task.in_flight == 0 || block.state.steps_left != 0);
+    outcome.done = publish_if_complete(task.program, task.latest, Publisher::helper);
   }
-  if (block.exclusive == 0) {
+  if (!exclusive) {
     block.ownership.release();
   }
   return outcome;

@@ -21,15 +21,18 @@ class Window;
 
 // A program of this process and what its executor notes about it.
 struct Task {
-  Task(Block* block, const NodeMemory& memory, const Operation* operation = nullptr)
-      : program(block, memory, operation), id(block->id) {}
+  Task(SharedRef block, const NodeMemory& memory, const Operation* operation = nullptr)
+      : program(block, memory, operation) {}
+  // Whether somebody holds a pointer to it.
+  [[nodiscard]] bool in_use() const { return listed || in_flight > 0; }
   Program program;
   Window* window = nullptr;         // for its puts
   MPI_Comm meeting = MPI_COMM_NULL; // inline, with a window: for fences and announcements
-  std::uint64_t id;                 // of the block when the task was made
   std::uint64_t latest = 0;         // newest epoch adopted
   std::uint64_t bound = 0;          // where buffers change: the epoch whose buffers the program has
   bool listed = false;
+  bool damaged = false;          // the rank's shared memory is: nobody goes on with it
+  std::uint32_t in_flight = 0;   // posted steps whose events have not come
   std::vector<WireEvent> events; // that its program has not been told of yet
 };
 

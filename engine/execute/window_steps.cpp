@@ -17,7 +17,7 @@ std::string failure(const Task& task, const LoweredStep& step, int code) {
   const std::string what = step.op == Op::fence_window      ? "a fence"
                            : step.op == Op::announce_window ? "telling rank " + std::to_string(step.peer)
                                                             : "the put to rank " + std::to_string(step.peer);
-  return "rank " + std::to_string(task.program.block().rank) + ": " + what + " failed: " + mpi_text(code);
+  return "rank " + std::to_string(task.program.lowered().rank) + ": " + what + " failed: " + mpi_text(code);
 }
 
 } // namespace

@@ -14,7 +14,7 @@ namespace {
 WireEvent failure(const Task& task, std::uint32_t step, const std::string& text) {
   const LoweredStep& s = *task.program.step(step).step;
   return {step, 0, static_cast<int>(Code::mpi),
-          "rank " + std::to_string(task.program.block().rank) + ": the message " +
+          "rank " + std::to_string(task.program.lowered().rank) + ": the message " +
               (s.op == Op::send_wire ? "to" : "from") + " rank " + std::to_string(s.peer) + " failed: " + text};
 }
 
@@ -35,14 +35,14 @@ void Wire::post(Task& task, std::uint32_t step) {
     buffer = contiguous(task.program.buffers(), sending ? view.source : view.target);
   }
   Block& block = task.program.block();
-  if (sending && block.timed != 0 && block.wire_began_at == 0) {
+  if (sending && task.program.lowered().timed != 0 && block.wire_began_at == 0) {
     block.wire_began_at = now_ns();
   }
   task.program.posted()[step] = 1;
   const std::uint32_t message = messages_.post({.outgoing = sending,
                                                 .data = buffer,
                                                 .bytes = s.bytes,
-                                                .at_most = block.any_sizes != 0,
+                                                .at_most = task.program.lowered().any_sizes != 0,
                                                 .peer = s.endpoint,
                                                 .tag = s.tag,
                                                 .put = s.put,

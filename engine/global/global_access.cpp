@@ -39,9 +39,10 @@ void GlobalAccess::adopt(std::uint32_t arena, const Submission& submission, std:
     return;
   }
   RunningList& list = operation->endpoint < 0 ? copies_ : waiting_;
-  list.push_back({.operation = operation,
-                  .arena = arena,
-                  .local = view_of(operation->local, arena == memory_.self(), memory_.base(arena))});
+  list.push_back(
+      {.operation = operation,
+       .arena = arena,
+       .local = view_of(operation->local, memory_.pid(arena), arena == memory_.self(), memory_.base(arena))});
 }
 
 PollerState GlobalAccess::state() const {

@@ -8,8 +8,6 @@
 #include <new>
 #include <utility>
 
-#include <unistd.h>
-
 namespace stoker::engine {
 namespace {
 
@@ -21,7 +19,7 @@ constexpr std::size_t detached_at_a_time = 1024; // transfers without handle und
 } // namespace
 
 std::optional<BufferDescriptor> GlobalMemory::reachable(const void* local, std::uint64_t bytes) const {
-  BufferDescriptor descriptor{.pid = getpid(), .address = reinterpret_cast<std::uint64_t>(local)};
+  BufferDescriptor descriptor{.address = reinterpret_cast<std::uint64_t>(local)};
   if (memory_->arena().contains(local, bytes)) {
     descriptor.path = Path::mapped;
     descriptor.offset = memory_->arena().offset_of(local);

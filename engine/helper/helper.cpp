@@ -123,15 +123,19 @@ bool Helper::work(bool look) {
       continue;
     }
     // Bounded, so that one rank that starts many requests does not keep the others waiting.
-    const std::size_t taken = ring.drain(
+    const std::optional<std::size_t> taken = ring.drain(
         [&](const Submission& submission) {
           pollers_[static_cast<std::size_t>(submission.what)]->adopt(arena, submission, now_ns());
         },
         options_.batch);
+    if (!taken) {
+      memory_->note_damage(arena, Damage::ring);
+      continue;
+    }
     if (taken == options_.batch) {
       ring.call(); // there may be more
     }
-    drained += taken;
+    drained += *taken;
   }
   bool moved = drained > 0;
   for (std::size_t kind = 0; kind < pollers_.size(); ++kind) {

@@ -1,23 +1,41 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/helper/program_poller.hpp"
 
+#include "engine/base/error.hpp"
+
 #include <algorithm>
 
 namespace stoker::engine {
 
 void ProgramPoller::adopt(std::uint32_t arena, const Submission& submission, std::uint64_t now_ns) {
-  // The memory is still this request's: it is not given back before this helper has retired the epoch.
-  Block& block = memory_.block({arena, 0, submission.block});
-  const std::uint64_t epoch = block.submitted.exchange(0, std::memory_order_acq_rel); // pairs with Request::submit()
+  try {
+    Task& task = task_of(arena, submission);
+    const std::uint64_t epoch = // pairs with Request::submit()
+        task.program.block().submitted.exchange(0, std::memory_order_acq_rel);
+    task.program.require(epoch != 0);
+    if (!task.damaged) {
+      progress_.adopt(task, epoch, now_ns);
+    }
+  } catch (const Error&) { // those who wait for the rank find that its memory is damaged
+  }
+}
+
+// The memory is still the request's: it is not given back before this helper has retired the epoch.
+Task& ProgramPoller::task_of(std::uint32_t arena, const Submission& submission) {
+  const SharedRef place{arena, 0, submission.block};
+  const BlockHeader header = memory_.header(place);
   OfRank& of_rank = ranks_[arena];
   auto found = of_rank.tasks.find(submission.block);
-  if (found == of_rank.tasks.end() || found->second->id != block.id) {
-    drop_some(of_rank, memory_.root(arena).blocks_given_back.load(std::memory_order_relaxed)); // a hint
-    auto task = std::make_unique<Task>(&block, memory_);
-    task->window = block.window != 0 ? windows_[block.window - 1].get() : nullptr;
-    found = of_rank.tasks.insert_or_assign(submission.block, std::move(task)).first;
+  if (found != of_rank.tasks.end() && found->second->program.lowered().id == header.id) {
+    return *found->second;
   }
-  progress_.adopt(*found->second, epoch, now_ns);
+  if (found != of_rank.tasks.end() && found->second->in_use()) {
+    memory_.refuse(arena, Damage::request);
+  }
+  drop_some(of_rank, memory_.root(arena).blocks_given_back.load(std::memory_order_relaxed)); // a hint
+  auto task = std::make_unique<Task>(place, memory_);
+  task->window = header.window != 0 ? windows_[header.window - 1].get() : nullptr;
+  return *of_rank.tasks.insert_or_assign(submission.block, std::move(task)).first->second;
 }
 
 // A task that is not listed can be made again, which takes no longer than the rank took to make a block. So all of them
@@ -27,7 +45,7 @@ void ProgramPoller::drop_some(OfRank& of_rank, std::uint32_t given_back) {
   constexpr std::size_t some = 64;
   if (given_back - of_rank.given_back >= std::max(some, of_rank.tasks.size() / 2)) {
     of_rank.given_back = given_back;
-    std::erase_if(of_rank.tasks, [](const auto& entry) { return !entry.second->listed; });
+    std::erase_if(of_rank.tasks, [](const auto& entry) { return !entry.second->in_use(); });
   }
 }
 

@@ -34,6 +34,7 @@ private:
     std::map<std::uint64_t, std::unique_ptr<Task>> tasks; // by the offset of their blocks
     std::uint32_t given_back = 0;                         // blocks, when tasks were dropped last
   };
+  Task& task_of(std::uint32_t arena, const Submission& submission);
   static void drop_some(OfRank& of_rank, std::uint32_t given_back);
 
   const NodeMemory& memory_;

@@ -12,8 +12,6 @@
 #include <string>
 #include <utility>
 
-#include <unistd.h>
-
 namespace stoker::engine {
 namespace {
 
@@ -73,13 +71,12 @@ void EpochMemory::release() {
   bytes_ = 0;
 }
 
-EpochBinding::EpochBinding(const Engine& engine, Block& block, const RequestPlan& plan, const BufferSizes& sizes,
-                           const Readers& send_readers, const Readers& recv_readers)
+EpochBinding::EpochBinding(const Engine& engine, LoweredProgram& program, const RequestPlan& plan,
+                           const BufferSizes& sizes, const Readers& send_readers, const Readers& recv_readers)
     : engine_(engine),
-      rebinding_(block, plan.any_sizes, plan.executor == Executor::inline_ || engine.helper() != nullptr),
+      rebinding_(program, plan.any_sizes, plan.executor == Executor::inline_ || engine.helper() != nullptr),
       eager_bytes_(eager_bytes_of(engine, *plan.context, plan.choice.algorithm->collective)), sizes_(sizes),
-      send_readers_(send_readers), recv_readers_(recv_readers), pid_(static_cast<std::int32_t>(getpid())),
-      ranks_(static_cast<std::size_t>(plan.context->ranks())),
+      send_readers_(send_readers), recv_readers_(recv_readers), ranks_(static_cast<std::size_t>(plan.context->ranks())),
       send_memory_(plan.send_memory ? plan.send_memory : std::make_shared<EpochMemory>(engine.memory())),
       recv_memory_(plan.recv_memory ? plan.recv_memory : std::make_shared<EpochMemory>(engine.memory())),
       bounce_memory_(engine.memory()) {}
@@ -87,7 +84,7 @@ EpochBinding::EpochBinding(const Engine& engine, Block& block, const RequestPlan
 BufferDescriptor EpochBinding::reach(const BoundData& data, std::uint64_t bytes, const Readers& readers,
                                      EpochMemory& memory, bool copies, std::byte*& staged) const {
   staged = nullptr;
-  BufferDescriptor descriptor{.path = Path::own, .pid = pid_};
+  BufferDescriptor descriptor{.path = Path::own};
   if (bytes == 0) {
     return descriptor;
   }
@@ -115,9 +112,9 @@ BufferDescriptor EpochBinding::reach(const BoundData& data, std::uint64_t bytes,
   return descriptor;
 }
 
-void EpochBinding::reserve(const Block& block) {
+void EpochBinding::reserve(const LoweredProgram& program) {
   if (engine_.memory()->attach_works()) { // then anything can be reached, but not sent from there
-    (void)bounce_memory(rebinding_.most_bounce_bytes(block));
+    (void)bounce_memory(rebinding_.most_bounce_bytes(program));
     return;
   }
   const auto take = [](EpochMemory& memory, std::uint64_t bytes, const Readers& readers) {
@@ -142,7 +139,8 @@ void EpochBinding::list_parts(const BoundData& data, Buffer buffer, bool staged,
   }
 }
 
-void EpochBinding::bind(Block& block, EpochBuffers buffers) {
+void EpochBinding::bind(Program& program, EpochBuffers buffers) {
+  LoweredProgram& lowered = program.own_copy();
   buffers_ = std::move(buffers);
   Readers send_readers = send_readers_;
   const bool any_sizes = rebinding_.any_sizes();
@@ -153,16 +151,17 @@ void EpochBinding::bind(Block& block, EpochBuffers buffers) {
     list_parts(buffers_.send, Buffer::send, true, outgoing_);
     send_readers.peers = rebinding_.sends_long_in_node(outgoing_, eager_bytes_);
   }
-  block.buffers[static_cast<std::size_t>(Buffer::send)] =
+  lowered.buffers[static_cast<std::size_t>(Buffer::send)] =
       reach(buffers_.send, sizes_.send, send_readers, *send_memory_, buffers_.copies_send, send_staged_);
-  block.buffers[static_cast<std::size_t>(Buffer::recv)] =
+  lowered.buffers[static_cast<std::size_t>(Buffer::recv)] =
       reach(buffers_.recv, sizes_.recv, recv_readers_, *recv_memory_, buffers_.copies_recv, recv_staged_);
   if (any_sizes) {
     list_parts(buffers_.send, Buffer::send, send_staged_ != nullptr, outgoing_);
     list_parts(buffers_.recv, Buffer::recv, recv_staged_ != nullptr, incoming_);
-    rebinding_.resize(block, outgoing_, incoming_, eager_bytes_);
+    rebinding_.resize(lowered, outgoing_, incoming_);
   }
-  rebinding_.bounce(block, bounce_memory(rebinding_.bounce_bytes(block)));
+  rebinding_.bounce(lowered, bounce_memory(rebinding_.bounce_bytes(lowered)));
+  program.publish_epoch();
   const MPI_Comm comm = engine_.network();
   if (send_staged_ != nullptr) {
     buffers_.send.pack(send_staged_, comm);
@@ -174,14 +173,14 @@ void EpochBinding::bind(Block& block, EpochBuffers buffers) {
   }
 }
 
-void EpochBinding::unbind(const Block& block, bool failed) {
+void EpochBinding::unbind(const Program& program, bool failed) {
   const EpochBuffers buffers = std::exchange(buffers_, {});
   if (recv_staged_ == nullptr || failed) {
     return;
   }
   if (rebinding_.any_sizes()) {
     received_.resize(ranks_);
-    rebinding_.note_received(block, received_);
+    rebinding_.note_received(program, received_);
     buffers.recv.unpack_beginnings(recv_staged_, received_, engine_.network());
   } else {
     bring_together(recv_staged_, sizes_.recv, buffers.recv_spacing);

@@ -49,17 +49,17 @@ class EpochBinding {
 public:
   // `sizes`: of the buffers, unless the request is one of any sizes. `send_readers` and `recv_readers`: who but this
   // process reaches them; of any sizes: longest messages in the node.
-  EpochBinding(const Engine& engine, Block& block, const RequestPlan& plan, const BufferSizes& sizes,
+  EpochBinding(const Engine& engine, LoweredProgram& program, const RequestPlan& plan, const BufferSizes& sizes,
                const Readers& send_readers, const Readers& recv_readers);
 
   // Takes in advance all memory that some epoch might need, so that none can fail for lack of it. Throws
   // Error(resource).
-  void reserve(const Block& block);
+  void reserve(const LoweredProgram& program);
   // Before an epoch: what is sent is where the program finds it. Throws Error(resource) where memory that others can
   // reach is exhausted, and was not reserved.
-  void bind(Block& block, EpochBuffers buffers);
+  void bind(Program& program, EpochBuffers buffers);
   // After a complete epoch: results are where the caller wants them, unless it has failed.
-  void unbind(const Block& block, bool failed);
+  void unbind(const Program& program, bool failed);
 
 private:
   [[nodiscard]] BufferDescriptor reach(const BoundData& data, std::uint64_t bytes, const Readers& readers,
@@ -73,7 +73,6 @@ private:
   BufferSizes sizes_;
   Readers send_readers_;
   Readers recv_readers_;
-  std::int32_t pid_;
   std::size_t ranks_;
   std::shared_ptr<EpochMemory> send_memory_;
   std::shared_ptr<EpochMemory> recv_memory_;

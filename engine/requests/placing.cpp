@@ -9,14 +9,12 @@
 
 #include <utility>
 
-#include <unistd.h>
-
 namespace stoker::engine {
 namespace {
 
 BufferDescriptor describe(NodeMemory& memory, const UserBuffer& buffer, Path path, bool direct_too,
                           std::uint64_t& staging) {
-  BufferDescriptor descriptor{.path = path, .pid = static_cast<std::int32_t>(getpid())};
+  BufferDescriptor descriptor{.path = path};
   if (buffer.bytes() == 0) {
     descriptor.path = Path::own;
     return descriptor;
@@ -161,8 +159,7 @@ void place_program(Engine& engine, RequestPlan& plan, const Paths& paths,
   // Tell the peers where things are. What place() wrote happens before MPI delivers this.
   check_mpi(PMPI_Alltoall(pairs.data(), sizeof(PairInfo), MPI_BYTE, peers.data(), sizeof(PairInfo), MPI_BYTE, comm),
             "MPI_Alltoall");
-  Block& block = *reinterpret_cast<Block*>(memory.base(memory.self()) + plan.block);
-  agree(comm, attempt([&] { link(block, memory, map, pairs, peers); }));
+  agree(comm, attempt([&] { link(plan.block, memory, map, pairs, peers); }));
 }
 
 } // namespace

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <optional>
 #include <set>
 
@@ -38,16 +39,16 @@ constexpr std::uint64_t most_bytes_at_once = 4 * 1024;
 Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
     : engine_(std::move(engine)), plan_(std::move(plan)), memory_(engine_->memory()),
       block_(reinterpret_cast<Block*>(memory_->base(memory_->self()) + plan_.block)),
-      task_(block_, *memory_, &plan_.operation),
+      task_({memory_->self(), 0, plan_.block}, *memory_, &plan_.operation), lowered_(task_.program.lowered()),
       helper_(plan_.executor == Executor::engine ? engine_->helper() : nullptr),
       carrier_(plan_.executor == Executor::engine ? &memory_->root(engine_->arena_of(engine_->carrier())) : nullptr),
-      timed_(block_->timed != 0), may_keep_(block_->has_wire == 0 && plan_.bytes_node <= most_node_bytes_left),
+      timed_(lowered_.timed != 0), may_keep_(lowered_.has_wire == 0 && plan_.bytes_node <= most_node_bytes_left),
       // Only work that this thread can do by itself may be left to its Wait, and only if it does not use the wire for
       // long.
-      wake_policy_(((helper_ == nullptr || plan_.any_sizes) && block_->has_wire != 0) ||
+      wake_policy_(((helper_ == nullptr || plan_.any_sizes) && lowered_.has_wire != 0) ||
                    std::max(plan_.bytes_wire, plan_.bytes_from_wire) > most_wire_bytes_left ||
                    engine_->settings().wake == WakeChoice::always) {
-  task_.program.look_up_buffers();
+  task_.program.take_epoch();
   if (plan_.window != nullptr) {
     task_.window = plan_.window->window.get();
     task_.meeting = plan_.window->comm;
@@ -82,7 +83,7 @@ void Request::check_engine() const {
 void Request::start() {
   check_engine();
   if (state_ != State::inactive) {
-    throw Error(Code::state, "rank " + std::to_string(block_->rank) + ": request is " +
+    throw Error(Code::state, "rank " + std::to_string(lowered_.rank) + ": request is " +
                                  (state_ == State::active ? "active" : "broken by a lost process") +
                                  "; expected an inactive one");
   }
@@ -103,7 +104,7 @@ void Request::start() {
   if (is_staged(Buffer::recv) && plan_.in_place) {
     stage(plan_.recv, plan_.recv_staging);
   }
-  begin_epoch(*block_, ++epoch_);
+  begin_epoch(task_.program, ++epoch_);
   state_ = State::active;
   ++statistics_.starts;
   if (carrier_ == nullptr) {
@@ -122,27 +123,26 @@ void Request::start() {
 
 void Request::take_binding(const Engine& engine, const BufferSizes& sizes, const Readers& send_readers,
                            const Readers& recv_readers) {
-  binding_ = std::make_unique<EpochBinding>(engine, *block_, plan_, sizes, send_readers, recv_readers);
+  binding_ = std::make_unique<EpochBinding>(engine, task_.program.own_copy(), plan_, sizes, send_readers, recv_readers);
   if (!plan_.any_sizes) {
-    binding_->reserve(*block_);
+    binding_->reserve(lowered_);
   }
 }
 
 void Request::start(EpochBuffers buffers) {
-  binding_->bind(*block_, std::move(buffers));
-  task_.program.look_up_buffers();
+  binding_->bind(task_.program, std::move(buffers));
   start();
 }
 
 // An epoch that this thread is going to carry out needs no staging. Whoever else takes part uses cross-memory attach.
 void Request::choose_paths() {
   for (const Buffer buffer : {Buffer::send, Buffer::recv}) {
-    BufferDescriptor& descriptor = block_->buffers[static_cast<std::size_t>(buffer)];
+    BufferDescriptor& descriptor = task_.program.own_copy().buffers[static_cast<std::size_t>(buffer)];
     if (has_staging(buffer) && descriptor.address != 0) {
       descriptor.path = direct_ ? Path::cma : Path::staged;
     }
   }
-  task_.program.look_up_buffers();
+  task_.program.publish_epoch();
 }
 
 bool Request::has_staging(Buffer buffer) const {
@@ -150,7 +150,7 @@ bool Request::has_staging(Buffer buffer) const {
 }
 
 bool Request::is_staged(Buffer buffer) const {
-  return has_staging(buffer) && block_->buffers[static_cast<std::size_t>(buffer)].path == Path::staged;
+  return has_staging(buffer) && lowered_.buffers[static_cast<std::size_t>(buffer)].path == Path::staged;
 }
 
 void Request::stage(const UserBuffer& buffer, std::uint64_t place) {
@@ -175,7 +175,11 @@ void Request::submit(bool wake) {
   // An entry that the helper has not taken out stands for this epoch, too.
   const bool has_entry = block_->submitted.exchange(epoch_, std::memory_order_acq_rel) != 0; // pairs with adopt()
   if (!has_entry) {
-    engine_->submit({.block = plan_.block}, plea_);
+    try {
+      engine_->submit({.block = plan_.block}, plea_);
+    } catch (const Error&) {
+      give_up_damaged(engine_->rank());
+    }
   }
   ring_deferred_ = !wake;
   if (kept_ && has_entry) {
@@ -299,7 +303,7 @@ int Request::wait_any(std::span<Request* const> requests) {
 
 const char* Request::access_name(algos::Buffer buffer) const {
   static constexpr const char* names[] = {"own", "mapped", "cma", "staged"};
-  return names[static_cast<std::size_t>(block_->buffers[static_cast<std::size_t>(buffer)].path)];
+  return names[static_cast<std::size_t>(lowered_.buffers[static_cast<std::size_t>(buffer)].path)];
 }
 
 const char* Request::puts_name() const {
@@ -338,8 +342,12 @@ bool Request::assist() {
   }
   bool moved = false;
   if (!reached()) {
-    moved = advance(task_.program);
-    publish_if_complete(task_.program, Publisher::waiting_rank);
+    try {
+      moved = advance(task_.program, epoch_);
+    } catch (const Error&) {
+      give_up_damaged(engine_->rank());
+    }
+    publish_if_complete(task_.program, epoch_, Publisher::waiting_rank);
   }
   block_->ownership.release();
   return moved;
@@ -363,7 +371,7 @@ void Request::wait_for_one(std::span<Request* const> active) {
     }
   };
   const auto asks_mpi = [](const Request* r) {
-    return r->block_->has_wire != 0 && (r->carrier_ == nullptr || r->takes_helpers_place());
+    return r->lowered_.has_wire != 0 && (r->carrier_ == nullptr || r->takes_helpers_place());
   };
   // A rank that has nothing to drive but its own node steps can sleep: its helper rings the bell.
   const auto rings_bell = [&](const Request* r) {
@@ -381,6 +389,9 @@ void Request::wait_for_one(std::span<Request* const> active) {
 }
 
 void Request::finish() {
+  if (block_->completed.epoch() != epoch_ || memory_->damaged(memory_->self())) {
+    give_up_damaged(engine_->rank());
+  }
   state_ = State::inactive;
   ring_deferred_ = false;
   plea_.withdraw();
@@ -406,14 +417,15 @@ void Request::finish() {
     plan_.byte_blocks->unpack();
   }
   if (binding_ != nullptr) {
-    binding_->unbind(*block_, code != 0);
+    binding_->unbind(task_.program, code != 0);
   }
   if (is_staged(Buffer::recv) || plan_.byte_blocks != nullptr || binding_ != nullptr) {
     exposed_ns_ += clock() - ended_ns_;
   }
   statistics_.exposed_seconds += 1e-9 * static_cast<double>(exposed_ns_);
   if (code != 0) {
-    throw Error(static_cast<Code>(code), block_->error_text);
+    throw Error(static_cast<Code>(code),
+                std::string(block_->error_text, strnlen(block_->error_text, sizeof block_->error_text)));
   }
 }
 

@@ -151,6 +151,9 @@ private:
   // Until one of them is complete.
   static void wait_for_one(std::span<Request* const> active);
   [[nodiscard]] std::string describe_stall() const;
+  // Break the request and throw Error(peer_lost).
+  [[noreturn]] void give_up(const std::string& reason);
+  [[noreturn]] void give_up_damaged(int rank); // of the engine
   [[nodiscard]] std::uint64_t clock() const;
   void check_engine() const;
 
@@ -159,6 +162,7 @@ private:
   std::shared_ptr<NodeMemory> memory_;
   Block* block_;
   Task task_;                             // this process's view
+  const LoweredProgram& lowered_;         // its copy of what the block says
   std::unique_ptr<EpochBinding> binding_; // of a rebindable request
   Helper* helper_;                        // in this process: this rank is the carrier
   RankRoot* carrier_;                     // root of the domain's carrier; null for the inline executor

@@ -10,15 +10,23 @@ namespace stoker::engine {
 
 void Request::look_around(std::uint64_t waited_ns) {
   memory_->watch().look(now_ns());
+  if (!reached() && !plausible(task_.program, epoch_)) {
+    memory_->note_damage(memory_->self(), Damage::state);
+  }
   const auto require = [&](int rank) { // of the engine, on this node
     const std::uint32_t arena = engine_->arena_of(rank);
+    if (memory_->damaged(arena)) {
+      give_up_damaged(rank);
+    }
     if (rank != engine_->rank() && memory_->watch().gone(arena)) {
-      state_ = State::broken;
-      throw Error(Code::peer_lost, "rank " + std::to_string(block_->rank) + ": the process of engine rank " +
-                                       std::to_string(rank) + " (pid " + std::to_string(memory_->pid(arena)) +
-                                       ") is gone; epoch " + std::to_string(epoch_) + " cannot complete");
+      give_up("the process of engine rank " + std::to_string(rank) + " (pid " + std::to_string(memory_->pid(arena)) +
+              ") is gone");
     }
   };
+  const std::uint32_t carrier = engine_->arena_of(engine_->carrier());
+  if (!memory_->root(carrier).plausible()) {
+    memory_->note_damage(carrier, Damage::root);
+  }
   for (const int rank : plan_.context->node_ranks()) {
     require(plan_.context->engine_ranks()[static_cast<std::size_t>(rank)]);
   }
@@ -26,13 +34,27 @@ void Request::look_around(std::uint64_t waited_ns) {
   const auto limit = static_cast<std::uint64_t>(engine_->settings().stall_seconds) * 1'000'000'000U;
   if (limit != 0 && waited_ns > limit && !stall_reported_) {
     stall_reported_ = true;
-    engine_->log().warn("rank {} has waited {} s for epoch {} of an {}: {}", block_->rank, waited_ns / 1'000'000'000U,
+    engine_->log().warn("rank {} has waited {} s for epoch {} of an {}: {}", lowered_.rank, waited_ns / 1'000'000'000U,
                         epoch_, algos::name_of(plan_.choice.algorithm->collective), describe_stall());
   }
 }
 
+void Request::give_up(const std::string& reason) {
+  state_ = State::broken;
+  throw Error(Code::peer_lost, "rank " + std::to_string(lowered_.rank) + ": " + reason + "; epoch " +
+                                   std::to_string(epoch_) + " cannot complete");
+}
+
+void Request::give_up_damaged(int rank) {
+  const std::uint32_t arena = engine_->arena_of(rank);
+  if (!memory_->damaged(arena)) {
+    memory_->note_damage(arena, Damage::state);
+  }
+  give_up("the shared memory of engine rank " + std::to_string(rank) + " " + memory_->damage(arena));
+}
+
 std::string Request::describe_stall() const {
-  const bool exclusive = block_->exclusive != 0;
+  const bool exclusive = lowered_.exclusive != 0;
   if (!exclusive && !block_->ownership.try_acquire(rank_executor)) {
     return "its steps are being executed";
   }
@@ -40,8 +62,8 @@ std::string Request::describe_stall() const {
   std::set<int> silent;
   bool at_fence = false;
   std::set<int> carriers; // engine ranks whose helpers do the peers' part
-  for (std::uint32_t i = 0; i < block_->state.waiting_count; ++i) {
-    const LoweredStep& step = *task_.program.step(task_.program.waiting()[i]).step;
+  for (std::uint32_t i = 0; i < task_.program.checked_count(block_->state.waiting_count); ++i) {
+    const LoweredStep& step = *task_.program.step(task_.program.checked_step(task_.program.waiting()[i])).step;
     const bool recv = step.op == Op::recv_node;
     if (recv && memory_->at<Block>(step.peer_block)->started.load(std::memory_order_acquire) < epoch_) {
       not_started.insert(step.peer);
@@ -49,7 +71,7 @@ std::string Request::describe_stall() const {
       silent.insert(step.peer);
     }
   }
-  for (std::uint32_t i = 0; i < block_->steps; ++i) {
+  for (std::uint32_t i = 0; i < lowered_.steps; ++i) {
     if (task_.program.posted()[i] != 0) {
       const LoweredStep& step = *task_.program.step(i).step;
       if (step.op == Op::fence_window) {

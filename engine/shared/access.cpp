@@ -284,7 +284,7 @@ private:
 
 } // namespace
 
-BufferView view_of(const BufferDescriptor& descriptor, bool own_process, std::byte* arena_base) {
+BufferView view_of(const BufferDescriptor& descriptor, pid_t pid, bool own_process, std::byte* arena_base) {
   switch (descriptor.path) {
   case Path::mapped:
   case Path::staged:
@@ -296,7 +296,7 @@ BufferView view_of(const BufferDescriptor& descriptor, bool own_process, std::by
   if (own_process) {
     return {.direct = reinterpret_cast<std::byte*>(descriptor.address)}; // NOLINT(performance-no-int-to-ptr)
   }
-  return {.pid = descriptor.pid, .address = descriptor.address};
+  return {.pid = pid, .address = descriptor.address};
 }
 
 int transfer(const BufferViews& target_views, std::span<const Slice> target, const BufferViews& source_views,

@@ -40,8 +40,10 @@ struct Combiner {
   void operator()(std::byte* target, const std::byte* left, const std::byte* right, std::uint64_t bytes) const;
 };
 
-// `own_process`: the calling process is the buffer's rank. `arena_base`: where that rank's arena is mapped here.
-[[nodiscard]] BufferView view_of(const BufferDescriptor& descriptor, bool own_process, std::byte* arena_base);
+// `pid`: the process of the buffer's rank; `own_process`: it is the calling one. `arena_base`: where that rank's arena
+// is mapped here.
+[[nodiscard]] BufferView view_of(const BufferDescriptor& descriptor, pid_t pid, bool own_process,
+                                 std::byte* arena_base);
 
 // Copies the bytes of `source`, in order, to the places of `target`, in order; equal byte counts. Returns 0 or the
 // errno of a refused cross-memory attach.

@@ -3,6 +3,9 @@
 // the words by which the ranks of a node hand messages to each other. A block lies in its rank's arena and is read and
 // written by every process of the node, so it holds offsets and no pointers.
 //
+// What the rank writes for others to follow (the header, the program, the buffers) carries checksums; others use copies
+// that they have checked (engine/execute/lowered_program.hpp). The words of an epoch's state may hold anything.
+//
 // Who writes what, and which acquire meets which release:
 //   started    the rank, in Start (release); read by the stall report only.
 //   state      whoever holds `ownership`; handed over by its release/acquire.
@@ -18,8 +21,8 @@
 //   taken      of a channel, in the sender's block: the receiver's executor, once it has the message (release). It is
 //              the receiver's last access to the sender's block. Acquired by the sender's executor, and by the sender
 //              before it gives the block back.
-//   buffers    that differ from epoch to epoch, and the steps and slices that an exchange of any sizes changes: the rank, before
-//              Start, while no epoch runs. An executor reads them once it has the epoch, from the ring or from the rank
+//   buffers    that differ from epoch to epoch, and with them all of EpochPart, bounces, and the slices that an exchange
+//              of any sizes changes: the rank, before Start, while no epoch runs. An executor reads them once it has the epoch, from the ring or from the rank
 //              itself. A peer reads them once it has acquired `ready` of a message of that epoch, which the executor
 //              released after that. The peer has read them when it releases `taken`, which the executor acquires before
 //              the epoch ends.
@@ -29,10 +32,12 @@
 #include "engine/data/operation.hpp"
 #include "engine/shared/doorbell.hpp"
 #include "engine/shared/ownership.hpp"
+#include "engine/shared/seal.hpp"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace stoker::engine {
 
@@ -55,7 +60,6 @@ enum class Path : std::uint8_t {
 
 struct BufferDescriptor {
   Path path = Path::own;
-  std::int32_t pid = 0;
   std::uint64_t address = 0; // in the rank's process
   std::uint64_t offset = 0;  // in the rank's arena; mapped and staged
 };
@@ -79,7 +83,6 @@ enum class Op : std::uint8_t {
 
 struct LoweredStep {
   Op op = Op::copy;
-  bool eager = false;                            // node: the payload travels in the channel's slot
   bool announced = false;                        // put_window: waits for the peer's announcement
   std::int32_t peer = -1;                        // rank in the request's communicator
   algos::Operand message = algos::Operand::none; // recv: what it is in target = left (op) right
@@ -88,23 +91,28 @@ struct LoweredStep {
   algos::Range target;
   algos::Range successors;
   std::uint32_t predecessors = 0;
-  std::uint32_t next = 0;  // 1 + the next step of the same direction with the same peer; 0: last
-  std::uint64_t bytes = 0; // recv in a block of any sizes: once it is done, those that came
+  std::uint32_t next = 0; // 1 + the next step of the same direction with the same peer; 0: last
   // node: where the two words of the channel are. The slots of even and odd epochs lie slot_bytes apart.
-  SharedRef ready;              // in the receiver's block: word, then the payload if eager
-  SharedRef taken;              // in the sender's block
-  std::uint64_t slot_bytes = 0; // 0: not eager, one word for all epochs
-  SharedRef peer_block;         // recv: whose buffers to read
-  algos::Range peer_source;     // recv: the sender's slices, in its block
+  SharedRef ready;               // in the receiver's block: word, then the payload if eager
+  SharedRef taken;               // in the sender's block
+  std::uint64_t slot_bytes = 0;  // 0: not eager, one word for all epochs
+  SharedRef peer_block;          // recv: whose buffers to read
+  std::uint64_t peer_slices = 0; // recv: offset of the sender's slices, in its arena, ...
+  std::uint64_t peer_slice_count = 0;
+  std::uint64_t peer_seal = 0; // ... and their checksum; where sizes change, the offset of the word that has it
   // wire
   std::int32_t endpoint = -1; // rank in the engine's network communicator
   std::int32_t tag = -1;
-  std::uint64_t bounce = 0; // offset in the rank's arena; 0: MPI reads or writes the buffer itself
   // put_window, and wire where `put`: the peer's place in the window, and the rank in the window's communicator that
   // exposes it
   bool put = false;
   std::int32_t window_rank = -1;
   std::uint64_t displacement = 0;
+  // Follow from the slices where sizes change.
+  std::uint64_t bytes = 0; // recv in a block of any sizes: in the block, once it is done, those that came
+  bool eager = false;      // node: the payload travels in the channel's slot
+  // Differs from epoch to epoch where buffers do.
+  std::uint64_t bounce = 0; // wire: offset in the rank's arena; 0: MPI reads or writes the buffer itself
 };
 
 // Work lists of the running epoch. A step is in at most one of the lists.
@@ -119,9 +127,11 @@ struct EpochState {
 struct BlockHeader {
   static constexpr std::uint64_t magic_value = 0x73746f6b65726231; // "stokerb1"
 
-  std::uint64_t magic = magic_value; // of a block that is in use: see NodeMemory::block
-  std::uint64_t id = 0;              // unique per rank, so that a reused offset is not mistaken for the old request
-  std::int32_t rank = 0;             // in the request's communicator
+  std::uint64_t magic = magic_value; // of a block that is in use: see NodeMemory::header
+  std::uint64_t place = 0;           // offset of the block itself, in its arena
+  std::uint64_t bytes = 0;
+  std::uint64_t id = 0;  // unique per rank, so that a reused offset is not mistaken for the old request
+  std::int32_t rank = 0; // in the request's communicator
   std::int32_t ranks = 0;
   std::uint32_t arena = 0; // of the rank itself
   std::uint32_t steps = 0;
@@ -134,16 +144,19 @@ struct BlockHeader {
   std::uint32_t buffers_change = 0; // they may differ from epoch to epoch
   std::uint32_t any_sizes = 0;      // and sizes, of which receivers know only the most that there may be
   std::uint32_t left_out = 0;       // steps that the epoch does without, in exchanges of any sizes
+  std::uint64_t eager_bytes = 0;    // of messages in exchanges of any sizes
   OperationCode operation;          // of steps that combine operands
   std::uint64_t element_bytes = 1;
-  BufferDescriptor buffers[3]; // indexed by algos::Buffer
+  std::uint32_t slices = 0;
+  std::uint32_t successors = 0;
   // Offsets from the beginning of the block.
-  std::uint64_t steps_at = 0;      // LoweredStep[steps]
-  std::uint64_t slices_at = 0;     // algos::Slice[]
-  std::uint64_t successors_at = 0; // algos::StepId[]
-  std::uint64_t first_send_at = 0; // uint32[ranks]: 1 + first send step to that rank; 0: none
-  std::uint64_t first_recv_at = 0; // uint32[ranks]
-  std::uint64_t roots_at = 0;      // uint32[]: steps without predecessors, node and copy steps first
+  std::uint64_t steps_at = 0;       // LoweredStep[steps]
+  std::uint64_t slices_at = 0;      // algos::Slice[slices]
+  std::uint64_t slice_seals_at = 0; // uint64[slices]: their checksums, in exchanges of any sizes
+  std::uint64_t successors_at = 0;  // algos::StepId[successors]
+  std::uint64_t first_send_at = 0;  // uint32[ranks]: 1 + first send step to that rank; 0: none
+  std::uint64_t first_recv_at = 0;  // uint32[ranks]
+  std::uint64_t roots_at = 0;       // uint32[]: steps without predecessors, node and copy steps first
   std::uint32_t local_roots = 0;
   std::uint32_t wire_roots = 0;
   std::uint64_t remaining_at = 0; // uint32[steps]
@@ -152,10 +165,23 @@ struct BlockHeader {
   std::uint64_t wire_at = 0;      // uint32[steps]
   std::uint64_t posted_at = 0;    // uint8[steps]: 1 while a wire step is in flight
   std::uint64_t taken_at = 0;     // TakenWord[]: one per message sent within the node
-  std::uint32_t taken_count = 0;
+  std::uint64_t taken_count = 0;
+  std::uint64_t seal = 0; // header_seal()
 };
 
-struct Block : BlockHeader {
+[[nodiscard]] inline std::uint64_t header_seal(const BlockHeader& header) {
+  return checksum(0, &header, offsetof(BlockHeader, seal));
+}
+
+// Written by the rank, at init and before an epoch with other buffers.
+struct EpochPart {
+  BufferDescriptor buffers[3];    // indexed by algos::Buffer
+  std::uint64_t buffers_seal = 0; // checksum of the above
+  std::uint64_t bounces_seal = 0; // of the bounces of wire steps, where buffers change
+};
+
+struct Block : BlockHeader, EpochPart {
+  std::uint64_t program_seal = 0; // checksum of what is constant in the program
   alignas(cache_line) std::atomic<std::uint64_t> started{0};
   alignas(cache_line) CompletionWord completed;
   std::atomic<std::int32_t> error{0}; // first error of the epoch; ordered by `completed`

@@ -78,6 +78,11 @@ public:
     return sleepers_.load(std::memory_order_relaxed) != 0 || nappers_.load(std::memory_order_relaxed) != 0;
   }
 
+  // Whether no more threads are said to sleep than there can be.
+  [[nodiscard]] bool plausible(std::uint32_t most) const {
+    return sleepers_.load(std::memory_order_relaxed) <= most && nappers_.load(std::memory_order_relaxed) <= most;
+  }
+
 private:
   void wake() {
     rings_.fetch_add(1, std::memory_order_release); // acquired by sleep(): whoever sees the ring sees the work

@@ -4,9 +4,12 @@
 #include "engine/base/agreement.hpp"
 #include "engine/shared/access.hpp"
 #include "engine/shared/memory_limits.hpp"
+#include "engine/shared/seal.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <fstream>
+#include <iterator>
 #include <new>
 
 #include <sys/prctl.h>
@@ -73,15 +76,30 @@ void NodeMemory::attach(std::uint32_t self, std::span<const Introduction> ranks)
   attach_works_ = std::ranges::all_of(attach_errors_, [](int error) { return error == 0; });
 }
 
-Block& NodeMemory::block(SharedRef place) const {
-  Block& block = *at<Block>(place);
-  if (block.magic != Block::magic_value) {
-    throw Error(Code::peer_lost,
-                "no block of a request lies at offset {} of the memory of local rank {} (pid {}): it has been "
-                "overwritten or freed",
-                place.offset, place.arena, pids_[place.arena]);
+BlockHeader NodeMemory::header(SharedRef place) const {
+  const auto header = copy_once(*at<BlockHeader>(place));
+  if (header.magic != BlockHeader::magic_value || header.seal != header_seal(header) || header.place != place.offset ||
+      header.arena != place.arena) {
+    refuse(place.arena, Damage::request);
   }
-  return block;
+  return header;
+}
+
+void NodeMemory::note_damage(std::uint32_t arena, Damage what) const {
+  roots_[arena]->damage.store(static_cast<std::uint32_t>(what), std::memory_order_relaxed);
+}
+
+void NodeMemory::refuse(std::uint32_t arena, Damage what) const {
+  note_damage(arena, what);
+  throw Error(Code::peer_lost, "the shared memory of local rank {} {}", arena, damage(arena));
+}
+
+std::string NodeMemory::damage(std::uint32_t arena) const {
+  static constexpr const char* names[] = {
+      "", "its helper", "submissions", "a request", "where buffers are", "an epoch", "an operation on global memory"};
+  const std::uint32_t what = roots_[arena]->damage.load(std::memory_order_relaxed);
+  return fmt::format("(pid {}) is damaged: what it says of {} was overwritten", pids_[arena],
+                     what < std::size(names) ? names[what] : "the damage itself");
 }
 
 NodeMemory::NodeMemory(MPI_Comm node, std::uint64_t bytes, int numa, bool attachable) {

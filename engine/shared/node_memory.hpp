@@ -16,9 +16,13 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace stoker::engine {
+
+// What was found damaged in a rank's shared memory.
+enum class Damage : std::uint32_t { none, root, ring, request, buffers, state, operation };
 
 // First allocation of every arena.
 struct RankRoot {
@@ -30,6 +34,15 @@ struct RankRoot {
   alignas(cache_line) HelperCounters counters;              // of the helper hosted by this rank
   alignas(cache_line) std::atomic<std::uint32_t> blocks_given_back{
       0}; // of this rank's requests, of which its helper knew
+  // Not 0: this rank's shared memory is damaged, and whoever waits for it fails. Whoever finds it says so here.
+  std::atomic<std::uint32_t> damage{0};
+
+  // Whether the words that its helper goes by can be right.
+  [[nodiscard]] bool plausible() const {
+    constexpr std::uint32_t most = 1U << 20U; // of threads of a node
+    return helper.plausible(most) && paused.load(std::memory_order_relaxed) <= 1 &&
+           waiting.load(std::memory_order_relaxed) <= most;
+  }
 };
 
 // The arenas of the node's ranks, in the order of their ranks. Kept alive by everything that holds a pointer into one.
@@ -66,8 +79,16 @@ public:
     return reinterpret_cast<T*>(bases_[place.arena] + place.offset);
   }
 
-  // The block of a request. Throws Error(peer_lost) if there is none at that place: the shared memory has been damaged.
-  [[nodiscard]] Block& block(SharedRef place) const;
+  // A copy of the header of a request's block. Throws Error(peer_lost) if there is none at that place.
+  [[nodiscard]] BlockHeader header(SharedRef place) const;
+
+  void note_damage(std::uint32_t arena, Damage what) const;
+  // Notes it, and throws Error(peer_lost).
+  [[noreturn]] void refuse(std::uint32_t arena, Damage what) const;
+  [[nodiscard]] bool damaged(std::uint32_t arena) const {
+    return roots_[arena]->damage.load(std::memory_order_relaxed) != 0;
+  }
+  [[nodiscard]] std::string damage(std::uint32_t arena) const; // "(pid ...) is damaged: ..."
 
   // errno of a real cross-memory attach to each rank of the node; 0 where it works.
   [[nodiscard]] const std::vector<int>& attach_errors() const { return attach_errors_; }

@@ -40,7 +40,6 @@ public:
 
   // By the holder, at a step boundary.
   void release() {
-    assert(owner() != nobody);
     owner_.store(nobody, std::memory_order_release); // acquired by try_acquire()
   }
 

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The queue by which a rank hands started epochs and operations on global memory to its domain's helper: one producer
-// (the rank), one consumer (the helper), in shared memory. Its memory orders are those of boost::lockfree::spsc_queue:
+// (the rank), one consumer (the helper), in shared memory. Both indices count for ever.
 //   push   stores the entry, then the write index (release); drain acquires the write index before it reads the entry.
 //          What the rank wrote before push (its buffers, the block) is therefore visible to the helper in drain.
 //   drain  has read the entry, then stores the read index (release); push acquires the read index before it overwrites
 //          the entry.
 // Neither orders a push before the load in Doorbell::ring; the doorbell has its own fence for that.
 //
+// An entry has a checksum, in which its index is included. Whatever the words hold, drain hands out entries that were
+// pushed, and reads nothing outside of the ring.
+//
 // Entries that can wait lie in the ring until the helper looks by itself, now and then. For all others the rank calls.
 //   call   stores a word after the push (release); take_call acquires it, so that drain finds the entry.
 #pragma once
 
-#include <boost/lockfree/policies.hpp>
-#include <boost/lockfree/spsc_queue.hpp>
+#include "engine/shared/seal.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 namespace stoker::engine {
@@ -36,21 +40,43 @@ public:
   static constexpr std::size_t capacity = 256;
 
   // Producer only. false: full, nothing was stored.
-  bool push(Submission submission) { return queue_.push(submission); }
-
-  // Consumer only: hands at most `limit` entries, oldest first, to `consume(Submission)`; returns how many.
-  template <class F>
-  std::size_t drain(F&& consume, std::size_t limit) {
-    const auto copy_and_consume = [&](const Submission& entry) { consume(Submission(entry)); };
-    std::size_t count = 0;
-    while (count < limit && queue_.consume_one(copy_and_consume)) {
-      ++count;
+  bool push(const Submission& submission) {
+    const std::uint64_t at = written_.load(std::memory_order_relaxed);
+    if (at - read_.load(std::memory_order_acquire) >= capacity) { // pairs with drain()
+      return false;
     }
-    return count;
+    entries_[at % capacity] = {submission, checksum(at, &submission, sizeof submission)};
+    written_.store(at + 1, std::memory_order_release); // acquired in drain() and empty()
+    return true;
+  }
+
+  // Consumer only: hands at most `limit` entries, oldest first, to `consume(Submission)`; returns how many. Nothing: the
+  // ring is damaged. It is empty then.
+  template <class F>
+  std::optional<std::size_t> drain(F&& consume, std::size_t limit) {
+    const std::uint64_t written = written_.load(std::memory_order_acquire); // pairs with push()
+    const std::uint64_t begin = read_.load(std::memory_order_relaxed);
+    std::uint64_t at = begin;
+    bool intact = written - begin <= capacity;
+    while (intact && at != written && at - begin < limit) {
+      const Entry entry = copy_once(entries_[at % capacity]);
+      intact = entry.seal == checksum(at, &entry.submission, sizeof entry.submission);
+      if (intact) {
+        read_.store(++at, std::memory_order_release); // acquired in push()
+        consume(entry.submission);
+      }
+    }
+    if (!intact) {
+      read_.store(written, std::memory_order_release);
+      return std::nullopt;
+    }
+    return at - begin;
   }
 
   // Consumer only. An acquire load; false means that drain finds an entry.
-  [[nodiscard]] bool empty() const { return queue_.read_available() == 0; }
+  [[nodiscard]] bool empty() const {
+    return written_.load(std::memory_order_acquire) == read_.load(std::memory_order_relaxed);
+  }
 
   // Either side: there are entries that cannot wait.
   void call() { called_.store(1, std::memory_order_release); }
@@ -59,10 +85,16 @@ public:
   [[nodiscard]] bool take_call() { return called() && called_.exchange(0, std::memory_order_acquire) != 0; }
 
 private:
-  boost::lockfree::spsc_queue<Submission, boost::lockfree::capacity<capacity>> queue_; // storage within; no pointers
+  struct Entry {
+    Submission submission;
+    std::uint64_t seal;
+  };
+  alignas(64) std::atomic<std::uint64_t> written_{0}; // by the producer
+  alignas(64) std::atomic<std::uint64_t> read_{0};    // by the consumer
   alignas(64) std::atomic<std::uint32_t> called_{0};
+  alignas(64) std::array<Entry, capacity> entries_;
 };
-static_assert(std::atomic<std::size_t>::is_always_lock_free, "the ring's indices must be address-free");
-static_assert(!std::is_polymorphic_v<SubmissionRing> && sizeof(SubmissionRing) >= 2 * 64 + 256 * sizeof(Submission));
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "the ring's indices must be address-free");
+static_assert(std::is_standard_layout_v<SubmissionRing>);
 
 } // namespace stoker::engine

@@ -119,7 +119,7 @@ public:
       send_[i] = in_send(world_rank(), i);
       recv_[what_.elements + i] = in_b(world_rank(), i);
     }
-    engine::begin_epoch(own(), epoch);
+    engine::begin_epoch(*own_program_, epoch);
     barrier(); // a helper would be told by the ring
     progress_.adopt(*task_, epoch, 0);
     while (progress_.active() || !own().completed.reached(epoch)) {
@@ -141,7 +141,6 @@ private:
   }
   [[nodiscard]] engine::BufferDescriptor descriptor(const double* buffer) const {
     return {.path = what_.path,
-            .pid = static_cast<std::int32_t>(getpid()),
             .address = reinterpret_cast<std::uint64_t>(buffer),
             .offset = what_.path == Path::mapped ? memory_.arena().offset_of(buffer) : 0};
   }
@@ -171,13 +170,16 @@ private:
     block_offset_ = engine::place(program_, memory_, map, options, pairs);
     MPI_Alltoall(pairs.data(), sizeof(engine::PairInfo), MPI_BYTE, peers.data(), sizeof(engine::PairInfo), MPI_BYTE,
                  MPI_COMM_WORLD);
-    engine::link(own(), memory_, map, pairs, peers);
+    engine::link(block_offset_, memory_, map, pairs, peers);
     barrier();
     const int rank = what_.helped ? next(world_rank()) : world_rank();
     std::vector<std::uint64_t> offsets(pairs.size());
     MPI_Allgather(&block_offset_, 1, MPI_UINT64_T, offsets.data(), 1, MPI_UINT64_T, MPI_COMM_WORLD);
-    task_ = std::make_unique<engine::Task>(&block_of(rank, offsets[static_cast<std::size_t>(rank)]), memory_,
-                                           what_.helped ? nullptr : &operation_);
+    const auto arena = static_cast<std::uint32_t>(rank);
+    task_ = std::make_unique<engine::Task>(engine::SharedRef{arena, 0, offsets[static_cast<std::size_t>(rank)]},
+                                           memory_, what_.helped ? nullptr : &operation_);
+    own_program_ =
+        std::make_unique<engine::Program>(engine::SharedRef{memory_.self(), 0, block_offset_}, memory_, &operation_);
   }
 
   void check() const {
@@ -202,6 +204,7 @@ private:
   double* send_;
   double* recv_;
   std::uint64_t block_offset_ = 0;
+  std::unique_ptr<engine::Program> own_program_;
   std::unique_ptr<engine::Task> task_; // of the rank whose steps this process executes
   engine::Progress progress_;
 };

@@ -140,7 +140,7 @@ TEST_F(DoorbellTest, OneHelperHearsSeveralRanks) {
   std::uint64_t served = 0;
   while (served < epochs * ranks) {
     for (auto& rank : all) {
-      served += rank->ring.drain([&](Submission s) { rank->completed.publish(s.epoch, rank->bell); }, 4);
+      served += rank->ring.drain([&](Submission s) { rank->completed.publish(s.epoch, rank->bell); }, 4).value();
     }
     if (served < epochs * ranks) {
       helper_bell.sleep(has_work, std::nullopt);

@@ -78,7 +78,7 @@ TEST_F(Ring, WrapsAroundAtEveryFillLevel) {
       }
       // In bounded batches.
       while (popped < pushed) {
-        const std::size_t taken = ring.drain(
+        const std::optional<std::size_t> taken = ring.drain(
             [&](Submission s) {
               EXPECT_EQ(s.block, popped);
               EXPECT_EQ(s.epoch, ~popped);

@@ -337,10 +337,10 @@ TEST(Channels, OfAnExchangeAreNotMoreThanARankHasRoomFor) {
 TEST(ABlock, IsRefusedWhenItIsNone) {
   const WholeCollective collective = one_message(64);
   Rig rig({.layout = Layout::uniform(2, 2)}, collective);
-  EXPECT_NO_THROW((void)rig.memory(0).block({1, 0, rig.block_offset(1)}));
+  EXPECT_NO_THROW((void)rig.memory(0).header({1, 0, rig.block_offset(1)}));
   rig.block(1).magic ^= 1;
   try {
-    (void)rig.memory(0).block({1, 0, rig.block_offset(1)});
+    (void)rig.memory(0).header({1, 0, rig.block_offset(1)});
     FAIL() << "it is taken for one";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::peer_lost);

@@ -105,8 +105,10 @@ TEST(HelperByHand, WhatBlocksLeaveBehindDoesNotGrowWithTheirNumber) {
   std::uint64_t id = 0;
   const auto new_block = [&] {
     const std::uint64_t offset = memory.arena().allocate(sizeof(Block), alignof(Block));
-    auto* block = new (memory.arena().at<Block>(offset)) Block();
-    block->id = ++id;
+    LoweredProgram empty;
+    empty.place = offset;
+    empty.id = ++id;
+    write_program(empty, *new (memory.arena().at<Block>(offset)) Block());
     return offset;
   };
   const auto run = [&](std::uint64_t offset, std::uint64_t epoch) { // which the rank completes by itself

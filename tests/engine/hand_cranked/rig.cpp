@@ -79,7 +79,7 @@ void Rig::create_memories() {
 }
 
 BufferDescriptor Rig::allocate(Rank& rank, std::uint64_t bytes, std::byte*& buffer) const {
-  BufferDescriptor descriptor{.path = options_.path, .pid = getpid()};
+  BufferDescriptor descriptor{.path = options_.path};
   if (options_.path == Path::cma) {
     buffer = rank.heap.emplace_back(bytes + 1).data(); // + 1: an address also for nothing
   } else {
@@ -122,14 +122,14 @@ void Rig::place_all() {
     for (const Rank& peer : ranks_) {
       peers.push_back(peer.pairs[static_cast<std::size_t>(r)]);
     }
-    link(block(r), *at(r).memory, at(r).map, at(r).pairs, peers);
+    link(at(r).block, *at(r).memory, at(r).map, at(r).pairs, peers);
   }
 }
 
 void Rig::create_executors() {
   for (int r = 0; r < ranks(); ++r) {
     Rank& rank = at(r);
-    rank.task = std::make_unique<Task>(&block(r), *rank.memory);
+    rank.task = std::make_unique<Task>(SharedRef{rank.memory->self(), 0, rank.block}, *rank.memory);
     const Network endpoint{&network.endpoint(r), options_.piece_bytes};
     if (options_.inlined) {
       rank.progress = std::make_unique<Progress>(endpoint, rank_executor);
@@ -174,7 +174,7 @@ void Rig::start(int r) {
   };
   fill(rank.send, contents.send);
   fill(rank.recv, contents.recv);
-  begin_epoch(block(r), rank.epoch);
+  begin_epoch(rank.task->program, rank.epoch);
   if (options_.inlined) {
     rank.progress->adopt(*rank.task, rank.epoch, now_ns());
   } else {
@@ -192,8 +192,8 @@ bool Rig::assist(int r) {
   }
   bool moved = false;
   if (!done(r)) {
-    moved = advance(at(r).task->program);
-    publish_if_complete(at(r).task->program, Publisher::waiting_rank);
+    moved = advance(at(r).task->program, at(r).epoch);
+    publish_if_complete(at(r).task->program, at(r).epoch, Publisher::waiting_rank);
   }
   own.ownership.release();
   return moved;
