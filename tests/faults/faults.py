@@ -267,6 +267,35 @@ def all_but_launchers(job):
     return found
 
 
+def stray_stores(mpi, programs):
+    """A rank writes random words to its own shared memory: it may crash, and no other rank may, nor wait for ever."""
+    seed = int(os.environ.get('FAULT_SEED') or time.time_ns() % 1000000)
+    count = max(3, int(os.environ.get('FAULT_MOMENTS') or 3) // 4)
+    print(f'FAULT_SEED={seed}', file=sys.stderr)
+    ways = (['wake=always'], ['access=staged'], [], ['access=cma', 'wake=always'])
+    ends = {'the rank crashed': 0, 'errors': 0, 'no errors': 0}
+    for number in range(seed, seed + count):
+        victim, settings = number % 3 + 1, ways[number % len(ways)]
+        with Job(mpi, programs, 4, ['--seed', str(number), '--victim', str(victim), *settings],
+                 program='stray_stores') as job:
+            try:
+                job.end()
+                told = {path.name: path.read_text() for path in job.folder.glob('[ciw]*.[0-3]')}
+                others = [str(rank) for rank in range(4) if rank != victim]
+                expect(not [name for name in told if name.startswith('wrong')], f'wrong data: {told}')
+                expect(not [r for r in others if f'crash.{r}' in told], f'another rank crashed: {told}')
+                expect(f'crash.{victim}' in told or all(f'intact.{r}' in told for r in others), f'it broke off: {told}')
+                errors = ''.join(told.get(f'intact.{r}', '') for r in others).strip()
+                expect('OTHERS' not in errors, f'an exchange without the rank failed: {errors}')
+                expect(all(line.startswith(f'{ERR_PEER_LOST}:') for line in errors.splitlines() if line), errors)
+                end = 'the rank crashed' if f'crash.{victim}' in told else 'errors' if errors else 'no errors'
+                ends[end] += 1
+                job.expect_clean()
+            except Failed as failure:
+                raise Failed(f'FAULT_SEED={number}, rank {victim}, {settings}: {failure}') from None
+    print(f'ends: {ends}', file=sys.stderr)
+
+
 def moments(mpi, programs, drop_in, soak):
     """A rank of a job dies by kill -9 at a random moment."""
     def exchange(*settings):
@@ -362,7 +391,7 @@ def no_other_means(mpi, programs):
 
 
 def main():
-    scenarios = {f.__name__: f for f in (kill, kill_survivors, kill_carrier, moments, moments_on_hosts, stall, cma_denied,
+    scenarios = {f.__name__: f for f in (kill, kill_survivors, kill_carrier, stray_stores, moments, moments_on_hosts, stall, cma_denied,
                                            memfd_denied, no_other_means)}
     if len(sys.argv) not in (4, 6) or sys.argv[3] not in scenarios:
         print(__doc__ + 'Scenarios: ' + ', '.join(scenarios), file=sys.stderr)
