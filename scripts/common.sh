@@ -28,9 +28,62 @@ build_dir_of() { # mpich | openmpi
   fi
 }
 
+has_mpi() { # mpich | openmpi
+  local module=mpich
+  if [[ $1 == openmpi ]]; then
+    module=ompi
+  fi
+  command -v "mpicc.$1" >/dev/null || pkg-config --exists "$module" 2>/dev/null
+}
+
+# Makes a build folder with these options, or gives them to one that has others.
+configure() { # build folder, NAME=VALUE...
+  local dir=$1 log
+  shift
+  if [[ ! -f $dir/build.ninja ]]; then
+    say "configuring ${dir##*/}/"
+    log=$("$meson" setup "$dir" "$root" "${@/#/-D}" 2>&1) || die "$log"
+  elif ! has_options "$dir" "$@"; then
+    say "configuring ${dir##*/}/: $*"
+    log=$("$meson" configure "$dir" "${@/#/-D}" 2>&1) || die "$log"
+  fi
+}
+
+has_options() { # build folder, NAME=VALUE...
+  "$python" - "$@" <<'PYTHON'
+import json, sys
+options = json.load(open(sys.argv[1] + "/meson-info/intro-buildoptions.json"))
+text = lambda value: str(value).lower() if isinstance(value, bool) else ",".join(value) if isinstance(value, list) else value
+sys.exit(not set(sys.argv[2:]) <= {f"{option['name']}={text(option['value'])}" for option in options})
+PYTHON
+}
+
+# Passes lines on. Those that begin with [N/M] share one line of a terminal; elsewhere a tenth of them is enough.
+progress() {
+  local line tenth=-1 pending=0
+  while IFS= read -r line; do
+    if [[ ! $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
+      if [[ $pending -eq 1 ]]; then
+        printf '\r\e[K'
+      fi
+      pending=0
+      printf '%s\n' "$line"
+    elif [[ -t 1 ]]; then
+      printf '\r\e[K%.78s' "$line"
+      pending=1
+    elif [[ $((10 * BASH_REMATCH[1] / BASH_REMATCH[2])) -ne $tenth ]]; then
+      tenth=$((10 * BASH_REMATCH[1] / BASH_REMATCH[2]))
+      printf '%s\n' "$line"
+    fi
+  done
+  if [[ $pending -eq 1 ]]; then
+    printf '\r\e[K'
+  fi
+}
+
 # Our own C and C++ sources, one path a line, relative to the repository.
 our_sources() {
-  (cd "$root" && find algos api bench engine examples tests topology -name '*.[ch]pp' -o -name '*.[ch]' | sort)
+  (cd "$root" && find algos api bench engine examples precompiled tests topology -name '*.[ch]pp' -o -name '*.[ch]' | sort)
 }
 
 # Ids of the processes that have VARIABLE=VALUE in their environment, this shell excepted. A mark in the environment finds
