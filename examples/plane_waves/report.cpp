@@ -48,7 +48,9 @@ Timing summarise(const Contender& contender, MPI_Comm comm) {
           .seconds = median(contender.seconds),
           .deviation = median_absolute_deviation(contender.seconds),
           .exposed = median(contender.exposed),
-          .hidden = is_stoker(contender.variant) ? sums[0] / sums[1] : unknown};
+          .hidden = is_stoker(contender.variant) ? sums[0] / sums[1] : unknown,
+          .began = contender.began.front(),
+          .first = contender.seconds.front()};
 }
 
 void print_states(const Solution& solution, const std::vector<double>& expected) {
@@ -95,6 +97,9 @@ void append_json(const std::string& file, const std::vector<Timing>& timings, co
                           {"mad_ms", 1e3 * t.deviation},
                           {"exposed_ms", 1e3 * t.exposed},
                           {"hidden", t.hidden},
+                          {"first_began_s", t.began},
+                          {"first_ms", 1e3 * t.first},
+                          {"correct", t.correct},
                           {"ratio", t.seconds / best_mpi(timings)},
                           {"ratio_nonblocking", t.seconds / seconds_of(timings, Variant::mpi_nonblocking)}}
                .dump()

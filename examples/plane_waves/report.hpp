@@ -15,6 +15,7 @@ struct Contender {
   Variant variant;
   std::unique_ptr<Exchange> exchange;
   std::unique_ptr<Solver> solver = {};
+  std::vector<double> began = {};   // when every solution did on this rank, by CLOCK_MONOTONIC, in seconds
   std::vector<double> seconds = {}; // of every solution, the slowest rank's
   std::vector<double> exposed = {}; // of every solution, inside calls of the exchange, mean over the ranks
   Solution solution = {};           // the latest
@@ -24,10 +25,13 @@ struct Timing {
   Variant variant;
   std::string executor;
   int iterations;
-  double seconds;   // median
-  double deviation; // median absolute deviation from it
-  double exposed;   // median seconds inside calls of the exchange
-  double hidden;    // share of the exchange that passed outside stoker's calls, by its own count; NaN for MPI
+  double seconds;       // median
+  double deviation;     // median absolute deviation from it
+  double exposed;       // median seconds inside calls of the exchange
+  double hidden;        // share of the exchange that passed outside stoker's calls, by its own count; NaN for MPI
+  double began;         // the first solution, by CLOCK_MONOTONIC, in seconds
+  double first;         // seconds that it took
+  bool correct = false; // all checks of its states passed
 };
 
 // Collective; the result counts on rank 0.
