@@ -48,24 +48,24 @@ void note(const char* what, const std::string& text) {
 }
 
 // The shared memory in front of `end`: the root of it, blocks, staging.
-std::uint64_t* begin_of_arena(void* end) {
+std::atomic<std::uint64_t>* begin_of_arena(const void* end) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     std::uint64_t from = 0;
     std::uint64_t to = 0;
     if (std::sscanf(line.c_str(), "%lx-%lx", &from, &to) == 2 && from <= reinterpret_cast<std::uint64_t>(end) &&
         reinterpret_cast<std::uint64_t>(end) < to) {
-      return reinterpret_cast<std::uint64_t*>(from); // NOLINT(performance-no-int-to-ptr)
+      return reinterpret_cast<std::atomic<std::uint64_t>*>(from); // NOLINT(performance-no-int-to-ptr)
     }
   }
   return nullptr;
 }
 
 // Until the job ends: bursts within a page, and single words anywhere.
-void write_stray_words(std::uint64_t* begin, std::uint64_t* end) {
+void write_stray_words(std::atomic<std::uint64_t>* begin, const void* end) {
   std::mt19937_64 random(seed);
   constexpr std::size_t page = 4096 / sizeof(std::uint64_t);
-  const auto words = static_cast<std::size_t>(end - begin);
+  const auto words = static_cast<std::size_t>(static_cast<const std::atomic<std::uint64_t>*>(end) - begin);
   for (;;) {
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 30'000));
     const bool burst = random() % 2 == 0;
@@ -177,7 +177,7 @@ void run(stoker_engine engine, MPI_Comm others) {
   std::vector<unsigned char> heap(guarded, pattern);
   for (int epoch = 0; epoch < epochs; ++epoch) {
     if (epoch == 5 && rank == victim) {
-      std::thread(write_stray_words, begin_of_arena(shared), static_cast<std::uint64_t*>(shared)).detach();
+      std::thread(write_stray_words, begin_of_arena(shared), shared).detach();
     }
     for (auto* group : {&with_all, &among_others}) {
       std::ranges::for_each(*group, [](Exchange& exchange) { exchange.start(); });
