@@ -117,12 +117,7 @@ int stoker_testall(int count, const stoker_request requests[], int* flag) {
     check_pointer(flag, "flag");
     *flag = 0;
     const std::vector<Request*> list = listed(count, requests);
-    // Every one is looked at, also behind one that is not complete: inline requests make progress in it.
-    std::size_t complete = 0;
-    for (Request* request : list) {
-      complete += request == nullptr || request->peek() ? 1 : 0;
-    }
-    if (complete == list.size()) {
+    if (Request::peek_all(list)) {
       *flag = 1;
       complete_all(list);
     }

@@ -13,6 +13,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -52,6 +53,15 @@ public:
   // the carrier's that holds an Assist. Returns whether anything moved.
   bool round();
 
+  // A round by a thread of the carrier's that tests; returns whether anything moved, false as well while another thread is at it. As long
+  // as such rounds keep coming, the helper's thread leaves the work to them.
+  bool round_for_test();
+  // Whether such rounds are wanted: where the helper's thread would have to take its core from somebody who computes.
+  [[nodiscard]] bool shares_core() const { return !options_.place.reserved && options_.nap_us != 0; }
+  // Whether tests keep coming, so that the thread need not be woken. A hint: nudge it nevertheless, it may have gone to
+  // sleep for good since.
+  [[nodiscard]] bool driven_by_tests() const { return driven_by_tests_.load(std::memory_order_relaxed); }
+
   // While one exists the helper's thread keeps out of the way: a round that it is in ends, and it does not begin
   // another.
   class Assist {
@@ -75,8 +85,9 @@ public:
 
 private:
   void run();
-  bool work(bool look); // a round, with mutex_; `look`: also at rings without a call
-  void note_state();    // of the pollers, with mutex_
+  bool work(bool look);        // a round, with mutex_; `look`: also at rings without a call
+  void note_state();           // of the pollers, with mutex_
+  bool leaves_work_to_tests(); // if tests keep coming: naps, and returns true
   [[nodiscard]] bool has_submissions() const;
   [[nodiscard]] bool called() const; // for submissions that cannot wait
   [[nodiscard]] bool may_work() const;
@@ -97,6 +108,10 @@ private:
   std::atomic<bool> serving_{false};
   std::atomic<std::uint64_t> youngest_ns_{0};
   std::atomic<int> assistants_{0};
+  std::atomic<std::uint64_t> tests_{0};
+  std::atomic<bool> driven_by_tests_{false};
+  std::uint64_t tests_seen_ = 0; // by the helper's thread, and the nap that it takes next while they keep coming
+  std::chrono::nanoseconds nap_beside_tests_{};
   std::atomic<bool> stop_{false};
   std::atomic<bool> bound_{false};
   topology::ThreadBinding binding_;

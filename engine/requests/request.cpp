@@ -188,14 +188,23 @@ void Request::submit(bool wake) {
   if (!kept_) {
     memory_->root(memory_->self()).ring.call();
   }
-  wake ? carrier_->helper.ring() : carrier_->helper.nudge();
+  wake ? wake_helper() : (void)carrier_->helper.nudge();
+}
+
+void Request::wake_helper() {
+  if (test_drives() && helper_->driven_by_tests()) {
+    helper_->round_for_test();
+    carrier_->helper.nudge();
+  } else {
+    carrier_->helper.ring();
+  }
 }
 
 void Request::call_helper() {
   if (ring_deferred_) {
     ring_deferred_ = false;
     memory_->root(memory_->self()).ring.call();
-    carrier_->helper.ring();
+    wake_helper();
   }
   if (carrier_->paused.load(std::memory_order_relaxed) != 0) {
     plea_.make(*carrier_);
@@ -204,20 +213,29 @@ void Request::call_helper() {
 
 bool Request::test() { return peek() && (wait(), true); }
 
-bool Request::peek() {
-  check_engine();
-  if (state_ != State::active || reached()) {
-    return true;
-  }
-  if (carrier_ == nullptr) {
-    engine_->inline_round();
-  } else {
-    if (ring_deferred_) {
-      wake_policy_.missed();
+bool Request::peek_all(std::span<Request* const> requests) {
+  const auto incomplete = [](const Request* r) { return r != nullptr && r->state_ == State::active && !r->reached(); };
+  const Engine* moved = nullptr; // a round moves all requests of an engine
+  for (Request* request : requests) {
+    if (request != nullptr) {
+      request->check_engine();
     }
-    call_helper();
+    if (!incomplete(request)) {
+      continue;
+    }
+    if (request->carrier_ != nullptr) {
+      if (request->ring_deferred_) {
+        request->wake_policy_.missed();
+      }
+      request->call_helper();
+    }
+    const bool has_round = request->carrier_ == nullptr || request->test_drives();
+    if (has_round && moved != request->engine_.get()) {
+      moved = request->engine_.get();
+      request->carrier_ == nullptr ? request->engine_->inline_round() : request->helper_->round_for_test();
+    }
   }
-  return reached();
+  return std::ranges::none_of(requests, incomplete);
 }
 
 void Request::wait() {

@@ -96,7 +96,12 @@ public:
   // All throw Error(request) once the engine is destroyed.
   void start(); // Error(state) when active
   bool test();  // true: complete, now inactive. Throws the epoch's error, once.
-  bool peek();  // like test, but leaves the request complete rather than inactive: for testall
+  // Like test, but leave the requests complete rather than inactive. Null entries count as complete.
+  bool peek() {
+    Request* const self = this;
+    return peek_all(std::span(&self, 1));
+  }
+  static bool peek_all(std::span<Request* const> requests);
   void wait();
   // The two halves of wait(). await() returns once the request is complete or inactive, and leaves it so. finish()
   // makes it inactive and throws the epoch's error.
@@ -148,6 +153,11 @@ private:
   [[nodiscard]] bool by_itself() const { return kept_ && ring_deferred_; }
   [[nodiscard]] bool is_short() const; // all that this rank copies
   [[nodiscard]] bool takes_helpers_place() const { return helper_ != nullptr && !kept_; }
+  // Test does a round in the helper's place.
+  [[nodiscard]] bool test_drives() const {
+    return takes_helpers_place() && block_->has_wire != 0 && helper_->shares_core();
+  }
+  void wake_helper();
   // Until one of them is complete.
   static void wait_for_one(std::span<Request* const> active);
   [[nodiscard]] std::string describe_stall() const;

@@ -147,22 +147,18 @@ protected:
     end();
   }
   void do_poll() override {
-    if (inline_) {
-      (void)stoker::test_all(requests_); // each is waited for later
-    }
+    (void)stoker::test_all(requests_); // each is waited for later
   }
 
 private:
   std::size_t add(stoker::Request request) {
     requests_.push_back(std::move(request));
-    inline_ = executor() == "inline";
     return requests_.size() - 1;
   }
 
   MPI_Comm comm_;
   stoker::Engine engine_;
   bool mapped_buffers_;
-  bool inline_ = false;
   Memory memory_;
   std::vector<stoker::MappedArray<Complex>> arrays_;
   std::vector<stoker::Request> requests_;

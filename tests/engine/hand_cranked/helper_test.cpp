@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -152,6 +153,49 @@ TEST(HelperByHand, AssistsAndRoundsInManyOrders) {
     ASSERT_NO_FATAL_FAILURE(rig.run(random, 5));
     rig.expect_at_rest();
   }
+}
+
+TEST(HelperByHand, TestsAloneBringExchangesToTheirEnd) {
+  const WholeCollective collective = alltoall(Layout::uniform(4, 2), 1000);
+  Rig rig({}, collective);
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    for (int rank = 0; rank < rig.ranks(); ++rank) {
+      rig.start(rank);
+    }
+    for (int round = 0; round < 100; ++round) {
+      (void)rig.test(0);
+      (void)rig.test(2);
+      rig.network.arrive_all();
+    }
+    ASSERT_NO_FATAL_FAILURE(finish_all(rig));
+  }
+  rig.expect_at_rest();
+}
+
+// The helper's thread keeps out of the way as long as tests come, and no longer. Tests that are not believed, or always,
+// end in the time limit of all tests.
+TEST(HelperByHand, ItsThreadLeavesTheWorkToTestsWhileTheyKeepComing) {
+  const WholeCollective collective = alltoall(Layout::uniform(2, 2), 1000);
+  Rig rig({.layout = Layout::uniform(2, 2)}, collective);
+  rig.helper(0).start();
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    while (!rig.helper(0).driven_by_tests()) {
+      (void)rig.test(0);
+      std::this_thread::yield();
+    }
+    rig.start(0);
+    rig.start(1);
+    while (!rig.done(0) || !rig.done(1)) { // nobody tests any more
+      std::this_thread::yield();
+    }
+    ASSERT_NO_FATAL_FAILURE(finish_all(rig));
+    while (rig.helper(0).driven_by_tests()) {
+      std::this_thread::yield();
+    }
+  }
+  rig.helper(0).stop();
+  rig.run_dry();
+  rig.expect_at_rest();
 }
 
 TEST(HelperByHand, TimesAreThoseOfTheClock) {

@@ -58,13 +58,15 @@ public:
   [[nodiscard]] Block& block(int rank) const;
   [[nodiscard]] NodeMemory& memory(int rank) const { return *at(rank).memory; }
   [[nodiscard]] std::uint64_t block_offset(int rank) const { return at(rank).block; }
+  [[nodiscard]] Helper& helper(int carrier) const { return *at(carrier).helper; }
   [[nodiscard]] TagSpace& tags(int rank) const { return *at(rank).tags; }
 
   // Cranks. start: fills the rank's buffers, poisons what is to be written, begins its next epoch, and submits it.
   // poll: a round of the carrier's helper, or of the rank's own.
   void start(int rank);
   bool poll(int carrier);
-  bool assist(int rank); // as a rank in Wait does
+  bool assist(int rank);  // as a rank in Wait does
+  bool test(int carrier); // as a carrier in Test does
   // Whether the rank's epoch is complete.
   [[nodiscard]] bool done(int rank) const;
   // Ends the epoch, and checks what it has left in the rank's buffers.
