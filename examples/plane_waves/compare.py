@@ -14,9 +14,10 @@ WORDS = {
     "mpi-nonblocking": "MPI, nonblocking",
     "mpi-nonblocking-test": "MPI, nonblocking, tests placed by hand",
     "stoker": "stoker",
+    "stoker-test": "stoker, tests placed by hand",
     "stoker-inline": "stoker, no progress thread",
 }
-COLOURS = ["#8c8c8c", "#c58b00", "#1f77b4", "#2ca02c", "#17becf"]
+COLOURS = ["#8c8c8c", "#c58b00", "#1f77b4", "#2ca02c", "#17becf", "#9467bd"]
 LANE = 70
 
 

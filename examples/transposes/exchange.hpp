@@ -21,10 +21,12 @@ enum class Variant {
   mpi_nonblocking,      // MPI_Ialltoall, MPI_Iallreduce in start(), MPI_Wait in wait()
   mpi_nonblocking_test, // the same, and MPI_Test between the planes of the transforms
   stoker,               // a persistent request that a progress thread executes
+  stoker_test,          // the same, and stoker_testall between the planes
   stoker_inline         // a persistent request that this rank executes, between the planes too
 };
-inline constexpr Variant all_variants[] = {Variant::mpi_blocking, Variant::mpi_nonblocking,
-                                           Variant::mpi_nonblocking_test, Variant::stoker, Variant::stoker_inline};
+inline constexpr Variant all_variants[] = {Variant::mpi_blocking,         Variant::mpi_nonblocking,
+                                           Variant::mpi_nonblocking_test, Variant::stoker,
+                                           Variant::stoker_test,          Variant::stoker_inline};
 const char* name_of(Variant variant);
 bool is_stoker(Variant variant);
 
