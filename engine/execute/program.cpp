@@ -10,25 +10,13 @@ namespace stoker::engine {
 Program::Program(SharedRef block, const NodeMemory& memory, const Operation* operation)
     : block_(memory.at<Block>(block)), memory_(&memory), lowered_(read_program(block, memory)),
       arena_(memory.base(block.arena)),
-      root_(&memory.root(block.arena)), combiner_{lowered_.operation, lowered_.element_bytes, operation},
-      steps_(lowered_.steps) {
+      root_(&memory.root(block.arena)), combiner_{lowered_.operation, lowered_.element_bytes, operation} {
   if (lowered_.buffers_change == 0) {
     take_epoch();
   }
-  const auto slices = [&](algos::Range range) {
-    return std::span<const algos::Slice>(lowered_.slice_list).subspan(range.begin, range.count);
-  };
   std::uint64_t most_slices = 0;
-  for (std::uint32_t i = 0; i < lowered_.steps; ++i) {
-    const LoweredStep& step = lowered_.step_list[i];
-    StepView& view = steps_[i];
-    view.step = &step;
-    view.source = slices(step.source);
-    view.operand = slices(step.operand);
-    view.target = slices(step.target);
-    if (step.op == Op::send_node || step.op == Op::recv_node) {
-      view.ready = memory.at<std::byte>(step.ready);
-      view.taken = memory.at<TakenWord>(step.taken);
+  for (const LoweredStep& step : lowered_.step_list) {
+    if (step.op == Op::recv_node) {
       most_slices = std::max(most_slices, step.peer_slice_count);
     }
   }

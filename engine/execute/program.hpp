@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A request's block as one process sees it: a checked copy of the program, offsets turned into pointers, buffers into
-// views. Built once per process and request, after init. What changes from epoch to epoch is taken by the executor of
+// A request's block as one process sees it: a checked copy of the program, and views of the buffers. Built once per process and request, after init. What changes from epoch to epoch is taken by the executor of
 // each.
 //
 // A helper may build it late, for an epoch that the rank has completed by itself: by then the blocks of the peers may
@@ -54,7 +53,16 @@ public:
   // Nothing if the sender's memory is damaged.
   [[nodiscard]] std::optional<Message> message_of(const StepView& step) const;
   [[nodiscard]] const Combiner& combiner() const { return combiner_; }
-  [[nodiscard]] const StepView& step(std::uint32_t index) const { return steps_[index]; }
+  [[nodiscard]] StepView step(std::uint32_t index) const {
+    const LoweredStep& step = lowered_.step_list[index];
+    const bool in_node = step.op == Op::send_node || step.op == Op::recv_node;
+    return {.step = &step,
+            .source = slices(step.source),
+            .operand = slices(step.operand),
+            .target = slices(step.target),
+            .ready = in_node ? memory_->at<std::byte>(step.ready) : nullptr,
+            .taken = in_node ? memory_->at<TakenWord>(step.taken) : nullptr};
+  }
   [[nodiscard]] std::size_t number_of(const LoweredStep& step) const {
     return static_cast<std::size_t>(&step - lowered_.step_list.data());
   }
@@ -97,8 +105,17 @@ public:
       memory_->refuse(lowered_.arena, Damage::state);
     }
   }
+  // Whoever waits for the rank gets an error: its program cannot go on.
+  void give_up() const {
+    if (!memory_->damaged(lowered_.arena)) {
+      memory_->note_damage(lowered_.arena, Damage::state);
+    }
+  }
 
 private:
+  [[nodiscard]] std::span<const algos::Slice> slices(algos::Range range) const {
+    return std::span(lowered_.slice_list).subspan(range.begin, range.count);
+  }
   [[nodiscard]] BufferViews views_of(const EpochPart& part, std::uint32_t arena) const;
 
   Block* block_;
@@ -108,7 +125,6 @@ private:
   RankRoot* root_;
   BufferViews buffers_;
   Combiner combiner_;
-  std::vector<StepView> steps_;
   mutable std::vector<algos::Slice> peer_slices_; // of one message
 };
 

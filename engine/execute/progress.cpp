@@ -25,8 +25,9 @@ bool Progress::poll() {
     Outcome outcome;
     try {
       outcome = run(task);
-    } catch (const Error&) { // those who wait for the rank find that its memory is damaged
+    } catch (const Error&) {
       task.damaged = true;
+      task.program.give_up();
       task.program.block().ownership.release();
     }
     moved |= outcome.moved;
