@@ -168,11 +168,8 @@ void begin_epoch(const Program& program, std::uint64_t epoch) {
   state.ready_count = lowered.local_roots;
   state.wire_count = lowered.wire_roots;
   state.waiting_count = 0;
-  const std::uint32_t* roots = lowered.root_list.data();
-  std::memcpy(program.ready(), roots, lowered.local_roots * sizeof *roots);
-  if (lowered.wire_roots > 0) {
-    std::memcpy(program.wire(), roots + lowered.local_roots, lowered.wire_roots * sizeof *roots);
-  }
+  std::copy_n(lowered.root_list.begin(), lowered.local_roots, program.ready());
+  std::copy_n(lowered.root_list.begin() + lowered.local_roots, lowered.wire_roots, program.wire());
   if (lowered.has_dependencies != 0) {
     std::uint32_t* remaining = program.remaining();
     for (std::uint32_t i = 0; i < lowered.steps; ++i) {

@@ -14,13 +14,17 @@ static_assert(std::is_standard_layout_v<LoweredStep>, "for offsetof");
 template <class T>
 std::vector<T> copied(const Block& block, std::uint64_t offset, std::uint64_t count) {
   std::vector<T> copy(count);
-  copy_once(copy.data(), in_block<T>(&block, offset), count * sizeof(T));
+  if (count > 0) {
+    copy_once(copy.data(), in_block<T>(&block, offset), count * sizeof(T));
+  }
   return copy;
 }
 
 template <class T>
 void write(const std::vector<T>& list, Block& block, std::uint64_t offset) {
-  std::memcpy(in_block<std::byte>(&block, offset), list.data(), list.size() * sizeof(T));
+  if (!list.empty()) {
+    std::memcpy(in_block<std::byte>(&block, offset), list.data(), list.size() * sizeof(T));
+  }
 }
 
 template <class T>
@@ -137,8 +141,10 @@ bool take_epoch(LoweredProgram& program, Block& block) {
   if (program.any_sizes == 0) {
     return true;
   }
-  copy_once(program.slice_list.data(), in_block<algos::Slice>(&block, program.slices_at),
-            program.slice_list.size() * sizeof(algos::Slice));
+  if (!program.slice_list.empty()) {
+    copy_once(program.slice_list.data(), in_block<algos::Slice>(&block, program.slices_at),
+              program.slice_list.size() * sizeof(algos::Slice));
+  }
   const auto* seals = in_block<std::uint64_t>(&block, program.slice_seals_at);
   for (const algos::Slice& slice : program.slice_list) {
     if (copy_once(*seals++) != checksum_of(&slice, 1)) {

@@ -40,7 +40,10 @@ std::optional<Program::Message> Program::message_of(const StepView& step) const 
   const std::uint32_t arena = recv.peer_block.arena;
   EpochPart sender;
   bool intact = take_buffers(sender, *memory_->at<Block>(recv.peer_block));
-  copy_once(peer_slices_.data(), memory_->base(arena) + recv.peer_slices, recv.peer_slice_count * sizeof(algos::Slice));
+  if (recv.peer_slice_count > 0) {
+    copy_once(peer_slices_.data(), memory_->base(arena) + recv.peer_slices,
+              recv.peer_slice_count * sizeof(algos::Slice));
+  }
   const std::uint64_t seal =
       lowered_.any_sizes != 0 ? copy_once(*memory_->at<std::uint64_t>({arena, 0, recv.peer_seal})) : recv.peer_seal;
   intact = intact && seal == checksum_of(peer_slices_.data(), recv.peer_slice_count);
