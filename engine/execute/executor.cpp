@@ -257,18 +257,23 @@ bool plausible(const Program& program, std::uint64_t epoch) {
   Block& block = program.block();
   EpochState& state = block.state;
   const LoweredProgram& lowered = program.lowered();
-  if (lowered.exclusive == 0 && !block.ownership.try_acquire(rank_executor)) {
+  // Another thread may execute an inline request meanwhile, and checks by itself what is not atomic.
+  const bool owns = lowered.exclusive == 0;
+  if (owns && !block.ownership.try_acquire(rank_executor)) {
     return block.ownership.owner() <= rank_executor; // somebody else is looking at the rest
   }
-  const std::uint32_t counts[] = {load_once(state.steps_left), load_once(state.ready_count),
-                                  load_once(state.waiting_count), load_once(state.wire_count)};
-  bool right = std::ranges::all_of(counts, [&](std::uint32_t count) { return count <= lowered.steps; });
+  bool right = true;
+  if (owns) {
+    const std::uint32_t counts[] = {load_once(state.steps_left), load_once(state.ready_count),
+                                    load_once(state.waiting_count), load_once(state.wire_count)};
+    right = std::ranges::all_of(counts, [&](std::uint32_t count) { return count <= lowered.steps; });
+  }
   right = right && block.started.load(std::memory_order_relaxed) == epoch && block.completed.epoch() <= epoch &&
           block.submitted.load(std::memory_order_relaxed) <= epoch &&
           block.retired.load(std::memory_order_relaxed) <= epoch;
   for (std::uint32_t i = 0; i < lowered.steps && right; ++i) {
     const StepView& view = program.step(i);
-    if (lowered.has_dependencies != 0) {
+    if (owns && lowered.has_dependencies != 0) {
       right = load_once(program.remaining()[i]) <= view.step->predecessors;
     }
     if (view.step->op == Op::send_node) {
@@ -278,7 +283,7 @@ bool plausible(const Program& program, std::uint64_t epoch) {
               slot_of(view, 1).ready.load(std::memory_order_relaxed) <= epoch + 2;
     }
   }
-  if (lowered.exclusive == 0) {
+  if (owns) {
     block.ownership.release();
   }
   return right;
