@@ -45,7 +45,7 @@ public:
   // Copy the data to and from the packed form. Throw Error(mpi).
   void pack(std::byte* packed, MPI_Comm comm) const;
   void unpack(const std::byte* packed, MPI_Comm comm) const;
-  // Of each part so many bytes only; what is behind them stays what it is in memory, and is changed in `packed`.
+  // Unpacks the first bytes of each part. What lies behind them stays as it is in memory, and `packed` takes it over.
   void unpack_beginnings(std::byte* packed, std::span<const std::uint64_t> bytes, MPI_Comm comm) const;
 
 private:

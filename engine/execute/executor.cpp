@@ -3,7 +3,6 @@
 
 #include "engine/base/clock.hpp"
 #include "engine/base/error.hpp"
-#include "engine/execute/progress.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -21,7 +20,7 @@ void finish_step(const Program& program, const LoweredStep& step) {
   --state.steps_left;
   for (const algos::StepId next : program.successors(step)) {
     if (--program.remaining()[next] == 0) {
-      if (is_posted(program.step(next).step->op)) {
+      if (is_posted(program.lowered_step(next).op)) {
         program.push(program.wire(), state.wire_count, next);
       } else {
         program.push(program.ready(), state.ready_count, next);
@@ -30,25 +29,18 @@ void finish_step(const Program& program, const LoweredStep& step) {
   }
 }
 
-void check_transfer(const Program& program, const StepView& view, int failure) {
-  if (failure == 0) {
-    return;
-  }
+void record_not_fetched(const Program& program, const StepView& view, Code code, const char* reason) {
   char text[sizeof(Block::error_text)];
   std::snprintf(text, sizeof text, "rank %d: the message of %llu bytes from rank %d could not be fetched: %s",
-                program.lowered().rank, static_cast<unsigned long long>(view.step->bytes), view.step->peer,
-                std::strerror(failure)); // NOLINT(concurrency-mt-unsafe): the table of texts is constant
-  record_error(program.block(), static_cast<int>(failure == ESRCH ? Code::peer_lost : Code::access), text);
+                program.lowered().rank, static_cast<unsigned long long>(view.step->bytes), view.step->peer, reason);
+  record_error(program.block(), static_cast<int>(code), text);
 }
 
-// The message of a rank whose shared memory is damaged counts as received, so that this rank is not left waiting.
-void record_damaged_sender(const Program& program, const LoweredStep& step) {
-  char text[sizeof(Block::error_text)];
-  std::snprintf(text, sizeof text,
-                "rank %d: the message of %llu bytes from rank %d could not be fetched: the shared memory of rank %d is "
-                "damaged",
-                program.lowered().rank, static_cast<unsigned long long>(step.bytes), step.peer, step.peer);
-  record_error(program.block(), static_cast<int>(Code::peer_lost), text);
+void check_transfer(const Program& program, const StepView& view, int failure) {
+  if (failure != 0) {
+    record_not_fetched(program, view, failure == ESRCH ? Code::peer_lost : Code::access,
+                       std::strerror(failure)); // NOLINT(concurrency-mt-unsafe): the table of texts is constant
+  }
 }
 
 // Returns whether the step is done.
@@ -123,15 +115,15 @@ bool try_recv(const Program& program, const StepView& view, std::uint64_t epoch)
     check_transfer(program, view, receive(program, view, slot.payload(), length));
   } else if (const auto message = program.message_of(view)) {
     check_transfer(program, view, receive(program, view, {message->views, message->slices}));
-  } else {
-    record_damaged_sender(program, *view.step);
+  } else { // it counts as received, so that this rank is not left waiting
+    record_not_fetched(program, view, Code::peer_lost, "the sender's shared memory is damaged");
   }
   view.taken->epoch.store(epoch, std::memory_order_release); // acquired in try_send
   return true;
 }
 
 bool try_step(const Program& program, std::uint32_t index, std::uint64_t epoch) {
-  const StepView& view = program.step(index);
+  const StepView view = program.step(index);
   bool done = true;
   switch (view.step->op) {
   case Op::copy:
@@ -212,7 +204,7 @@ bool advance(const Program& program, std::uint64_t epoch) {
 }
 
 void finish_wire_step(const Program& program, const WireEvent& event) {
-  const StepView& view = program.step(event.step);
+  const StepView view = program.step(event.step);
   Block& block = program.block();
   program.posted()[event.step] = 0;
   if (program.lowered().timed != 0) {
@@ -272,7 +264,7 @@ bool plausible(const Program& program, std::uint64_t epoch) {
           block.submitted.load(std::memory_order_relaxed) <= epoch &&
           block.retired.load(std::memory_order_relaxed) <= epoch;
   for (std::uint32_t i = 0; i < lowered.steps && right; ++i) {
-    const StepView& view = program.step(i);
+    const StepView view = program.step(i);
     if (owns && lowered.has_dependencies != 0) {
       right = load_once(program.remaining()[i]) <= view.step->predecessors;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A request's block as one process sees it: a checked copy of the program, and views of the buffers. Built once per process and request, after init. What changes from epoch to epoch is taken by the executor of
-// each.
+// A request's block as one process sees it: a checked copy of the program, and views of the buffers. Built once per
+// process and request, after init. What changes from epoch to epoch is taken by the executor of each.
 //
 // A helper may build it late, for an epoch that the rank has completed by itself: by then the blocks of the peers may
 // hold another request. So a peer's block is read for a message that may be fetched, and at no other time
@@ -54,7 +54,7 @@ public:
   [[nodiscard]] std::optional<Message> message_of(const StepView& step) const;
   [[nodiscard]] const Combiner& combiner() const { return combiner_; }
   [[nodiscard]] StepView step(std::uint32_t index) const {
-    const LoweredStep& step = lowered_.step_list[index];
+    const LoweredStep& step = lowered_step(index);
     const bool in_node = step.op == Op::send_node || step.op == Op::recv_node;
     return {.step = &step,
             .source = slices(step.source),
@@ -63,6 +63,7 @@ public:
             .ready = in_node ? memory_->at<std::byte>(step.ready) : nullptr,
             .taken = in_node ? memory_->at<TakenWord>(step.taken) : nullptr};
   }
+  [[nodiscard]] const LoweredStep& lowered_step(std::uint32_t index) const { return lowered_.step_list[index]; }
   [[nodiscard]] std::size_t number_of(const LoweredStep& step) const {
     return static_cast<std::size_t>(&step - lowered_.step_list.data());
   }
@@ -76,7 +77,7 @@ public:
     return in_block<LoweredStep>(block_, lowered_.steps_at)[step].bytes;
   }
 
-  // The block's work lists. Their words may hold anything: see checked().
+  // The block's work lists. Their words may hold anything: see checked_count() and checked_step().
   [[nodiscard]] std::uint32_t* remaining() const { return in_block<std::uint32_t>(block_, lowered_.remaining_at); }
   [[nodiscard]] std::uint32_t* ready() const { return in_block<std::uint32_t>(block_, lowered_.ready_at); }
   [[nodiscard]] std::uint32_t* waiting() const { return in_block<std::uint32_t>(block_, lowered_.waiting_at); }
@@ -99,18 +100,14 @@ public:
     list[at] = step;
     count = at + 1;
   }
-  // Of the state of an epoch: throws Error(peer_lost) where it does not hold.
+  // Throws Error(peer_lost) unless a condition on the state of an epoch holds.
   void require(bool holds) const {
     if (!holds) [[unlikely]] {
       memory_->refuse(lowered_.arena, Damage::state);
     }
   }
   // Whoever waits for the rank gets an error: its program cannot go on.
-  void give_up() const {
-    if (!memory_->damaged(lowered_.arena)) {
-      memory_->note_damage(lowered_.arena, Damage::state);
-    }
-  }
+  void give_up() const { memory_->note_first_damage(lowered_.arena, Damage::state); }
 
 private:
   [[nodiscard]] std::span<const algos::Slice> slices(algos::Range range) const {

@@ -68,10 +68,10 @@ void Rebinding::resize(LoweredProgram& program, std::span<const algos::Slice> ou
 void Rebinding::note_received(const Program& program, std::span<std::uint64_t> bytes) const {
   for (const Resized& message : resized_) {
     if (!message.outgoing) {
-      bytes[message.peer] = std::min(program.bytes_received(message.step), program.step(message.step).step->bytes);
+      bytes[message.peer] = std::min(program.bytes_received(message.step), program.lowered_step(message.step).bytes);
     }
   }
-  bytes[static_cast<std::size_t>(program.lowered().rank)] = program.step(own_copy_).step->bytes;
+  bytes[static_cast<std::size_t>(program.lowered().rank)] = program.lowered_step(own_copy_).bytes;
 }
 
 std::uint64_t Rebinding::most_bounce_bytes(const LoweredProgram& program) const {

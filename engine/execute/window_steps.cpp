@@ -23,7 +23,7 @@ std::string failure(const Task& task, const LoweredStep& step, int code) {
 } // namespace
 
 void WindowSteps::post(Task& task, std::uint32_t step) {
-  const LoweredStep& s = *task.program.step(step).step;
+  const LoweredStep& s = task.program.lowered_step(step);
   task.program.posted()[step] = 1;
   Pending pending{.task = &task, .step = step};
   MPI_Request request = MPI_REQUEST_NULL;
@@ -51,7 +51,7 @@ void WindowSteps::post(Task& task, std::uint32_t step) {
 
 void WindowSteps::put(Pending& pending) {
   const Program& program = pending.task->program;
-  const StepView& view = program.step(pending.step);
+  const StepView view = program.step(pending.step);
   const LoweredStep& s = *view.step;
   std::byte* data = contiguous(program.buffers(), view.source);
   if (s.bounce != 0) {
@@ -108,7 +108,7 @@ bool WindowSteps::poll() {
 }
 
 void WindowSteps::finish(const Pending& pending) {
-  const LoweredStep& s = *pending.task->program.step(pending.step).step;
+  const LoweredStep& s = pending.task->program.lowered_step(pending.step);
   if (pending.error == MPI_SUCCESS) {
     pending.task->events.push_back({pending.step, 0, 0, {}});
   } else {

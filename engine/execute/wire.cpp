@@ -12,7 +12,7 @@ namespace stoker::engine {
 namespace {
 
 WireEvent failure(const Task& task, std::uint32_t step, const std::string& text) {
-  const LoweredStep& s = *task.program.step(step).step;
+  const LoweredStep& s = task.program.lowered_step(step);
   return {step, 0, static_cast<int>(Code::mpi),
           "rank " + std::to_string(task.program.lowered().rank) + ": the message " +
               (s.op == Op::send_wire ? "to" : "from") + " rank " + std::to_string(s.peer) + " failed: " + text};
@@ -21,7 +21,7 @@ WireEvent failure(const Task& task, std::uint32_t step, const std::string& text)
 } // namespace
 
 void Wire::post(Task& task, std::uint32_t step) {
-  const StepView& view = task.program.step(step);
+  const StepView view = task.program.step(step);
   const LoweredStep& s = *view.step;
   const bool sending = s.op == Op::send_wire;
   Sent sent{.task = &task, .step = step};

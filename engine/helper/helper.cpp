@@ -132,7 +132,7 @@ bool Helper::round_for_test() {
   return work(false);
 }
 
-// Not for tests to find is what other ranks submit, and what was left in a ring without a call.
+// Tests do not find what lies in a ring without a call, so the thread looks at the rings itself.
 bool Helper::leaves_work_to_tests() {
   const std::uint64_t tests = tests_.load(std::memory_order_relaxed);
   const bool keep_coming =

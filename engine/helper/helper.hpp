@@ -53,8 +53,8 @@ public:
   // the carrier's that holds an Assist. Returns whether anything moved.
   bool round();
 
-  // A round by a thread of the carrier's that tests; returns whether anything moved, false as well while another thread is at it. As long
-  // as such rounds keep coming, the helper's thread leaves the work to them.
+  // A round by a thread of the carrier's that tests. Returns whether anything moved, false as well while another thread
+  // is at it. As long as such rounds keep coming, the helper's thread leaves the work to them.
   bool round_for_test();
   // Whether such rounds are wanted: where the helper's thread would have to take its core from somebody who computes.
   [[nodiscard]] bool shares_core() const { return !options_.place.reserved && options_.nap_us != 0; }

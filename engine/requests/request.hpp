@@ -155,7 +155,7 @@ private:
   [[nodiscard]] bool takes_helpers_place() const { return helper_ != nullptr && !kept_; }
   // Test does a round in the helper's place.
   [[nodiscard]] bool test_drives() const {
-    return takes_helpers_place() && block_->has_wire != 0 && helper_->shares_core();
+    return takes_helpers_place() && lowered_.has_wire != 0 && helper_->shares_core();
   }
   void wake_helper();
   // Until one of them is complete.

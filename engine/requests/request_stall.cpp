@@ -47,9 +47,7 @@ void Request::give_up(const std::string& reason) {
 
 void Request::give_up_damaged(int rank) {
   const std::uint32_t arena = engine_->arena_of(rank);
-  if (!memory_->damaged(arena)) {
-    memory_->note_damage(arena, Damage::state);
-  }
+  memory_->note_first_damage(arena, Damage::state);
   give_up("the shared memory of engine rank " + std::to_string(rank) + " " + memory_->damage(arena));
 }
 
@@ -63,7 +61,7 @@ std::string Request::describe_stall() const {
   bool at_fence = false;
   std::set<int> carriers; // engine ranks whose helpers do the peers' part
   for (std::uint32_t i = 0; i < task_.program.checked_count(block_->state.waiting_count); ++i) {
-    const LoweredStep& step = *task_.program.step(task_.program.checked_step(task_.program.waiting()[i])).step;
+    const LoweredStep& step = task_.program.lowered_step(task_.program.checked_step(task_.program.waiting()[i]));
     const bool recv = step.op == Op::recv_node;
     if (recv && memory_->at<Block>(step.peer_block)->started.load(std::memory_order_acquire) < epoch_) {
       not_started.insert(step.peer);
@@ -73,7 +71,7 @@ std::string Request::describe_stall() const {
   }
   for (std::uint32_t i = 0; i < lowered_.steps; ++i) {
     if (task_.program.posted()[i] != 0) {
-      const LoweredStep& step = *task_.program.step(i).step;
+      const LoweredStep& step = task_.program.lowered_step(i);
       if (step.op == Op::fence_window) {
         at_fence = true;
         continue;

@@ -22,10 +22,10 @@
 //              the receiver's last access to the sender's block. Acquired by the sender's executor, and by the sender
 //              before it gives the block back.
 //   buffers    that differ from epoch to epoch, and with them all of EpochPart, bounces, and the slices that an exchange
-//              of any sizes changes: the rank, before Start, while no epoch runs. An executor reads them once it has the epoch, from the ring or from the rank
-//              itself. A peer reads them once it has acquired `ready` of a message of that epoch, which the executor
-//              released after that. The peer has read them when it releases `taken`, which the executor acquires before
-//              the epoch ends.
+//              of any sizes changes: the rank, before Start, while no epoch runs. An executor reads them once it has
+//              the epoch, from the ring or from the rank itself. A peer reads them once it has acquired `ready` of a
+//              message of that epoch, which the executor released after that. The peer has read them when it releases
+//              `taken`, which the executor acquires before the epoch ends.
 #pragma once
 
 #include "algos/schedule/schedule.hpp"

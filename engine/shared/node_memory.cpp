@@ -89,6 +89,12 @@ void NodeMemory::note_damage(std::uint32_t arena, Damage what) const {
   roots_[arena]->damage.store(static_cast<std::uint32_t>(what), std::memory_order_relaxed);
 }
 
+void NodeMemory::note_first_damage(std::uint32_t arena, Damage what) const {
+  if (!damaged(arena)) {
+    note_damage(arena, what);
+  }
+}
+
 void NodeMemory::refuse(std::uint32_t arena, Damage what) const {
   note_damage(arena, what);
   throw Error(Code::peer_lost, "the shared memory of local rank {} {}", arena, damage(arena));

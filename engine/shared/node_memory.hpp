@@ -83,6 +83,7 @@ public:
   [[nodiscard]] BlockHeader header(SharedRef place) const;
 
   void note_damage(std::uint32_t arena, Damage what) const;
+  void note_first_damage(std::uint32_t arena, Damage what) const; // unless some was noted
   // Notes it, and throws Error(peer_lost).
   [[noreturn]] void refuse(std::uint32_t arena, Damage what) const;
   [[nodiscard]] bool damaged(std::uint32_t arena) const {

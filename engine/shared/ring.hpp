@@ -8,7 +8,7 @@
 // Neither orders a push before the load in Doorbell::ring; the doorbell has its own fence for that.
 //
 // An entry has a checksum, in which its index is included. Whatever the words hold, drain hands out entries that were
-// pushed, and reads nothing outside of the ring.
+// pushed, and reads nothing outside of the ring. Boost.Lockfree's spsc_queue would follow whatever its indices hold.
 //
 // Entries that can wait lie in the ring until the helper looks by itself, now and then. For all others the rank calls.
 //   call   stores a word after the push (release); take_call acquires it, so that drain finds the entry.
@@ -50,8 +50,8 @@ public:
     return true;
   }
 
-  // Consumer only: hands at most `limit` entries, oldest first, to `consume(Submission)`; returns how many. Nothing: the
-  // ring is damaged. It is empty then.
+  // Consumer only: hands at most `limit` entries, oldest first, to `consume(Submission)`, and returns how many. Returns
+  // nothing where the ring is damaged, and leaves it empty.
   template <class F>
   std::optional<std::size_t> drain(F&& consume, std::size_t limit) {
     const std::uint64_t written = written_.load(std::memory_order_acquire); // pairs with push()

@@ -34,7 +34,7 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Of processor time for every task: the least of some steps, on the slowest rank.
+// The processor time of every task: the least of some steps, on the slowest rank.
 std::vector<double> task_seconds(Solver& solver, MPI_Comm comm) {
   constexpr int steps = 5;
   const std::vector<Task> tasks = solver.tasks();

@@ -113,7 +113,7 @@ public:
   }
   [[nodiscard]] bool alive() const { return alive_; }
   [[nodiscard]] const std::string& error() const { return error_; }
-  // Of what comes from all ranks but `without`.
+  // Whether what came from all ranks but `without` is right.
   [[nodiscard]] bool right(int without) const {
     for (std::size_t i = 0; i < recv_.size() && alive_; ++i) {
       int expected = 0;

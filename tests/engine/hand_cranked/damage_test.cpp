@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A rank's shared memory is overwritten, one word at a time: its request ends with an error, and no other rank's memory
 // is touched. Rank 1 is the one; rank 0 is the carrier, whose helper executes the steps of all.
-#include "algos/verify/whole_exchange.hpp"
 #include "engine/base/error.hpp"
 #include "engine/execute/lowered_program.hpp"
 #include "rig.hpp"
@@ -21,12 +20,6 @@ using topology::Layout;
 constexpr std::uint64_t wild = 0x5a17c3d29b84e06f;
 constexpr int victim = 1;
 constexpr std::byte canary{0xca};
-
-WholeCollective alltoall(const Layout& layout, std::uint64_t bytes) {
-  const auto exchange = algos::WholeExchange::uniform(layout, bytes);
-  return {exchange.compile(algos::parse_choice(algos::Collective::alltoall, "nonblocking")), exchange.contents(),
-          algos::Terms()};
-}
 
 // Memory of the other ranks that nobody has a reason to write to.
 class Canaries {
@@ -69,7 +62,7 @@ LoweredStep& step(Rig& rig, Op op, int peer) {
 
 SubmissionRing& ring(Rig& rig) { return rig.memory(victim).root(victim).ring; }
 
-// Of what a helper copies when it first hears of a request.
+// Words that a helper copies when it first hears of a request.
 const Case found_at_adoption[] = {
     {"a place in another rank's arena",
      [](Rig& rig, const Canaries& canaries) { step(rig, Op::send_node, 2).ready.offset = canaries.place(2); }},
@@ -122,7 +115,7 @@ TEST(Damage, OfOneWordIsFoundBeforeItLeadsAnywhere) {
     for (const Path path : {Path::mapped, Path::cma}) {
       for (const Case& each : found_at_adoption) {
         SCOPED_TRACE(std::string(each.name) + ", " + std::to_string(bytes) + " bytes");
-        const WholeCollective collective = alltoall(Layout::uniform(3, 3), bytes);
+        const WholeCollective collective = whole_alltoall(Layout::uniform(3, 3), bytes);
         Rig rig({.layout = Layout::uniform(3, 3), .path = path}, collective);
         const Canaries canaries(rig);
         for (int rank = 0; rank < rig.ranks(); ++rank) {
@@ -145,7 +138,7 @@ TEST(Damage, OfOneWordIsFoundBeforeItLeadsAnywhere) {
 
 // After an epoch that went well: what was copied is not read again.
 TEST(Damage, OfWhatTheHelperHasCopiedIsNoticedByNobody) {
-  const WholeCollective collective = alltoall(Layout::uniform(3, 3), 40);
+  const WholeCollective collective = whole_alltoall(Layout::uniform(3, 3), 40);
   Rig rig({.layout = Layout::uniform(3, 3)}, collective);
   const Canaries canaries(rig);
   for (int epoch = 1; epoch <= 3; ++epoch) {
@@ -167,7 +160,7 @@ TEST(Damage, OfWhatTheHelperHasCopiedIsNoticedByNobody) {
 // Those that fetch from the rank get the error, and are not left waiting.
 TEST(Damage, OfWhereMessagesAreIsAnErrorOfTheirReceivers) {
   for (const bool slice : {false, true}) {
-    const WholeCollective collective = alltoall(Layout::uniform(3, 3), 1000);
+    const WholeCollective collective = whole_alltoall(Layout::uniform(3, 3), 1000);
     Rig rig({.layout = Layout::uniform(3, 3)}, collective);
     for (int epoch = 1; epoch <= 3; ++epoch) {
       for (int rank = 0; rank < rig.ranks(); ++rank) {
@@ -189,7 +182,9 @@ TEST(Damage, OfWhereMessagesAreIsAnErrorOfTheirReceivers) {
     rig.run_dry();
     ASSERT_TRUE(rig.done(2));
     EXPECT_EQ(rig.block(2).error.load(), static_cast<int>(Code::peer_lost));
-    EXPECT_NE(std::string(rig.block(2).error_text).find("the shared memory of rank 1 is damaged"), std::string::npos)
+    EXPECT_NE(std::string(rig.block(2).error_text)
+                  .find("from rank 1 could not be fetched: the sender's shared memory is damaged"),
+              std::string::npos)
         << rig.block(2).error_text;
     EXPECT_TRUE(rig.memory(0).damaged(victim));
     rig.give_up();
@@ -198,7 +193,7 @@ TEST(Damage, OfWhereMessagesAreIsAnErrorOfTheirReceivers) {
 
 // The rank itself, in Wait.
 TEST(Damage, OfTheStateOfAnEpochIsImplausible) {
-  const WholeCollective collective = alltoall(Layout::uniform(3, 3), 40);
+  const WholeCollective collective = whole_alltoall(Layout::uniform(3, 3), 40);
   Rig rig({.layout = Layout::uniform(3, 3)}, collective);
   rig.start(victim);
   const Program program({victim, 0, rig.block_offset(victim)}, rig.memory(victim));

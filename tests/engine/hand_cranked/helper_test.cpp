@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rounds of helpers without their threads: submissions that are found late, work that a rank has done before, and the
 // times that a helper notes, by a clock that stands still until the test moves it.
-#include "algos/verify/whole_exchange.hpp"
 #include "engine/helper/program_poller.hpp"
 #include "fake_clock.hpp"
 #include "rig.hpp"
@@ -19,12 +18,6 @@ namespace {
 
 using topology::Layout;
 
-WholeCollective alltoall(const Layout& layout, std::uint64_t bytes) {
-  const auto exchange = algos::WholeExchange::uniform(layout, bytes);
-  return {exchange.compile(algos::parse_choice(algos::Collective::alltoall, "nonblocking")), exchange.contents(),
-          algos::Terms()};
-}
-
 void finish_all(Rig& rig) {
   for (int rank = 0; rank < rig.ranks(); ++rank) {
     ASSERT_TRUE(rig.done(rank)) << rank;
@@ -33,7 +26,7 @@ void finish_all(Rig& rig) {
 }
 
 TEST(HelperByHand, ASubmissionThatIsFoundLateDelaysAndNothingElse) {
-  const WholeCollective collective = alltoall(Layout::uniform(4, 2), 1000);
+  const WholeCollective collective = whole_alltoall(Layout::uniform(4, 2), 1000);
   Rig rig({}, collective);
   for (int epoch = 1; epoch <= 3; ++epoch) {
     for (int rank = 0; rank < rig.ranks(); ++rank) {
@@ -55,7 +48,7 @@ TEST(HelperByHand, ASubmissionThatIsFoundLateDelaysAndNothingElse) {
 
 // On one node ranks can do all of their work themselves; the helper finds entries of epochs that are long over.
 TEST(HelperByHand, WhatTheRanksHaveDoneThemselvesIsNotDoneAgain) {
-  const WholeCollective collective = alltoall(Layout::uniform(2, 2), 1000);
+  const WholeCollective collective = whole_alltoall(Layout::uniform(2, 2), 1000);
   Rig rig({.layout = Layout::uniform(2, 2)}, collective);
   constexpr int epochs = 5;
   for (int epoch = 1; epoch <= epochs; ++epoch) {
@@ -74,7 +67,7 @@ TEST(HelperByHand, WhatTheRanksHaveDoneThemselvesIsNotDoneAgain) {
 
 // A peer that has no part left in the epoch may have freed its request by then, and its memory may hold anything.
 TEST(HelperByHand, WhatIsFoundWhenItIsLongOverIsNoReasonToLookAtItsPeers) {
-  const WholeCollective collective = alltoall(Layout::uniform(2, 2), 1000);
+  const WholeCollective collective = whole_alltoall(Layout::uniform(2, 2), 1000);
   Rig rig({.layout = Layout::uniform(2, 2)}, collective);
   rig.start(0);
   rig.start(1);
@@ -148,7 +141,7 @@ TEST(HelperByHand, AssistsAndRoundsInManyOrders) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
     const Layout layout = Layout::uniform(6, 3);
-    const WholeCollective collective = alltoall(layout, seed % 2 == 0 ? 16 : 300);
+    const WholeCollective collective = whole_alltoall(layout, seed % 2 == 0 ? 16 : 300);
     Rig rig({.layout = layout, .piece_bytes = seed % 3 == 0 ? 100U : 0U, .batch = 1 + (seed % 3)}, collective);
     ASSERT_NO_FATAL_FAILURE(rig.run(random, 5));
     rig.expect_at_rest();
@@ -156,7 +149,7 @@ TEST(HelperByHand, AssistsAndRoundsInManyOrders) {
 }
 
 TEST(HelperByHand, TestsAloneBringExchangesToTheirEnd) {
-  const WholeCollective collective = alltoall(Layout::uniform(4, 2), 1000);
+  const WholeCollective collective = whole_alltoall(Layout::uniform(4, 2), 1000);
   Rig rig({}, collective);
   for (int epoch = 1; epoch <= 3; ++epoch) {
     for (int rank = 0; rank < rig.ranks(); ++rank) {
@@ -175,7 +168,7 @@ TEST(HelperByHand, TestsAloneBringExchangesToTheirEnd) {
 // The helper's thread keeps out of the way as long as tests come, and no longer. Tests that are not believed, or always,
 // end in the time limit of all tests.
 TEST(HelperByHand, ItsThreadLeavesTheWorkToTestsWhileTheyKeepComing) {
-  const WholeCollective collective = alltoall(Layout::uniform(2, 2), 1000);
+  const WholeCollective collective = whole_alltoall(Layout::uniform(2, 2), 1000);
   Rig rig({.layout = Layout::uniform(2, 2)}, collective);
   rig.helper(0).start();
   for (int epoch = 1; epoch <= 3; ++epoch) {
@@ -199,7 +192,7 @@ TEST(HelperByHand, ItsThreadLeavesTheWorkToTestsWhileTheyKeepComing) {
 }
 
 TEST(HelperByHand, TimesAreThoseOfTheClock) {
-  const WholeCollective collective = alltoall(Layout::uniform(2, 1), 1000);
+  const WholeCollective collective = whole_alltoall(Layout::uniform(2, 1), 1000);
   Rig rig({.layout = Layout::uniform(2, 1), .timed = true}, collective);
   fake_clock::set(1'000);
   rig.start(0);

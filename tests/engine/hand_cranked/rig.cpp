@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rig.hpp"
 
+#include "algos/verify/whole_exchange.hpp"
 #include "engine/base/clock.hpp"
 #include "engine/execute/executor.hpp"
 #include "engine/helper/program_poller.hpp"
@@ -19,6 +20,12 @@ constexpr std::byte poison{0xee};
 constexpr std::uint64_t most_cranks = 2'000'000; // of a run: far more than any takes that gets to its end
 
 } // namespace
+
+WholeCollective whole_alltoall(const topology::Layout& layout, std::uint64_t bytes) {
+  const auto exchange = algos::WholeExchange::uniform(layout, bytes);
+  return {exchange.compile(algos::parse_choice(algos::Collective::alltoall, "nonblocking")), exchange.contents(),
+          algos::Terms()};
+}
 
 Rig::Rig(const RigOptions& options, const WholeCollective& collective)
     : network(options.layout.ranks(), options.buffered_bytes), options_(options), collective_(collective),

@@ -44,6 +44,8 @@ struct WholeCollective {
   std::vector<algos::Contents> contents;
   algos::Terms terms;
 };
+// Every rank sends `bytes` to every rank, each in one message.
+[[nodiscard]] WholeCollective whole_alltoall(const topology::Layout& layout, std::uint64_t bytes);
 
 class Rig {
 public:
