@@ -83,7 +83,7 @@ progress() {
 
 # Our own C and C++ sources, one path a line, relative to the repository.
 our_sources() {
-  (cd "$root" && find algos api bench engine examples precompiled tests topology -name '*.[ch]pp' -o -name '*.[ch]' | sort)
+  (cd "$root" && find algos api bench engine examples tests topology -name '*.[ch]pp' -o -name '*.[ch]' | sort)
 }
 
 # Ids of the processes that have VARIABLE=VALUE in their environment, this shell excepted. A mark in the environment finds

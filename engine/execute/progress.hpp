@@ -14,9 +14,6 @@
 
 namespace stoker::engine {
 
-// Values of the ownership word.
-enum ExecutorId : std::uint32_t { helper_executor = 1, rank_executor = 2 };
-
 class Window;
 
 // A program of this process and what its executor notes about it.

@@ -26,6 +26,9 @@
 
 namespace stoker::engine {
 
+// Who holds it.
+enum ExecutorId : std::uint32_t { helper_executor = 1, rank_executor = 2 };
+
 class Ownership {
 public:
   static constexpr std::uint32_t nobody = 0;

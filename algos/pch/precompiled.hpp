@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What many files of algos include, for builds with -Db_pch=true; see engine/precompiled.hpp.
+// What many files of algos include, for builds with -Db_pch=true; see engine/pch/precompiled.hpp.
 #include <algorithm>
 #include <array>
 #include <cstdint>
