@@ -5,6 +5,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -57,30 +59,39 @@ Matrix read_matrix_market(const std::string& file) {
   return assemble(read.rows, read.columns, std::move(entries));
 }
 
-Matrix poisson(int side, int dimensions) {
-  double points = 1;
-  for (int d = 0; d < dimensions; ++d) {
-    points *= side;
+Matrix poisson(int side, int dimensions, Stencil stencil) {
+  using Point = std::array<int, 3>;
+  const int depth = dimensions == 3 ? side : 1;
+  std::vector<Point> neighbors; // relative to the point, which is among them
+  for (int z = dimensions == 3 ? -1 : 0; z <= (dimensions == 3 ? 1 : 0); ++z) {
+    for (int y = -1; y <= 1; ++y) {
+      for (int x = -1; x <= 1; ++x) {
+        if (stencil == Stencil::box || std::abs(x) + std::abs(y) + std::abs(z) <= 1) {
+          neighbors.push_back({x, y, z});
+        }
+      }
+    }
   }
-  const int diagonals = (2 * dimensions) + 1;
-  if (points * diagonals > std::numeric_limits<int>::max()) {
+  const double points = static_cast<double>(side) * side * depth;
+  if (points * static_cast<double>(neighbors.size()) > std::numeric_limits<int>::max()) {
     throw InputError(fmt::format("the Laplacian on {} points a side in {} dimensions has more than {} entries", side,
                                  dimensions, std::numeric_limits<int>::max()));
   }
-  const int rows = static_cast<int>(points);
+  const auto inside = [&](const Point& p) {
+    return p[0] >= 0 && p[0] < side && p[1] >= 0 && p[1] < side && p[2] >= 0 && p[2] < depth;
+  };
+  const auto row_of = [&](const Point& p) { return (((p[2] * side) + p[1]) * side) + p[0]; };
   std::vector<Entry> entries;
-  for (int i = 0; i < rows; ++i) {
-    entries.push_back({i, i, static_cast<double>(diagonals - 1)});
-    int stride = 1;
-    for (int d = 0; d < dimensions; ++d) {
-      if (i / stride % side > 0) {
-        entries.push_back({i, i - stride, -1});
-        entries.push_back({i - stride, i, -1});
+  for (int row = 0; row < static_cast<int>(points); ++row) {
+    const Point at = {row % side, row / side % side, row / side / side};
+    for (const Point& step : neighbors) {
+      const Point other = {at[0] + step[0], at[1] + step[1], at[2] + step[2]};
+      if (inside(other)) {
+        entries.push_back({row, row_of(other), other == at ? static_cast<double>(neighbors.size()) - 1 : -1.0});
       }
-      stride *= side;
     }
   }
-  return assemble(rows, rows, std::move(entries));
+  return assemble(static_cast<int>(points), static_cast<int>(points), std::move(entries));
 }
 
 void require_symmetric(const Matrix& a) {

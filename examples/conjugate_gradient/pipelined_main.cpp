@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -22,7 +24,7 @@ namespace {
 struct MethodOptions : Options {
   std::vector<Method> methods;
   std::vector<Reduce> reduces;
-  Variant exchange = Variant::stoker;
+  std::vector<Variant> exchanges;
 };
 
 template <class Kinds>
@@ -45,7 +47,7 @@ std::optional<int> parse_methods(int argc, char** argv, bool print, MethodOption
       "pipelined_conjugate_gradient");
   std::vector<std::string> methods = {"pipelined"};
   std::vector<std::string> reduces = {"stoker"};
-  std::string exchange = "stoker";
+  std::vector<std::string> exchanges = {"stoker"};
   bool compare = false;
   add_options(app, o);
   app.add_option("--variant", methods, "Of the method; several separated by commas")
@@ -59,7 +61,8 @@ std::optional<int> parse_methods(int argc, char** argv, bool print, MethodOption
           ->check(CLI::IsMember(names_of(all_reduces)))
           ->capture_default_str();
   app.add_flag("--compare", compare, "Same as --reduce stoker,mpi")->excludes(reduce);
-  app.add_option("--exchange", exchange, "Who exchanges the halo, whoever reduces")
+  app.add_option("--exchange", exchanges, "Who exchanges the halo, whoever reduces; several separated by commas")
+      ->delimiter(',')
       ->check(CLI::IsMember(names_of(all_variants)))
       ->capture_default_str();
   app.add_flag("--check", o.check,
@@ -72,16 +75,23 @@ std::optional<int> parse_methods(int argc, char** argv, bool print, MethodOption
   }
   std::ranges::transform(methods, std::back_inserter(o.methods), [](auto& name) { return named(all_methods, name); });
   std::ranges::transform(reduces, std::back_inserter(o.reduces), [](auto& name) { return named(all_reduces, name); });
-  o.exchange = named(all_variants, exchange);
+  std::ranges::transform(exchanges, std::back_inserter(o.exchanges),
+                         [](auto& name) { return named(all_variants, name); });
   return std::nullopt;
 }
 
+// A way to solve.
 struct Contender {
   Method method;
   Reduce reduce;
+  Variant exchange;
   std::vector<double> us = {}; // an iteration, of each solve: the mean over its iterations on the slowest rank
   History last = {};
 };
+
+std::string name_of(const Contender& c) {
+  return fmt::format("{}, {}, halo by {}", name_of(c.method), name_of(c.reduce), name_of(c.exchange));
+}
 
 // Ranks that share cores take turns: one's long iteration is another's short one, so that only all of them together
 // tell how fast the method goes.
@@ -94,24 +104,38 @@ double iteration_us(const std::vector<double>& seconds, MPI_Comm comm) {
 // The contenders take turns, in an order that is turned round each time.
 void solve_all(const MethodOptions& o, const DistributedMatrix& a, std::vector<Contender>& contenders, bool print,
                MPI_Comm comm) {
-  const bool stoker_reduces = std::ranges::find(o.reduces, Reduce::stoker) != o.reduces.end();
-  const Variant served = stoker_reduces && !is_stoker(o.exchange) ? Variant::stoker : o.exchange;
-  const auto engine = make_engine(served, o.settings, comm);
-  const auto halo = make_halo(o.exchange, a.halo_counts(), a.own_rows(), engine, comm);
+  std::map<Variant, std::shared_ptr<stoker::Engine>> engines; // by executor; none for MPI's
+  std::map<Variant, std::unique_ptr<Halo>> halos;
+  const auto engine_of = [&](const Contender& c) {
+    const bool reduces_alone = c.reduce == Reduce::stoker && !is_stoker(c.exchange);
+    return engines[reduces_alone ? Variant::stoker : c.exchange];
+  };
+  for (const Variant v : all_variants) {
+    const bool serves_reductions = v == Variant::stoker &&
+                                   std::ranges::find(o.reduces, Reduce::stoker) != o.reduces.end() &&
+                                   !std::ranges::all_of(o.exchanges, is_stoker);
+    const bool exchanges = std::ranges::find(o.exchanges, v) != o.exchanges.end();
+    if (exchanges || serves_reductions) {
+      engines[v] = make_engine(v, o.settings, comm);
+    }
+    if (exchanges) {
+      halos[v] = make_halo(v, a.halo_counts(), a.own_rows(), engines[v], comm);
+    }
+  }
   double reported = MPI_Wtime();
   std::vector<Contender*> turn;
   std::ranges::transform(contenders, std::back_inserter(turn), [](Contender& c) { return &c; });
   for (int i = 1; i <= o.repeat; ++i, std::ranges::reverse(turn)) {
     for (Contender* next : turn) {
       Contender& c = *next;
-      const auto make = [&](std::size_t count) { return make_reduction(c.reduce, count, engine, comm); };
+      const auto make = [&](std::size_t count) { return make_reduction(c.reduce, count, engine_of(c), comm); };
       MPI_Barrier(comm);
-      c.last = solve(c.method, a, *halo, make, o.criterion, comm);
+      c.last = solve(c.method, a, *halos[c.exchange], make, o.criterion, comm);
       c.us.push_back(iteration_us(c.last.seconds, comm));
       if (print && MPI_Wtime() - reported >= 1) {
         reported = MPI_Wtime();
-        fmt::print(stderr, "{}, {}, solve {} of {}: {} iterations, {:.1f} us each\n", name_of(c.method),
-                   name_of(c.reduce), i, o.repeat, c.last.seconds.size(), c.us.back());
+        fmt::print(stderr, "{}, solve {} of {}: {} iterations, {:.1f} us each\n", name_of(c), i, o.repeat,
+                   c.last.seconds.size(), c.us.back());
       }
     }
   }
@@ -186,9 +210,9 @@ bool report(const MethodOptions& o, const std::vector<Contender>& contenders, co
   for (const Contender& c : contenders) {
     const bool same_on_all = agreed(c.last.residuals, comm);
     if (root) {
-      fmt::print("{}, {}: {} iterations{}, residual {:.2e} (true {:.2e}){}\n", name_of(c.method), name_of(c.reduce),
-                 c.last.seconds.size(), c.last.converged ? "" : " (not converged)", c.last.residuals.back(),
-                 c.last.true_residual, same_on_all ? "" : "; FAILED: ranks got different sums");
+      fmt::print("{}: {} iterations{}, residual {:.2e} (true {:.2e}){}\n", name_of(c), c.last.seconds.size(),
+                 c.last.converged ? "" : " (not converged)", c.last.residuals.back(), c.last.true_residual,
+                 same_on_all ? "" : "; FAILED: ranks got different sums");
       if (o.check && !(same_on_all && c.last.converged && is_as_serial(c, whole, o.criterion))) {
         fmt::print("  FAILED\n");
         good = 0;
@@ -199,15 +223,28 @@ bool report(const MethodOptions& o, const std::vector<Contender>& contenders, co
   return good == 1;
 }
 
-// Times of each solve over those of the same method's with MPI_Iallreduce beside it; none when there are none.
+// Times of each solve over those with the same method and exchange and MPI_Iallreduce, beside it; none when there are
+// none.
 std::vector<double> ratios(const Contender& c, const std::vector<Contender>& contenders) {
   std::vector<double> ratios;
-  const auto mpi = std::ranges::find_if(
-      contenders, [&](const Contender& other) { return other.method == c.method && other.reduce == Reduce::mpi; });
+  const auto mpi = std::ranges::find_if(contenders, [&](const Contender& other) {
+    return other.method == c.method && other.exchange == c.exchange && other.reduce == Reduce::mpi;
+  });
   if (mpi != contenders.end()) {
     std::ranges::transform(c.us, mpi->us, std::back_inserter(ratios), std::divides<>());
   }
   return ratios;
+}
+
+// The fastest way without stoker; nothing when there is none.
+std::optional<double> best_mpi_us(const std::vector<Contender>& contenders) {
+  std::optional<double> best;
+  for (const Contender& c : contenders) {
+    if (c.reduce != Reduce::stoker && !is_stoker(c.exchange)) {
+      best = std::min(best.value_or(median(c.us)), median(c.us));
+    }
+  }
+  return best;
 }
 
 nlohmann::json summary(const std::vector<double>& values) {
@@ -228,7 +265,7 @@ void write_json(const MethodOptions& o, const std::vector<Contender>& contenders
                            {"variant", name_of(c.method)},
                            {"reduce", name_of(c.reduce)},
                            {"executor", c.last.executor},
-                           {"exchange", name_of(o.exchange)},
+                           {"exchange", name_of(c.exchange)},
                            {"jacobi", o.criterion.jacobi},
                            {"ranks", ranks},
                            {"matrix", describe(o.problem)},
@@ -246,19 +283,24 @@ void write_json(const MethodOptions& o, const std::vector<Contender>& contenders
 }
 
 void print_table(const std::vector<Contender>& contenders) {
-  fmt::print("{:<10} {:<9} {:>9} {:>16} {:>8} {:>9} {:>9} {:>7}   {}\n", "variant", "reduce", "executor",
-             "us an iteration", "mad", "fastest", "slowest", "hidden", "/ mpi of the same round: median, mad, range");
+  const std::optional<double> best = best_mpi_us(contenders);
+  fmt::print("{:<10} {:<9} {:<16} {:>9} {:>16} {:>8} {:>9} {:>9} {:>7} {:>11}   {}\n", "variant", "reduce", "exchange",
+             "executor", "us an iteration", "mad", "fastest", "slowest", "hidden", "/ best MPI",
+             "/ mpi of the same round: median, mad, range");
   for (const Contender& c : contenders) {
     const auto [fastest, slowest] = std::ranges::minmax(c.us);
     const std::vector<double> r = ratios(c, contenders);
-    fmt::print("{:<10} {:<9} {:>9} {:>16.2f} {:>8.2f} {:>9.2f} {:>9.2f} {:>7}   {}\n", name_of(c.method),
-               name_of(c.reduce), c.last.executor, median(c.us), deviation(c.us), fastest, slowest,
+    fmt::print("{:<10} {:<9} {:<16} {:>9} {:>16.2f} {:>8.2f} {:>9.2f} {:>9.2f} {:>7} {:>11}   {}\n", name_of(c.method),
+               name_of(c.reduce), name_of(c.exchange), c.last.executor, median(c.us), deviation(c.us), fastest, slowest,
                std::isnan(c.last.hidden) ? "-" : fmt::format("{:.0f} %", 100 * c.last.hidden),
+               best ? fmt::format("{:.3f}", median(c.us) / *best) : "-",
                r.empty() ? "-"
                          : fmt::format("{:.3f}, {:.3f}, {:.3f} to {:.3f}", median(r), deviation(r),
                                        *std::ranges::min_element(r), *std::ranges::max_element(r)));
   }
-  fmt::print("hidden: share of the reduction that passed outside stoker's calls, by its own count.\n");
+  fmt::print(
+      "hidden: share of the reduction that passed outside stoker's calls, by its own count; best MPI: the fastest\n"
+      "in which stoker has no part; / mpi: the same method and exchange with MPI_Iallreduce.\n");
 }
 
 int run(const MethodOptions& o, bool root, int ranks, MPI_Comm comm) {
@@ -267,13 +309,15 @@ int run(const MethodOptions& o, bool root, int ranks, MPI_Comm comm) {
   std::vector<Contender> contenders;
   for (const Method method : o.methods) {
     for (const Reduce reduce : o.reduces) {
-      contenders.push_back({.method = method, .reduce = reduce});
+      for (const Variant exchange : o.exchanges) {
+        contenders.push_back({.method = method, .reduce = reduce, .exchange = exchange});
+      }
     }
   }
   if (root) {
-    fmt::print("Conjugate gradients{}, {}, {} rows, {} entries; {} ranks, halo exchange: {}\n",
+    fmt::print("Conjugate gradients{}, {}, {} rows, {} entries; {} ranks\n",
                o.criterion.jacobi ? " with Jacobi preconditioner" : "", describe(o.problem), whole.rows,
-               whole.value.size(), ranks, name_of(o.exchange));
+               whole.value.size(), ranks);
   }
   solve_all(o, a, contenders, root, comm);
   const bool good = report(o, contenders, whole, root, comm);

@@ -11,7 +11,10 @@ std::string describe(const Problem& problem) {
     return problem.matrix;
   }
   const std::string side = std::to_string(problem.side);
-  return "Laplacian " + side + " x " + side + (problem.dimensions == 3 ? " x " + side : "");
+  const int star = (2 * problem.dimensions) + 1;
+  const int box = problem.dimensions == 3 ? 27 : 9;
+  return std::to_string(problem.stencil == Stencil::box ? box : star) + "-point Laplacian " + side + " x " + side +
+         (problem.dimensions == 3 ? " x " + side : "");
 }
 
 Matrix load(const Problem& problem, MPI_Comm comm) {
@@ -21,7 +24,8 @@ Matrix load(const Problem& problem, MPI_Comm comm) {
   std::string wrong;
   if (rank == 0) {
     try {
-      a = problem.matrix.empty() ? poisson(problem.side, problem.dimensions) : read_matrix_market(problem.matrix);
+      a = problem.matrix.empty() ? poisson(problem.side, problem.dimensions, problem.stencil)
+                                 : read_matrix_market(problem.matrix);
       require_symmetric(a);
     } catch (const std::exception& e) {
       wrong = e.what();

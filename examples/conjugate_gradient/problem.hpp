@@ -14,6 +14,7 @@ struct Problem {
   std::string matrix; // file; empty: a Laplacian
   int side = 128;
   int dimensions = 2;
+  Stencil stencil = Stencil::star;
 };
 
 std::string describe(const Problem& problem);

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <exception>
+#include <map>
 #include <vector>
 
 namespace conjugate_gradient {
@@ -16,10 +17,17 @@ void add_options(CLI::App& app, Options& o) {
       ->check(CLI::Range(2, 20000))
       ->excludes(matrix)
       ->capture_default_str();
-  app.add_option("--dimensions", o.problem.dimensions, "2: a square grid, five-point Laplacian; 3: a cube, seven-point")
+  app.add_option("--dimensions", o.problem.dimensions, "2: a square grid; 3: a cube")
       ->check(CLI::Range(2, 3))
       ->excludes(matrix)
       ->capture_default_str();
+  const std::map<std::string, Stencil> stencils = {{"star", Stencil::star}, {"box", Stencil::box}};
+  app.add_option_function<std::string>(
+         "--stencil", [&o, stencils](const std::string& name) { o.problem.stencil = stencils.at(name); },
+         "star: five-point or seven-point Laplacian; box: nine-point or 27-point")
+      ->check(CLI::IsMember(stencils))
+      ->excludes(matrix)
+      ->default_str("star");
   app.add_option("--tolerance", o.criterion.tolerance, "On |r| / |b|")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <complex>
 #include <cstdlib>
 #include <filesystem>
@@ -129,6 +130,28 @@ TEST_F(MatrixMarket, MissingFile) {
   } catch (const InputError& e) {
     expect_says(e.what(), "/nonexistent/a.mtx: cannot be opened: No such file");
   }
+}
+
+TEST(Laplacian, RowsHaveTheStencilsNeighbors) {
+  using conjugate_gradient::Stencil;
+  const auto longest_row = [](const conjugate_gradient::Matrix& a) {
+    int longest = 0;
+    for (std::size_t row = 0; row < static_cast<std::size_t>(a.rows); ++row) {
+      longest = std::max(longest, a.first[row + 1] - a.first[row]);
+    }
+    return longest;
+  };
+  const auto poisson = conjugate_gradient::poisson;
+  EXPECT_EQ(longest_row(poisson(4, 2, Stencil::star)), 5);
+  EXPECT_EQ(longest_row(poisson(4, 2, Stencil::box)), 9);
+  EXPECT_EQ(longest_row(poisson(4, 3, Stencil::star)), 7);
+  const auto box = poisson(4, 3, Stencil::box);
+  EXPECT_EQ(longest_row(box), 27);
+  EXPECT_EQ(box.first[1], 8) << "a corner has 7 neighbors";
+  EXPECT_EQ(box.column[7], 21) << "the last of them one step on in each direction";
+  EXPECT_EQ(box.value[0], 26.0);
+  EXPECT_EQ(box.value[7], -1.0);
+  EXPECT_NO_THROW(require_symmetric(box));
 }
 
 TEST_F(MatrixMarket, OnlySymmetricWithPositiveDiagonalIsSolved) {
