@@ -21,11 +21,11 @@ constexpr std::uint64_t arena_bytes = std::uint64_t{4} << 30U; // of address spa
 // The words of channels are in the arenas of other ranks, which are not there: this rank's own stand in.
 void stand_in_for_peers(const engine::SharedRef& place, const engine::NodeMemory& memory) {
   engine::LoweredProgram program = engine::read_program(place, memory);
-  for (engine::LoweredStep& step : program.step_list) {
+  for (const engine::LoweredStep& step : program.step_list) {
     if (step.op == engine::Op::send_node) {
-      step.ready = step.taken;
+      program.channel_list[step.channel].ready = program.channel_list[step.channel].taken;
     } else if (step.op == engine::Op::recv_node) {
-      step.taken = step.ready;
+      program.channel_list[step.channel].taken = program.channel_list[step.channel].ready;
     }
   }
   engine::write_links(program, *memory.at<engine::Block>(place));

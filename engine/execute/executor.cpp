@@ -12,7 +12,7 @@ namespace stoker::engine {
 namespace {
 
 ChannelSlot& slot_of(const StepView& view, std::uint64_t epoch) {
-  return *reinterpret_cast<ChannelSlot*>(view.ready + ((epoch & 1) * view.step->slot_bytes));
+  return *reinterpret_cast<ChannelSlot*>(view.ready + ((epoch & 1) * view.channel->slot_bytes));
 }
 
 void finish_step(const Program& program, const LoweredStep& step) {
@@ -48,7 +48,7 @@ bool try_send(const Program& program, const StepView& view, std::uint64_t epoch)
   ChannelSlot& slot = slot_of(view, epoch);
   const std::uint64_t taken = view.taken->epoch.load(std::memory_order_acquire); // released in try_recv
   program.require(taken <= epoch);
-  if (view.step->eager) {
+  if (view.step->bytes <= program.lowered().eager_bytes) {
     program.require(taken != epoch); // before it was sent
     // The slot was last used two epochs ago; its content must have been taken.
     if (taken + 2 < epoch) {
@@ -111,7 +111,7 @@ bool try_recv(const Program& program, const StepView& view, std::uint64_t epoch)
   program.require(any_sizes || length == view.step->bytes);
   note_length(program, view, length);
   if ((length_word & ChannelSlot::at_sender) == 0) {
-    program.require(sizeof slot + length <= view.step->slot_bytes);
+    program.require(sizeof slot + length <= view.channel->slot_bytes);
     check_transfer(program, view, receive(program, view, slot.payload(), length));
   } else if (const auto message = program.message_of(view)) {
     check_transfer(program, view, receive(program, view, {message->views, message->slices}));

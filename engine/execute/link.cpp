@@ -47,17 +47,21 @@ public:
 
   [[nodiscard]] std::uint32_t first_recv(int rank) const { return first_of_chain(block_, header_.first_recv_at, rank); }
   [[nodiscard]] std::uint32_t first_send(int rank) const { return first_of_chain(block_, header_.first_send_at, rank); }
-  // A copy of a step of a chain.
+  // A copy of a step of a chain, and of its channel.
   [[nodiscard]] LoweredStep step(std::uint32_t number) const {
     require(number - 1 < header_.steps);
     return copy_once(in_block<LoweredStep>(&block_, header_.steps_at)[number - 1]);
+  }
+  [[nodiscard]] Channel channel(const LoweredStep& step) const {
+    require(step.channel < header_.channels);
+    return copy_once(in_block<Channel>(&block_, header_.channels_at)[step.channel]);
   }
   // A place that the step names.
   [[nodiscard]] SharedRef own_place(const SharedRef& ref) const {
     require(ref.arena == place_.arena && ref.offset - place_.offset < header_.bytes && ref.offset % cache_line == 0);
     return ref;
   }
-  void describe_source(const LoweredStep& send, LoweredStep& recv) const {
+  void describe_source(const LoweredStep& send, Channel& recv) const {
     const algos::Range range = send.source;
     require(range.begin <= header_.slices && range.count <= header_.slices - range.begin);
     const auto* slices = in_block<algos::Slice>(&block_, header_.slices_at) + range.begin;
@@ -84,16 +88,17 @@ private:
 // Links the messages to and from one rank of this node.
 void link_channels(LoweredProgram& program, const Block& block, int rank, const Peer& peer) {
   std::uint32_t theirs = peer.first_recv(program.rank);
-  for_each_in_chain(program, first_of_chain(block, program.first_send_at, rank), [&](LoweredStep& step) {
+  for_each_in_chain(program, first_of_chain(block, program.first_send_at, rank), [&](const LoweredStep& step) {
     const LoweredStep recv = peer.step(theirs);
-    step.ready = peer.own_place(recv.ready);
+    program.channel_list.at(step.channel).ready = peer.own_place(peer.channel(recv).ready);
     theirs = recv.next;
   });
   theirs = peer.first_send(program.rank);
-  for_each_in_chain(program, first_of_chain(block, program.first_recv_at, rank), [&](LoweredStep& step) {
+  for_each_in_chain(program, first_of_chain(block, program.first_recv_at, rank), [&](const LoweredStep& step) {
     const LoweredStep send = peer.step(theirs);
-    step.taken = peer.own_place(send.taken);
-    peer.describe_source(send, step);
+    Channel& channel = program.channel_list.at(step.channel);
+    channel.taken = peer.own_place(peer.channel(send).taken);
+    peer.describe_source(send, channel);
     theirs = send.next;
   });
 }

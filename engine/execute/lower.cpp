@@ -17,9 +17,12 @@
 namespace stoker::engine {
 namespace {
 
-static_assert(std::is_trivially_copyable_v<algos::Slice> && std::is_trivially_copyable_v<LoweredStep>);
+static_assert(std::is_trivially_copyable_v<algos::Slice> && std::is_trivially_copyable_v<LoweredStep> &&
+              std::is_trivially_copyable_v<Channel>);
 
-constexpr std::uint64_t align_up(std::uint64_t value) { return (value + cache_line - 1) & ~(cache_line - 1); }
+constexpr std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment = cache_line) {
+  return (value + alignment - 1) & ~(alignment - 1);
+}
 
 std::uint64_t digest_of(std::uint64_t digest, std::uint64_t bytes) {
   return (digest ^ (bytes + 1)) * 0x9e3779b97f4a7c15U; // order matters; 0 is "no message"
@@ -32,9 +35,9 @@ bool is_contiguous(std::span<const algos::Slice> slices) {
 // Hands out consecutive, aligned places in the block.
 class Layouter {
 public:
-  explicit Layouter(std::uint64_t begin) : end_(begin) {}
+  explicit Layouter(std::uint64_t begin, std::uint64_t alignment = cache_line) : end_(begin), alignment_(alignment) {}
   std::uint64_t take(std::uint64_t bytes) {
-    const std::uint64_t place = align_up(end_);
+    const std::uint64_t place = align_up(end_, alignment_);
     end_ = place + bytes;
     return place;
   }
@@ -42,6 +45,7 @@ public:
 
 private:
   std::uint64_t end_;
+  std::uint64_t alignment_;
 };
 
 // The order of the steps that are ready at Start. The ones to run first come last, because the ready list is a stack:
@@ -110,11 +114,12 @@ private:
   const PlacementOptions& options_;
   std::span<PairInfo> pairs_;
   std::vector<LoweredStep> steps_;
+  std::vector<Channel> channels_;
   std::array<BufferDescriptor, 3> buffers_; // indexed by algos::Buffer
   std::vector<int> messages_from_;          // by rank: those that come from other nodes
   BlockHeader header_;
   Layouter room_{sizeof(Block)};
-  Layouter bounce_{cache_line}; // 0 means no bounce
+  Layouter bounce_{cache_line, bounce_alignment}; // 0 means no bounce
   std::uint64_t scratch_at_ = 0;
   std::uint64_t bounce_at_ = 0; // of offset 0 in bounce_
 };
@@ -183,15 +188,16 @@ void Placement::lower_to_window(const algos::Step& step, LoweredStep& low) {
 void Placement::lower_to_channel(const algos::Step& step, LoweredStep& low) {
   const bool sending = algos::delivers(step.kind);
   low.op = sending ? Op::send_node : Op::recv_node;
-  low.eager = step.bytes <= options_.eager_bytes;
+  low.channel = static_cast<std::uint32_t>(channels_.size());
+  Channel& channel = channels_.emplace_back();
   // With resizable messages also where nothing is eager: empty ones are, and must not meet the word of an epoch before.
-  if (options_.resizable || low.eager) {
-    low.slot_bytes = align_up(sizeof(ChannelSlot) + (options_.resizable ? options_.eager_bytes : step.bytes));
+  if (options_.resizable || step.bytes <= options_.eager_bytes) {
+    channel.slot_bytes = align_up(sizeof(ChannelSlot) + (options_.resizable ? options_.eager_bytes : step.bytes));
   }
   if (sending) {
-    low.taken = {memory_.self(), 0, header_.taken_count++};
+    channel.taken = {memory_.self(), 0, header_.taken_count++};
   } else {
-    low.ready = {memory_.self(), 0, room_.take(low.slot_bytes != 0 ? 2 * low.slot_bytes : cache_line)};
+    channel.ready = {memory_.self(), 0, room_.take(channel.slot_bytes != 0 ? 2 * channel.slot_bytes : cache_line)};
   }
 }
 
@@ -246,6 +252,8 @@ void Placement::lay_out() {
   header_.slices = static_cast<std::uint32_t>(program_.slices.size());
   header_.successors = static_cast<std::uint32_t>(program_.successors.size());
   header_.steps_at = room_.take(steps * sizeof(LoweredStep));
+  header_.channels = static_cast<std::uint32_t>(channels_.size());
+  header_.channels_at = room_.take(channels_.size() * sizeof(Channel));
   header_.slices_at = room_.take(program_.slices.size() * sizeof(algos::Slice));
   header_.slice_seals_at = room_.take(options_.resizable ? program_.slices.size() * sizeof(std::uint64_t) : 0);
   header_.successors_at = room_.take(program_.successors.size() * sizeof(algos::StepId));
@@ -292,9 +300,10 @@ void Placement::number_messages() {
 void Placement::settle(std::uint64_t block) {
   for (LoweredStep& low : steps_) {
     if (low.op == Op::send_node) {
-      low.taken.offset = block + header_.taken_at + (low.taken.offset * sizeof(TakenWord));
+      std::uint64_t& taken = channels_[low.channel].taken.offset;
+      taken = block + header_.taken_at + (taken * sizeof(TakenWord));
     } else if (low.op == Op::recv_node) {
-      low.ready.offset += block;
+      channels_[low.channel].ready.offset += block;
     }
     low.bounce = low.bounce != 0 ? block + bounce_at_ + low.bounce : 0;
   }
@@ -360,6 +369,7 @@ std::uint64_t Placement::write() {
   static_cast<BlockHeader&>(lowered) = header_;
   std::ranges::copy(buffers_, lowered.buffers);
   lowered.step_list = std::move(steps_);
+  lowered.channel_list = std::move(channels_);
   lowered.slice_list = program_.slices;
   lowered.successor_list = program_.successors;
   lowered.root_list = roots;

@@ -42,6 +42,9 @@ struct PlacementOptions {
       false; // puts go through a window of the request's own; for programs of copies, puts, their recvs and fences
 };
 
+// A message that bounces takes a multiple of this in the rank's arena. Large jobs have many short messages.
+inline constexpr std::uint64_t bounce_alignment = 16;
+
 // The longest message of an exchange for a channel's slot, where each rank has a channel from every other one of its
 // node, and `eager_bytes` is the longest of any request: the slots of a rank fit 256 KiB.
 [[nodiscard]] std::uint64_t eager_bytes_of_exchange(std::uint64_t eager_bytes, std::size_t ranks_of_node);

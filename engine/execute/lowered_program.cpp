@@ -42,6 +42,7 @@ std::uint64_t program_seal(const LoweredProgram& program) {
   for (const LoweredStep& step : program.step_list) {
     sum = checksum(sum, &step, constant);
   }
+  sum = checksum_of(sum, program.channel_list);
   if (program.any_sizes == 0) {
     sum = checksum_of(sum, program.slice_list);
   }
@@ -71,6 +72,7 @@ LoweredProgram read_program(SharedRef block, const NodeMemory& memory) {
   static_cast<BlockHeader&>(program) = memory.header(block);
   const Block& shared = *memory.at<Block>(block);
   program.step_list = copied<LoweredStep>(shared, program.steps_at, program.steps);
+  program.channel_list = copied<Channel>(shared, program.channels_at, program.channels);
   program.slice_list = copied<algos::Slice>(shared, program.slices_at, program.slices);
   program.successor_list = copied<algos::StepId>(shared, program.successors_at, program.successors);
   program.root_list = copied<std::uint32_t>(shared, program.roots_at, program.local_roots + program.wire_roots);
@@ -92,13 +94,13 @@ void write_program(LoweredProgram& program, Block& block) {
 
 void write_links(const LoweredProgram& program, Block& block) {
   write(program.step_list, block, program.steps_at);
+  write(program.channel_list, block, program.channels_at);
   block.program_seal = program_seal(program);
 }
 
 void set_size(const LoweredProgram& program, LoweredStep& step) {
   const bool receives = step.op == Op::recv_node || step.op == Op::recv_wire;
   step.bytes = program.slice_list[receives ? step.target.begin : step.source.begin].length;
-  step.eager = (step.op == Op::send_node || step.op == Op::recv_node) && step.bytes <= program.eager_bytes;
 }
 
 void publish_epoch(LoweredProgram& program, Block& block) {

@@ -17,6 +17,7 @@ namespace stoker::engine {
 
 struct LoweredProgram : BlockHeader, EpochPart {
   std::vector<LoweredStep> step_list;
+  std::vector<Channel> channel_list;
   std::vector<algos::Slice> slice_list;
   std::vector<algos::StepId> successor_list;
   std::vector<std::uint32_t> root_list;

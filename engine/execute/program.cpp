@@ -15,10 +15,8 @@ Program::Program(SharedRef block, const NodeMemory& memory, const Operation* ope
     take_epoch();
   }
   std::uint64_t most_slices = 0;
-  for (const LoweredStep& step : lowered_.step_list) {
-    if (step.op == Op::recv_node) {
-      most_slices = std::max(most_slices, step.peer_slice_count);
-    }
+  for (const Channel& channel : lowered_.channel_list) {
+    most_slices = std::max(most_slices, channel.peer_slice_count);
   }
   peer_slices_.resize(most_slices);
 }
@@ -36,22 +34,23 @@ void Program::publish_epoch() {
 }
 
 std::optional<Program::Message> Program::message_of(const StepView& step) const {
-  const LoweredStep& recv = *step.step;
-  const std::uint32_t arena = recv.peer_block.arena;
+  const Channel& channel = *step.channel;
+  const std::uint32_t arena = channel.peer_block.arena;
   EpochPart sender;
-  bool intact = take_buffers(sender, *memory_->at<Block>(recv.peer_block));
-  if (recv.peer_slice_count > 0) {
-    copy_once(peer_slices_.data(), memory_->base(arena) + recv.peer_slices,
-              recv.peer_slice_count * sizeof(algos::Slice));
+  bool intact = take_buffers(sender, *memory_->at<Block>(channel.peer_block));
+  if (channel.peer_slice_count > 0) {
+    copy_once(peer_slices_.data(), memory_->base(arena) + channel.peer_slices,
+              channel.peer_slice_count * sizeof(algos::Slice));
   }
-  const std::uint64_t seal =
-      lowered_.any_sizes != 0 ? copy_once(*memory_->at<std::uint64_t>({arena, 0, recv.peer_seal})) : recv.peer_seal;
-  intact = intact && seal == checksum_of(peer_slices_.data(), recv.peer_slice_count);
+  const std::uint64_t seal = lowered_.any_sizes != 0
+                                 ? copy_once(*memory_->at<std::uint64_t>({arena, 0, channel.peer_seal}))
+                                 : channel.peer_seal;
+  intact = intact && seal == checksum_of(peer_slices_.data(), channel.peer_slice_count);
   if (!intact) {
     memory_->note_damage(arena, Damage::buffers);
     return std::nullopt;
   }
-  return Message{views_of(sender, arena), std::span(peer_slices_).first(recv.peer_slice_count)};
+  return Message{views_of(sender, arena), std::span(peer_slices_).first(channel.peer_slice_count)};
 }
 
 BufferViews Program::views_of(const EpochPart& part, std::uint32_t arena) const {

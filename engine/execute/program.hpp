@@ -21,6 +21,7 @@ namespace stoker::engine {
 // One step as this process runs it.
 struct StepView {
   const LoweredStep* step = nullptr;
+  const Channel* channel = nullptr;      // node
   std::span<const algos::Slice> source;  // own slices; none for recv_node
   std::span<const algos::Slice> operand; // own slices
   std::span<const algos::Slice> target;
@@ -56,12 +57,14 @@ public:
   [[nodiscard]] StepView step(std::uint32_t index) const {
     const LoweredStep& step = lowered_step(index);
     const bool in_node = step.op == Op::send_node || step.op == Op::recv_node;
+    const Channel* channel = in_node ? &lowered_.channel_list[step.channel] : nullptr;
     return {.step = &step,
+            .channel = channel,
             .source = slices(step.source),
             .operand = slices(step.operand),
             .target = slices(step.target),
-            .ready = in_node ? memory_->at<std::byte>(step.ready) : nullptr,
-            .taken = in_node ? memory_->at<TakenWord>(step.taken) : nullptr};
+            .ready = in_node ? memory_->at<std::byte>(channel->ready) : nullptr,
+            .taken = in_node ? memory_->at<TakenWord>(channel->taken) : nullptr};
   }
   [[nodiscard]] const LoweredStep& lowered_step(std::uint32_t index) const { return lowered_.step_list[index]; }
   [[nodiscard]] std::size_t number_of(const LoweredStep& step) const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/execute/rebind.hpp"
 
+#include "engine/execute/lower.hpp"
+
 #include <algorithm>
 
 namespace stoker::engine {
@@ -9,7 +11,9 @@ namespace {
 // The slices that a wire step without a second operand sends or receives.
 const algos::Range& message_of(const LoweredStep& step) { return step.op == Op::send_wire ? step.source : step.target; }
 
-std::uint64_t in_lines(std::uint64_t bytes) { return (bytes + cache_line - 1) & ~(cache_line - 1); }
+std::uint64_t bounce_room(std::uint64_t bytes) {
+  return (bytes + bounce_alignment - 1) / bounce_alignment * bounce_alignment;
+}
 
 } // namespace
 
@@ -77,7 +81,7 @@ void Rebinding::note_received(const Program& program, std::span<std::uint64_t> b
 std::uint64_t Rebinding::most_bounce_bytes(const LoweredProgram& program) const {
   std::uint64_t bytes = 0;
   for (const Bounced& message : bounced_) {
-    bytes += in_lines(program.step_list[message.step].bytes);
+    bytes += bounce_room(program.step_list[message.step].bytes);
   }
   return bytes;
 }
@@ -85,7 +89,7 @@ std::uint64_t Rebinding::most_bounce_bytes(const LoweredProgram& program) const 
 std::uint64_t Rebinding::bounce_bytes(const LoweredProgram& program) const {
   std::uint64_t bytes = 0;
   for (const Bounced& message : bounced_) {
-    bytes += program.buffers[message.buffer].path == Path::cma ? in_lines(program.step_list[message.step].bytes) : 0;
+    bytes += program.buffers[message.buffer].path == Path::cma ? bounce_room(program.step_list[message.step].bytes) : 0;
   }
   return bytes;
 }
@@ -96,7 +100,7 @@ void Rebinding::bounce(LoweredProgram& program, std::uint64_t place) const {
     LoweredStep& step = steps[message.step];
     const bool bounces = program.buffers[message.buffer].path == Path::cma && step.bytes > 0;
     step.bounce = bounces ? place : 0;
-    place += bounces ? in_lines(step.bytes) : 0;
+    place += bounces ? bounce_room(step.bytes) : 0;
   }
 }
 

@@ -63,7 +63,9 @@ std::string Request::describe_stall() const {
   for (std::uint32_t i = 0; i < task_.program.checked_count(block_->state.waiting_count); ++i) {
     const LoweredStep& step = task_.program.lowered_step(task_.program.checked_step(task_.program.waiting()[i]));
     const bool recv = step.op == Op::recv_node;
-    if (recv && memory_->at<Block>(step.peer_block)->started.load(std::memory_order_acquire) < epoch_) {
+    if (recv &&
+        memory_->at<Block>(lowered_.channel_list[step.channel].peer_block)->started.load(std::memory_order_acquire) <
+            epoch_) {
       not_started.insert(step.peer);
     } else {
       silent.insert(step.peer);

@@ -83,36 +83,40 @@ enum class Op : std::uint8_t {
 
 struct LoweredStep {
   Op op = Op::copy;
-  bool announced = false;                        // put_window: waits for the peer's announcement
-  std::int32_t peer = -1;                        // rank in the request's communicator
   algos::Operand message = algos::Operand::none; // recv: what it is in target = left (op) right
+  bool announced = false;                        // put_window: waits for the peer's announcement
+  bool put = false;                              // wire: into the peer's window
+  std::int32_t peer = -1;                        // rank in the request's communicator
   algos::Range source;                           // reduce: the left operand
   algos::Range operand;                          // reduce: the right one; recv of an operand: the other one
   algos::Range target;
   algos::Range successors;
   std::uint32_t predecessors = 0;
-  std::uint32_t next = 0; // 1 + the next step of the same direction with the same peer; 0: last
-  // node: where the two words of the channel are. The slots of even and odd epochs lie slot_bytes apart.
+  std::uint32_t next = 0;    // 1 + the next step of the same direction with the same peer; 0: last
+  std::uint32_t channel = 0; // node: which one of the block's
+  // wire
+  std::int32_t tag = -1;
+  std::int32_t endpoint = -1; // rank in the engine's network communicator
+  // put_window, and wire where `put`: the rank in the window's communicator that exposes the peer's place, and where
+  // that is in the window
+  std::int32_t window_rank = -1;
+  std::uint64_t displacement = 0;
+  // Follows from the slices where sizes change.
+  std::uint64_t bytes = 0; // recv in a block of any sizes: in the block, once it is done, those that came
+  // Differs from epoch to epoch where buffers do.
+  std::uint64_t bounce = 0; // wire: offset in the rank's arena; 0: MPI reads or writes the buffer itself
+};
+
+// What a node step has beyond that: where the two words are by which the message is handed over. The slots of even and
+// odd epochs lie slot_bytes apart.
+struct Channel {
   SharedRef ready;               // in the receiver's block: word, then the payload if eager
   SharedRef taken;               // in the sender's block
-  std::uint64_t slot_bytes = 0;  // 0: not eager, one word for all epochs
+  std::uint64_t slot_bytes = 0;  // 0: never eager, one word for all epochs
   SharedRef peer_block;          // recv: whose buffers to read
   std::uint64_t peer_slices = 0; // recv: offset of the sender's slices, in its arena, ...
   std::uint64_t peer_slice_count = 0;
   std::uint64_t peer_seal = 0; // ... and their checksum; where sizes change, the offset of the word that has it
-  // wire
-  std::int32_t endpoint = -1; // rank in the engine's network communicator
-  std::int32_t tag = -1;
-  // put_window, and wire where `put`: the peer's place in the window, and the rank in the window's communicator that
-  // exposes it
-  bool put = false;
-  std::int32_t window_rank = -1;
-  std::uint64_t displacement = 0;
-  // Follow from the slices where sizes change.
-  std::uint64_t bytes = 0; // recv in a block of any sizes: in the block, once it is done, those that came
-  bool eager = false;      // node: the payload travels in the channel's slot
-  // Differs from epoch to epoch where buffers do.
-  std::uint64_t bounce = 0; // wire: offset in the rank's arena; 0: MPI reads or writes the buffer itself
 };
 
 // Work lists of the running epoch. A step is in at most one of the lists.
@@ -144,13 +148,15 @@ struct BlockHeader {
   std::uint32_t buffers_change = 0; // they may differ from epoch to epoch
   std::uint32_t any_sizes = 0;      // and sizes, of which receivers know only the most that there may be
   std::uint32_t left_out = 0;       // steps that the epoch does without, in exchanges of any sizes
-  std::uint64_t eager_bytes = 0;    // of messages in exchanges of any sizes
+  std::uint64_t eager_bytes = 0;    // messages within the node up to this travel in the channel's slot
   OperationCode operation;          // of steps that combine operands
   std::uint64_t element_bytes = 1;
   std::uint32_t slices = 0;
   std::uint32_t successors = 0;
+  std::uint32_t channels = 0;
   // Offsets from the beginning of the block.
   std::uint64_t steps_at = 0;       // LoweredStep[steps]
+  std::uint64_t channels_at = 0;    // Channel[channels]
   std::uint64_t slices_at = 0;      // algos::Slice[slices]
   std::uint64_t slice_seals_at = 0; // uint64[slices]: their checksums, in exchanges of any sizes
   std::uint64_t successors_at = 0;  // algos::StepId[successors]

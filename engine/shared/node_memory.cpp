@@ -19,7 +19,8 @@ namespace stoker::engine {
 namespace {
 
 // A stamp of everything that processes of one node read in each other's memory. It differs between incompatible builds.
-constexpr std::uint64_t layout_stamp = (sizeof(RankRoot) << 32U) ^ (sizeof(Block) << 16U) ^ sizeof(LoweredStep);
+constexpr std::uint64_t layout_stamp =
+    (sizeof(RankRoot) << 32U) ^ (sizeof(Block) << 16U) ^ (sizeof(Channel) << 8U) ^ sizeof(LoweredStep);
 
 // Collective: the same on all ranks of the node, as long as the one with least room can map them.
 std::uint64_t agreed_arena_bytes(MPI_Comm node) {

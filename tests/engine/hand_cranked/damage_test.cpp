@@ -60,18 +60,25 @@ LoweredStep& step(Rig& rig, Op op, int peer) {
                        [&](const LoweredStep& each) { return each.op == op && each.peer == peer; });
 }
 
+Channel& channel(Rig& rig, Op op, int peer) {
+  Block& block = rig.block(victim);
+  return in_block<Channel>(&block, block.channels_at)[step(rig, op, peer).channel];
+}
+
 SubmissionRing& ring(Rig& rig) { return rig.memory(victim).root(victim).ring; }
 
 // Words that a helper copies when it first hears of a request.
 const Case found_at_adoption[] = {
     {"a place in another rank's arena",
-     [](Rig& rig, const Canaries& canaries) { step(rig, Op::send_node, 2).ready.offset = canaries.place(2); }},
-    {"another arena", [](Rig& rig, const Canaries&) { step(rig, Op::send_node, 2).ready.arena = 0; }},
-    {"no arena", [](Rig& rig, const Canaries&) { step(rig, Op::send_node, 2).ready.arena = 1'000'000; }},
+     [](Rig& rig, const Canaries& canaries) { channel(rig, Op::send_node, 2).ready.offset = canaries.place(2); }},
+    {"another arena", [](Rig& rig, const Canaries&) { channel(rig, Op::send_node, 2).ready.arena = 0; }},
+    {"no arena", [](Rig& rig, const Canaries&) { channel(rig, Op::send_node, 2).ready.arena = 1'000'000; }},
     {"the word of a sender",
-     [](Rig& rig, const Canaries& canaries) { step(rig, Op::recv_node, 0).taken.offset = canaries.place(0); }},
+     [](Rig& rig, const Canaries& canaries) { channel(rig, Op::recv_node, 0).taken.offset = canaries.place(0); }},
+    {"the number of a channel", [](Rig& rig, const Canaries&) { step(rig, Op::send_node, 2).channel = 1U << 30U; }},
+    {"the place of the channels", [](Rig& rig, const Canaries&) { rig.block(victim).channels_at = wild; }},
     {"the length of a message", [](Rig& rig, const Canaries&) { step(rig, Op::send_node, 2).bytes = 1U << 20U; }},
-    {"the length of a slot", [](Rig& rig, const Canaries&) { step(rig, Op::send_node, 2).slot_bytes = wild; }},
+    {"the length of a slot", [](Rig& rig, const Canaries&) { channel(rig, Op::send_node, 2).slot_bytes = wild; }},
     {"the slices of a message",
      [](Rig& rig, const Canaries&) { step(rig, Op::send_node, 2).source.begin = 1U << 30U; }},
     {"a slice",
@@ -100,7 +107,7 @@ const Case found_at_adoption[] = {
      [](Rig& rig, const Canaries&) { rig.block(victim).state.wire_count = 1'000'000; }},
     {"the word that says that a message was taken",
      [](Rig& rig, const Canaries&) {
-       rig.memory(victim).at<TakenWord>(step(rig, Op::send_node, 2).taken)->epoch.store(wild);
+       rig.memory(victim).at<TakenWord>(channel(rig, Op::send_node, 2).taken)->epoch.store(wild);
      }},
     {"the write index of the ring",
      [](Rig& rig, const Canaries&) { reinterpret_cast<std::uint64_t*>(&ring(rig))[0] = wild; }},
@@ -146,8 +153,8 @@ TEST(Damage, OfWhatTheHelperHasCopiedIsNoticedByNobody) {
       rig.start(rank);
     }
     if (epoch == 2) {
-      step(rig, Op::send_node, 2).ready.offset = canaries.place(2);
-      step(rig, Op::send_node, 2).slot_bytes = wild;
+      channel(rig, Op::send_node, 2).ready.offset = canaries.place(2);
+      channel(rig, Op::send_node, 2).slot_bytes = wild;
     }
     rig.run_dry();
     for (int rank = 0; rank < rig.ranks(); ++rank) {
@@ -211,8 +218,8 @@ TEST(Damage, OfTheStateOfAnEpochIsImplausible) {
   refused(reinterpret_cast<std::uint64_t&>(block.submitted));
   refused(reinterpret_cast<std::uint64_t&>(block.retired));
   refused(reinterpret_cast<std::uint32_t&>(block.ownership));
-  refused(*rig.memory(victim).at<std::uint64_t>(step(rig, Op::recv_node, 2).ready));
-  refused(*rig.memory(victim).at<std::uint64_t>(step(rig, Op::send_node, 2).taken));
+  refused(*rig.memory(victim).at<std::uint64_t>(channel(rig, Op::recv_node, 2).ready));
+  refused(*rig.memory(victim).at<std::uint64_t>(channel(rig, Op::send_node, 2).taken));
   rig.run_dry();
 }
 
