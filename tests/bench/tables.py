@@ -95,6 +95,50 @@ def check_reductions(bench, folder):
         expect(picture.read(4) == b"\x89PNG", "no picture of allreduce")
 
 
+def check_applications(bench, folder):
+    """Two launches: stoker takes 7 and 9 s at the shared place, MPI with tests 10 s; the progress thread's launch is as fast as
+    stoker, whose own rows of that launch do not count; the engine is 5 % behind inline with Taylor-Green."""
+    def rows(benchmark, times):
+        return [{"benchmark": benchmark, "exchange": exchange, "median_ms": ms} for exchange, ms in times.items()]
+    for launch, ours in ((1, 7.0), (2, 9.0)):
+        write(f"{folder}/eigensolver.{launch}.shared.mpich.alone.json",
+              rows("plane_waves", {"mpi-nonblocking": 16.0, "mpi-nonblocking-test": 10.0, "stoker": ours, "stoker-inline": 9.5}))
+        write(f"{folder}/eigensolver.{launch}.spare.mpich.alone.json", rows("plane_waves", {"mpi-nonblocking": 16.0, "stoker": 8.0}))
+        write(f"{folder}/eigensolver.{launch}.spare.mpich.thread.json", rows("plane_waves", {"mpi-nonblocking": 8.0, "stoker": 1.0}))
+        write(f"{folder}/eigensolver.{launch}.three.mpich.alone.json", rows("plane_waves", {"mpi-nonblocking": 16.0, "stoker": 12.0}))
+        write(f"{folder}/eigensolver.{launch}.four.mpich.alone.json", rows("plane_waves", {"mpi-nonblocking": 15.0}))
+        write(f"{folder}/taylor-green.{launch}.shared.mpich.alone.json",
+              rows("taylor_green", {"mpi-blocking": 20.0, "stoker-test": 21.0, "stoker-inline": 20.0}))
+        write(f"{folder}/gradients.{launch}.spare-4.mpich.alone.json",
+              [{"variant": "pipelined", "reduce": reduce, "exchange": halo, "iteration_us": {"median": us}}
+               for reduce, halo, us in (("stoker", "stoker", 800.0), ("mpi", "stoker", 1000.0), ("mpi", "mpi-nonblocking", 1600.0))])
+        write(f"{folder}/stencil.{launch}.shared.mpich.alone.json",
+              [{"benchmark": "stencil", "form": "blocking", "executor": executor, "us_per_iteration": us}
+               for executor, us in (("mpi-allocated", 100.0), ("engine", 110.0))])
+    done = run(f"{bench}/applications.py", folder)
+    expect(done.returncode == 0, done.stderr)
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines()]
+    table = {(line[0], line[1], line[3]): line for line in lines[:lines.index([""])]}
+    shared, spare = "2 hosts x 1, shared cores", "2 hosts x 1, core to spare, as 1 Gbit/s"
+    four = "4 hosts x 1, core to spare, as 1 Gbit/s"
+    for key, ratio, met in (
+        (("eigensolver", shared, "MPI without tests"), "0.5 (0.438 to 0.562)", "yes"),
+        (("eigensolver", shared, "best of MPI"), "0.8 (0.7 to 0.9)", "yes"),
+        (("eigensolver", spare, "best of MPI"), "1 (1 to 1)", "no"),
+        (("eigensolver", spare, "best of MPI without progress thread"), "0.5 (0.5 to 0.5)", ""),
+        (("eigensolver", "x 3 and a helper / x 4", "best of MPI on all cores"), "0.8 (0.8 to 0.8)", ""),
+        (("taylor-green", shared, "better of engine and inline, for the engine"), "1.05 (1.05 to 1.05)", "no"),
+        (("gradients", four, "pipelined, with MPI_Iallreduce, both with the halo by stoker"), "0.8 (0.8 to 0.8)", "yes"),
+        (("gradients", four, "pipelined, with MPI_Iallreduce, both with the halo by mpi-nonblocking"), "not measured", ""),
+        (("gradients", four, "best of MPI alone"), "0.5 (0.5 to 0.5)", ""),
+        (("stencil", shared, "native RMA"), "1.1 (1.1 to 1.1)", "no"),
+    ):
+        line = table[key]
+        expect((line[5], line[8]) == (ratio, met), line)
+    expect(["eigensolver", spare, "mpich", "mpi-nonblocking, progress thread", "8 (8 to 8)", "1 (1 to 1)"] in lines,
+           "all contestants are listed")
+
+
 def memory_rows():
     common = {"mpi": "mpich", "nodes": 2, "ppn": 2, "collective": None, "efficiency": None, "median_us": 3.0, "bytes": 8}
     for executor in ("mpi-allocated", "engine", "load-store"):
@@ -185,6 +229,8 @@ def main():
         expect("0.800" in done.stdout and "radix:r=2" in done.stdout, done.stdout)
         os.mkdir(f"{folder}/run-reductions")
         check_reductions(bench, f"{folder}/run-reductions")
+        os.mkdir(f"{folder}/run-applications")
+        check_applications(bench, f"{folder}/run-applications")
         done = run(f"{bench}/plot.py", "--output", f"{folder}/none", "/dev/null")
         expect(done.returncode != 0, "a picture of nothing")
 
