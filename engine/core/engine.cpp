@@ -150,6 +150,11 @@ void Engine::start_inline(Task& task, std::uint64_t epoch) {
   inline_->poll();
 }
 
+void Engine::forget_inline(const Task& task) {
+  const std::lock_guard lock(inline_mutex_);
+  inline_->forget(task);
+}
+
 bool Engine::inline_round() {
   const std::unique_lock lock(inline_mutex_, std::try_to_lock);
   return lock.owns_lock() && inline_->poll();

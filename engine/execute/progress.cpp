@@ -16,6 +16,13 @@ void Progress::adopt(Task& task, std::uint64_t epoch, std::uint64_t now_ns) {
   }
 }
 
+void Progress::forget(const Task& task) {
+  const OneThread::Use use(one_thread_);
+  std::erase(tasks_, &task);
+  wire_.forget(task);
+  window_steps_.forget(task);
+}
+
 bool Progress::poll() {
   const OneThread::Use use(one_thread_);
   bool moved = wire_.poll();

@@ -37,8 +37,12 @@ class Progress {
 public:
   Progress(const Network& network, ExecutorId id) : wire_(network), id_(id) {}
 
-  // From now on `task` is driven until `epoch` is complete. The task must outlive that.
+  // From now on `task` is driven until `epoch` is complete. The task must outlive that, or be forgotten.
   void adopt(Task& task, std::uint64_t epoch, std::uint64_t now_ns);
+
+  // The task's epoch will not be completed: it is driven no further, and what its messages bring is ignored. It may be
+  // destroyed afterwards.
+  void forget(const Task& task);
 
   // One round: MPI, then every program once. Returns whether anything moved.
   bool poll();

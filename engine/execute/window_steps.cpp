@@ -62,6 +62,22 @@ void WindowSteps::put(Pending& pending) {
   pending.phase = Phase::issued;
 }
 
+void WindowSteps::forget(const Task& task) {
+  for (std::size_t i = pending_.size(); i-- > 0;) {
+    if (pending_[i].task == &task) {
+      (void)pending_[i].failed.release(); // MPI may still write it
+      drop(i);
+    }
+  }
+}
+
+void WindowSteps::drop(std::size_t index) {
+  pending_[index] = std::move(pending_.back());
+  requests_[index] = requests_.back();
+  pending_.pop_back();
+  requests_.pop_back();
+}
+
 bool WindowSteps::poll() {
   bool moved = false;
   for (std::size_t i = 0; i < pending_.size();) {
@@ -99,10 +115,7 @@ bool WindowSteps::poll() {
       }
     }
     finish(pending);
-    pending_[i] = std::move(pending_.back());
-    requests_[i] = requests_.back();
-    pending_.pop_back();
-    requests_.pop_back();
+    drop(i);
   }
   return moved;
 }

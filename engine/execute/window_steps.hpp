@@ -22,6 +22,9 @@ public:
   // one order.
   void post(Task& task, std::uint32_t step);
 
+  // Drops the task's steps. What MPI has of them is never asked for again.
+  void forget(const Task& task);
+
   // Hands each finished step to its task; returns whether there was any. May wait in a flush until the targets'
   // processes are inside MPI, but for requests that were just started.
   bool poll();
@@ -37,6 +40,7 @@ private:
   };
   void put(Pending& pending);
   void finish(const Pending& pending);
+  void drop(std::size_t index);
 
   // Parallel arrays; the request is null where the phase needs none.
   std::vector<Pending> pending_;

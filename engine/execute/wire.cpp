@@ -55,10 +55,19 @@ void Wire::post(Task& task, std::uint32_t step) {
   steps_[message] = sent;
 }
 
+void Wire::forget(const Task& task) {
+  for (Sent& sent : steps_) {
+    sent.task = sent.task == &task ? nullptr : sent.task;
+  }
+}
+
 bool Wire::poll() {
   const auto& done = messages_.poll();
   for (const Messages::Outcome& outcome : done) {
     const Sent& sent = steps_[outcome.message];
+    if (sent.task == nullptr) {
+      continue;
+    }
     if (sent.unreadable) {
       sent.task->events.push_back({sent.step, 0, static_cast<int>(Code::access), "the send buffer could not be read"});
     } else if (outcome.error != MPI_SUCCESS) {

@@ -19,12 +19,15 @@ public:
   // Posts the step's message. An error of the transport is delivered like a completion.
   void post(Task& task, std::uint32_t step);
 
+  // Finished steps of the task are handed to nobody from now on.
+  void forget(const Task& task);
+
   // Asks once for everything in flight and hands each finished step to its task. Returns whether there was any.
   bool poll();
 
 private:
   struct Sent { // or received
-    Task* task = nullptr;
+    Task* task = nullptr; // null: forgotten
     std::uint32_t step = 0;
     bool unreadable = false; // the data to send could not be read
   };

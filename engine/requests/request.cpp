@@ -62,6 +62,9 @@ Request::~Request() {
   }
   engine_->delist(*this);
   if (state_ == State::broken) {
+    if (carrier_ == nullptr) {
+      engine_->forget_inline(task_);
+    }
     return; // a process that is gone may have left the block in any state: its memory is not used again
   }
   for (const std::uint64_t staging : {plan_.send_staging, plan_.recv_staging}) {

@@ -284,6 +284,30 @@ TEST(AFault, WhatIsRefusedIsNotWaitedFor) {
   }
 }
 
+// The address sanitizer tells whether anybody touches it afterwards.
+TEST(ARequest, ThatIsBrokenAndFreedIsForgotten) {
+  std::mt19937 random(1);
+  const Layout layout = Layout::uniform(4, 2);
+  const WholeCollective collective =
+      whole(algos::parse_choice(algos::Collective::alltoall, "nonblocking"), layout, 1000, random);
+  for (int rounds = 0; rounds < 4; ++rounds) {
+    constexpr int broken = 3;
+    Rig rig({.layout = layout, .buffered_bytes = 4096, .inlined = true}, collective);
+    for (int rank = 0; rank < layout.ranks(); ++rank) {
+      rig.start(rank);
+    }
+    for (int round = 0; round < rounds; ++round) {
+      (void)rig.poll(broken);
+    }
+    rig.forget(broken);
+    rig.run_dry();
+    for (const int other : {0, 1}) { // on the other node: they have what it sent, if it had begun to
+      EXPECT_EQ(rig.done(other), rounds > 0) << other << ", after " << rounds << " rounds";
+    }
+    EXPECT_FALSE(rig.done(2)) << "its neighbor never gets what it would have fetched";
+  }
+}
+
 // Tags tell apart what comes from one node: two are enough for two messages from each of many nodes.
 TEST(Tags, AreGivenBackWithTheBlock) {
   const Layout layout = Layout::uniform(8, 2);

@@ -220,6 +220,11 @@ void Rig::finish(int r) {
   }
 }
 
+void Rig::forget(int rank) {
+  at(rank).progress->forget(*at(rank).task);
+  at(rank).task.reset();
+}
+
 bool Rig::right(int rank) const {
   for (std::size_t i = 0; i < collective_.contents[static_cast<std::size_t>(rank)].result.size(); ++i) {
     if (at(rank).recv[i] != expected(rank, i)) {

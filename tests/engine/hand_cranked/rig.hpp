@@ -75,6 +75,9 @@ public:
   void finish(int rank);
   [[nodiscard]] bool right(int rank) const; // whether that is still there
 
+  // Inlined: the rank's request is broken, and freed.
+  void forget(int rank);
+
   // Ends the epochs of all ranks without a look at their data.
   void give_up();
 
