@@ -107,7 +107,7 @@ public:
   // Inline execution of this rank's own requests. Any thread of the application.
   void start_inline(Task& task, std::uint64_t epoch);
   void forget_inline(const Task& task); // whose request was broken
-  bool inline_round(); // returns whether anything moved; false as well while another thread is at it
+  bool inline_round();                  // returns whether anything moved; false as well while another thread is at it
 
   // Stores a submission in the rank's ring. While the ring is full, the helper takes entries out, or this thread in its
   // place. The helper is neither called nor woken otherwise.

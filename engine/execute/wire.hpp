@@ -26,7 +26,7 @@ public:
   bool poll();
 
 private:
-  struct Sent { // or received
+  struct Sent {           // or received
     Task* task = nullptr; // null: forgotten
     std::uint32_t step = 0;
     bool unreadable = false; // the data to send could not be read
