@@ -64,17 +64,15 @@ void complete_all(const std::vector<Request*>& list) {
 }
 
 // Index of an active request that is complete; -1 when none is; -2 when none is active.
-int find_complete(const std::vector<Request*>& list) {
-  bool any_active = false;
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    if (list[i] != nullptr && list[i]->active()) {
-      any_active = true;
-      if (list[i]->peek()) {
-        return static_cast<int>(i);
-      }
-    }
+int find_complete(std::vector<Request*> list) {
+  std::ranges::replace_if(
+      list, [](const Request* r) { return r != nullptr && !r->active(); }, nullptr);
+  if (std::ranges::none_of(list, [](const Request* r) { return r != nullptr; })) {
+    return -2;
   }
-  return any_active ? -1 : -2;
+  Request::peek_all(list);
+  const auto found = std::ranges::find_if(list, [](const Request* r) { return r != nullptr && r->complete(); });
+  return found == list.end() ? -1 : static_cast<int>(found - list.begin());
 }
 
 } // namespace

@@ -113,7 +113,7 @@ Footprint OneRank::footprint(const Case& what) {
   }
   sum.heap = heap_in_use() - kept - sum.helper;
   sum.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  engine::reclaim(memory_, tags_, block_at);
+  engine::reclaim(memory_, tags_, own_task->program.lowered());
   return sum;
 }
 

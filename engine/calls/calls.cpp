@@ -341,7 +341,7 @@ bool Calls::try_starts() {
     }
     for (Lane& lane : shape.lanes) {
       if (lane.occupant != nullptr && !lane.awaited) {
-        (void)lane.request->peek();
+        lane.request->bring_on();
       }
     }
     shape.retire_complete();

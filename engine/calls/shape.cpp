@@ -23,6 +23,10 @@ void Shape::retire(Lane& lane) {
   Request& request = *lane.request;
   const double so_far = request.statistics().exchange_seconds;
   call.error = attempt([&] { request.finish(); });
+  if (call.error && request.broken()) {
+    lane.state = Lane::State::failed;
+    lane.error = call.error;
+  }
   call.exchange_seconds = request.statistics().exchange_seconds - so_far;
   call.complete.store(true, std::memory_order_release);
 }

@@ -190,7 +190,7 @@ void Engine::delist(Dependent& dependent) {
   dependents_.remove(&dependent);
 }
 
-void Engine::give_back(std::uint64_t block, std::uint64_t last_epoch, bool submitted) {
+void Engine::give_back(const BlockHeader& block, std::uint64_t last_epoch, bool submitted) {
   {
     const std::lock_guard lock(dependents_mutex_);
     freed_.push_back({block, last_epoch, submitted});
@@ -201,8 +201,7 @@ void Engine::give_back(std::uint64_t block, std::uint64_t last_epoch, bool submi
 void Engine::sweep() {
   const std::lock_guard lock(dependents_mutex_);
   std::erase_if(freed_, [&](const FreedBlock& freed) {
-    const auto* block = reinterpret_cast<const Block*>(memory_->base(memory_->self()) + freed.block);
-    if (!reclaimable(*block, freed.last_epoch, freed.submitted)) {
+    if (!reclaimable(*memory_, freed.block, freed.last_epoch, freed.submitted)) {
       return false;
     }
     reclaim(*memory_, *tags_, freed.block);

@@ -131,14 +131,14 @@ public:
   [[nodiscard]] std::vector<int> ranks_of(MPI_Comm comm) const { return translate(comm, group_); }
 
   // Takes over a freed request's block until no other process can touch it any more.
-  void give_back(std::uint64_t block, std::uint64_t last_epoch, bool submitted);
+  void give_back(const BlockHeader& block, std::uint64_t last_epoch, bool submitted);
   // Gives back what can be given back by now.
   void sweep();
 
 private:
   [[nodiscard]] std::shared_ptr<CommContext> known_context(MPI_Comm comm);
   struct FreedBlock {
-    std::uint64_t block;
+    BlockHeader block; // as the rank has it
     std::uint64_t last_epoch;
     bool submitted;
   };

@@ -5,6 +5,8 @@
 #include "engine/execute/lowered_program.hpp"
 #include "engine/shared/seal.hpp"
 
+#include <vector>
+
 namespace stoker::engine {
 namespace {
 
@@ -38,8 +40,8 @@ void link_wire(LoweredProgram& program, const Block& block, int rank, const Pair
   });
 }
 
-// The block of a rank of this node. It may be linking too: only what it wrote in place() is read here. What is read of
-// its steps must lie within the block.
+// The block of a rank of this node. It may be linking too: only what it wrote in place() is read here. What it names
+// must lie within the block.
 class Peer {
 public:
   Peer(const NodeMemory& memory, const SharedRef& place)
@@ -56,21 +58,30 @@ public:
     require(step.channel < header_.channels);
     return copy_once(in_block<Channel>(&block_, header_.channels_at)[step.channel]);
   }
-  // A place that the step names.
-  [[nodiscard]] SharedRef own_place(const SharedRef& ref) const {
-    require(ref.arena == place_.arena && ref.offset - place_.offset < header_.bytes && ref.offset % cache_line == 0);
+  // A place of so many bytes in the block that a channel names.
+  [[nodiscard]] SharedRef own_place(const SharedRef& ref, std::uint64_t bytes) const {
+    const std::uint64_t in_block = ref.offset - place_.offset;
+    require(ref.arena == place_.arena && in_block < header_.bytes && bytes <= header_.bytes - in_block &&
+            ref.offset % cache_line == 0);
     return ref;
   }
-  void describe_source(const LoweredStep& send, Channel& recv) const {
+  // What the send step sends; `bytes`: as many as are expected, where sizes do not change.
+  void describe_source(const LoweredStep& send, std::uint64_t bytes, Channel& recv) const {
     const algos::Range range = send.source;
     require(range.begin <= header_.slices && range.count <= header_.slices - range.begin);
-    const auto* slices = in_block<algos::Slice>(&block_, header_.slices_at) + range.begin;
+    std::vector<algos::Slice> slices(range.count);
+    std::uint64_t sent = 0;
+    for (std::uint32_t i = 0; i < range.count; ++i) {
+      slices[i] = copy_once(in_block<algos::Slice>(&block_, header_.slices_at)[range.begin + i]);
+      sent += slices[i].bytes();
+    }
+    require(header_.any_sizes != 0 || sent == bytes);
     const auto offset_of = [&](std::uint64_t in_block) { return place_.offset + in_block; };
     recv.peer_block = place_;
     recv.peer_slices = offset_of(header_.slices_at + (range.begin * sizeof(algos::Slice)));
     recv.peer_slice_count = range.count;
     recv.peer_seal = header_.any_sizes != 0 ? offset_of(header_.slice_seals_at + (range.begin * sizeof(std::uint64_t)))
-                                            : checksum_of(slices, range.count);
+                                            : checksum_of(slices.data(), range.count);
   }
 
 private:
@@ -90,15 +101,17 @@ void link_channels(LoweredProgram& program, const Block& block, int rank, const 
   std::uint32_t theirs = peer.first_recv(program.rank);
   for_each_in_chain(program, first_of_chain(block, program.first_send_at, rank), [&](const LoweredStep& step) {
     const LoweredStep recv = peer.step(theirs);
-    program.channel_list.at(step.channel).ready = peer.own_place(peer.channel(recv).ready);
+    Channel& channel = program.channel_list.at(step.channel);
+    channel.ready = peer.own_place(peer.channel(recv).ready,
+                                   channel.slot_bytes != 0 ? 2 * channel.slot_bytes : sizeof(ChannelSlot));
     theirs = recv.next;
   });
   theirs = peer.first_send(program.rank);
   for_each_in_chain(program, first_of_chain(block, program.first_recv_at, rank), [&](const LoweredStep& step) {
     const LoweredStep send = peer.step(theirs);
     Channel& channel = program.channel_list.at(step.channel);
-    channel.taken = peer.own_place(peer.channel(send).taken);
-    peer.describe_source(send, channel);
+    channel.taken = peer.own_place(peer.channel(send).taken, sizeof(TakenWord));
+    peer.describe_source(send, step.bytes, channel);
     theirs = send.next;
   });
 }

@@ -206,6 +206,7 @@ void Placement::lower_to_wire(const algos::Step& step, LoweredStep& low) {
   const auto peer = static_cast<std::size_t>(step.peer);
   low.op = sending ? Op::send_wire : Op::recv_wire;
   low.endpoint = map_.endpoint; // until link
+  header_.bounces_change |= options_.buffers_change && map_.endpoint_arena != memory_.self() ? 1U : 0U;
   if (!sending) {
     ++messages_from_[peer];
   }
@@ -401,23 +402,24 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Ran
   return placement.write();
 }
 
-bool reclaimable(const Block& block, std::uint64_t last_epoch, bool submitted) {
-  if (submitted && block.retired.load(std::memory_order_acquire) != last_epoch) {
+bool reclaimable(const NodeMemory& memory, const BlockHeader& block, std::uint64_t last_epoch, bool submitted) {
+  const Block& shared = *memory.at<Block>({memory.self(), 0, block.place});
+  if (submitted && shared.retired.load(std::memory_order_acquire) != last_epoch) {
     return false;
   }
-  const auto* taken = in_block<TakenWord>(&block, block.taken_at);
+  const auto* taken = in_block<TakenWord>(&shared, block.taken_at);
   return std::all_of(taken, taken + block.taken_count, [&](const TakenWord& word) {
     return word.epoch.load(std::memory_order_acquire) == last_epoch; // released in try_recv
   });
 }
 
-void reclaim(NodeMemory& memory, TagSpace& tags, std::uint64_t block) {
-  auto& header = *memory.arena().at<Block>(block);
-  if (header.first_tag != 0 && !header.has_failed) {
-    tags.give(header.first_tag);
+void reclaim(NodeMemory& memory, TagSpace& tags, const BlockHeader& block) {
+  Block& shared = *memory.arena().at<Block>(block.place);
+  if (block.first_tag != 0 && !shared.has_failed) {
+    tags.give(block.first_tag);
   }
-  header.magic = 0;
-  memory.arena().deallocate(block);
+  shared.magic = 0;
+  memory.arena().deallocate(block.place);
 }
 
 } // namespace stoker::engine

@@ -71,10 +71,11 @@ void link(std::uint64_t block, const NodeMemory& memory, const RankMap& map, std
           std::span<const PairInfo> peers);
 
 // Whether every other process has touched the block for the last time (see ownership.hpp), so that its memory may be
-// given back. `submitted`: whether epochs went through the ring of a helper.
-[[nodiscard]] bool reclaimable(const Block& block, std::uint64_t last_epoch, bool submitted);
+// given back. `block`: its header, as its rank has it. `submitted`: whether epochs went through the ring of a helper.
+[[nodiscard]] bool reclaimable(const NodeMemory& memory, const BlockHeader& block, std::uint64_t last_epoch,
+                               bool submitted);
 
 // Gives back what place() took.
-void reclaim(NodeMemory& memory, TagSpace& tags, std::uint64_t block);
+void reclaim(NodeMemory& memory, TagSpace& tags, const BlockHeader& block);
 
 } // namespace stoker::engine

@@ -35,12 +35,11 @@ std::uint64_t checksum_of(std::uint64_t sum, const std::vector<T>& list) {
 std::uint64_t buffers_seal(const EpochPart& part) { return checksum(0, &part.buffers, sizeof part.buffers); }
 
 std::uint64_t program_seal(const LoweredProgram& program) {
-  const std::size_t constant = program.any_sizes != 0        ? offsetof(LoweredStep, bytes)
-                               : program.buffers_change != 0 ? offsetof(LoweredStep, bounce)
-                                                             : sizeof(LoweredStep);
+  const std::size_t constant = program.any_sizes != 0 ? offsetof(LoweredStep, bytes) : offsetof(LoweredStep, bounce);
   std::uint64_t sum = program.seal;
   for (const LoweredStep& step : program.step_list) {
     sum = checksum(sum, &step, constant);
+    sum = program.bounces_change == 0 ? checksum(sum, &step.bounce, sizeof step.bounce) : sum;
   }
   sum = checksum_of(sum, program.channel_list);
   if (program.any_sizes == 0) {
@@ -49,14 +48,10 @@ std::uint64_t program_seal(const LoweredProgram& program) {
   return checksum_of(checksum_of(sum, program.successor_list), program.root_list);
 }
 
-bool may_bounce(const LoweredProgram& program, const LoweredStep& step) {
-  return program.buffers_change != 0 && (step.op == Op::send_wire || step.op == Op::recv_wire);
-}
-
 std::uint64_t bounces_seal(const LoweredProgram& program) {
   std::uint64_t sum = 0;
   for (const LoweredStep& step : program.step_list) {
-    sum = may_bounce(program, step) ? checksum(sum, &step.bounce, sizeof step.bounce) : sum;
+    sum = checksum(sum, &step.bounce, sizeof step.bounce);
   }
   return sum;
 }
@@ -111,7 +106,7 @@ void publish_epoch(LoweredProgram& program, Block& block) {
       *seals++ = checksum_of(&slice, 1);
     }
   }
-  if (program.has_wire != 0 && program.buffers_change != 0) {
+  if (program.bounces_change != 0) {
     auto* steps = in_block<LoweredStep>(&block, program.steps_at);
     for (std::size_t i = 0; i < program.step_list.size(); ++i) {
       steps[i].bounce = program.step_list[i].bounce;
@@ -131,7 +126,7 @@ bool take_epoch(LoweredProgram& program, Block& block) {
   if (!take_buffers(program, block)) {
     return false;
   }
-  if (program.has_wire != 0 && program.buffers_change != 0) {
+  if (program.bounces_change != 0) {
     const auto* steps = in_block<LoweredStep>(&block, program.steps_at);
     for (std::size_t i = 0; i < program.step_list.size(); ++i) {
       program.step_list[i].bounce = copy_once(steps[i].bounce);

@@ -3,10 +3,12 @@
 
 #include "engine/base/clock.hpp"
 #include "engine/base/own_thread.hpp"
+#include "engine/helper/waiting.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <pthread.h>
+#include <utility>
 
 namespace stoker::engine {
 namespace {
@@ -24,6 +26,11 @@ constexpr std::uint64_t rounds_between_looks = 1024;
 // computes on the thread's core some 20 us, so the longest cost half a percent.
 constexpr std::chrono::nanoseconds first_nap_beside_tests = std::chrono::microseconds(250);
 constexpr std::chrono::nanoseconds longest_nap_beside_tests = std::chrono::milliseconds(4);
+// Naps get longer as long as the tests during the last one were, on average, no further apart than this.
+constexpr std::chrono::nanoseconds longest_between_tests = std::chrono::microseconds(500);
+
+// A round so short ago has seen what there is to see: several requests that are tested one after the other need one.
+constexpr std::uint64_t just_now_ns = 1'000;
 
 } // namespace
 
@@ -123,27 +130,45 @@ bool Helper::round() {
   return work(false);
 }
 
-bool Helper::round_for_test() {
+std::optional<bool> Helper::try_round() {
+  if (now_ns() - latest_try_ns_.load(std::memory_order_relaxed) < just_now_ns) {
+    return std::nullopt;
+  }
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) {
-    return false;
+    return std::nullopt;
   }
-  tests_.fetch_add(1, std::memory_order_relaxed);
-  return work(false);
+  const bool moved = work(false);
+  latest_try_ns_.store(now_ns(), std::memory_order_relaxed);
+  return moved;
 }
+
+bool Helper::round_for_test() {
+  const std::optional<bool> moved = try_round();
+  if (moved && !wait_goes_on) {
+    tests_.fetch_add(1, std::memory_order_relaxed);
+  }
+  return moved.value_or(false);
+}
+
+bool Helper::round_for_start() { return try_round().value_or(false); }
 
 // Tests do not find what lies in a ring without a call, so the thread looks at the rings itself.
 bool Helper::leaves_work_to_tests() {
+  const bool driven = driven_by_tests();
   const std::uint64_t tests = tests_.load(std::memory_order_relaxed);
-  const bool keep_coming =
-      tests != tests_seen_ || (driven_by_tests() && assistants_.load(std::memory_order_relaxed) > 0);
-  tests_seen_ = tests;
+  const std::uint64_t during_nap = tests - std::exchange(tests_seen_, tests);
+  const bool keep_coming = during_nap > 0 || (driven && assistants_.load(std::memory_order_relaxed) > 0);
   if (!keep_coming || has_submissions()) {
-    driven_by_tests_.store(false, std::memory_order_relaxed);
+    if (driven) {
+      driven_by_tests_.store(false, std::memory_order_relaxed);
+    }
     return false;
   }
-  nap_beside_tests_ =
-      driven_by_tests() ? std::min(2 * nap_beside_tests_, longest_nap_beside_tests) : first_nap_beside_tests;
+  const bool often = driven && during_nap * longest_between_tests >= nap_beside_tests_;
+  const std::chrono::nanoseconds longest =
+      serving_.load(std::memory_order_relaxed) ? std::chrono::microseconds(options_.nap_us) : longest_nap_beside_tests;
+  nap_beside_tests_ = std::min(often ? 2 * nap_beside_tests_ : first_nap_beside_tests, longest);
   driven_by_tests_.store(true, std::memory_order_relaxed);
   root_.helper.sleep([this] { return stop_.load(std::memory_order_relaxed); }, nap_beside_tests_);
   return true;
@@ -234,7 +259,7 @@ bool Helper::may_work() const {
 
 // The helper's thread takes over again what is left to do. Work that can wait for the end of a nap is not worth a wake,
 // which may cost whoever runs on the thread's core more than the nap. While other nodes are served the thread sleeps no
-// longer than a nap, unless it is paused.
+// longer than a nap, beside tests as well, unless it is paused.
 Helper::Assist::~Assist() {
   helper_.assistants_.fetch_sub(1, std::memory_order_relaxed);
   // The fence comes before the looks at pleas and rings. Whoever pleads or pushes later wakes the thread by itself, and

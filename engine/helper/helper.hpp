@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -53,9 +54,11 @@ public:
   // the carrier's that holds an Assist. Returns whether anything moved.
   bool round();
 
-  // A round by a thread of the carrier's that tests. Returns whether anything moved, false as well while another thread
-  // is at it. As long as such rounds keep coming, the helper's thread leaves the work to them.
+  // Rounds by a thread of the carrier's that tests, or starts, a request. Return whether anything moved. There is none
+  // while another thread is at it, or where one has just been. As long as tests keep coming, the helper's thread leaves
+  // the work to them.
   bool round_for_test();
+  bool round_for_start();
   // Whether such rounds are wanted: where the helper's thread would have to take its core from somebody who computes.
   [[nodiscard]] bool shares_core() const { return !options_.place.reserved && options_.nap_us != 0; }
   // Whether tests keep coming, so that the thread need not be woken. A hint: nudge it nevertheless, it may have gone to
@@ -85,9 +88,10 @@ public:
 
 private:
   void run();
-  bool work(bool look);        // a round, with mutex_; `look`: also at rings without a call
-  void note_state();           // of the pollers, with mutex_
-  bool leaves_work_to_tests(); // if tests keep coming: naps, and returns true
+  bool work(bool look);            // a round, with mutex_; `look`: also at rings without a call
+  std::optional<bool> try_round(); // nothing: there was none
+  void note_state();               // of the pollers, with mutex_
+  bool leaves_work_to_tests();     // if tests keep coming: naps, and returns true
   [[nodiscard]] bool has_submissions() const;
   [[nodiscard]] bool called() const; // for submissions that cannot wait
   [[nodiscard]] bool may_work() const;
@@ -109,6 +113,7 @@ private:
   std::atomic<std::uint64_t> youngest_ns_{0};
   std::atomic<int> assistants_{0};
   std::atomic<std::uint64_t> tests_{0};
+  std::atomic<std::uint64_t> latest_try_ns_{0};
   std::atomic<bool> driven_by_tests_{false};
   std::uint64_t tests_seen_ = 0; // by the helper's thread, and the nap that it takes next while they keep coming
   std::chrono::nanoseconds nap_beside_tests_{};

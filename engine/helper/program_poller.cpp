@@ -23,12 +23,12 @@ void ProgramPoller::adopt(std::uint32_t arena, const Submission& submission, std
 // The memory is still the request's: it is not given back before this helper has retired the epoch.
 Task& ProgramPoller::task_of(std::uint32_t arena, const Submission& submission) {
   const SharedRef place{arena, 0, submission.block};
-  const BlockHeader header = memory_.header(place);
   OfRank& of_rank = ranks_[arena];
   auto found = of_rank.tasks.find(submission.block);
-  if (found != of_rank.tasks.end() && found->second->program.lowered().id == header.id) {
+  if (found != of_rank.tasks.end() && found->second->program.lowered().id == copy_once(memory_.at<Block>(place)->id)) {
     return *found->second;
   }
+  const BlockHeader header = memory_.header(place);
   if (found != of_rank.tasks.end() && found->second->in_use()) {
     memory_.refuse(arena, Damage::request);
   }

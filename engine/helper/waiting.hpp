@@ -37,6 +37,10 @@ struct WaitSite {
   Doorbell* bell = nullptr;         // this rank's, for waits that can sleep
 };
 
+// Whether this thread is in a wait that has gone on for more than one attempt: what it asks then is no test of the
+// application's.
+inline thread_local bool wait_goes_on = false;
+
 struct Nothing {
   template <class... Arguments>
   void operator()(const Arguments&... /*unused*/) const {}
@@ -71,11 +75,16 @@ void wait_until_done(const WaitSite& site, const Waiter<Policies...>& waiter) {
   std::uint64_t begin = 0;
   std::uint64_t quiet_since = 0;
   std::uint64_t next_look = 0;
+  const struct Restore {
+    bool before = wait_goes_on;
+    ~Restore() { wait_goes_on = before; }
+  } at_the_end;
   for (unsigned rounds = 1;; ++rounds) {
     const bool moved = waiter.make_progress();
     if (waiter.done()) {
       return;
     }
+    wait_goes_on = true;
     if (moved) {
       quiet_since = 0;
       continue;

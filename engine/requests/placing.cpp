@@ -171,7 +171,7 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
     place_program(*engine, plan, paths, compile);
   } catch (...) { // nobody has started it, so nobody touches it
     if (plan.block != 0) {
-      reclaim(*engine->memory(), engine->tags(), plan.block);
+      reclaim(*engine->memory(), engine->tags(), *engine->memory()->arena().at<Block>(plan.block));
     }
     for (const std::uint64_t place : {plan.send_staging, plan.recv_staging}) {
       if (place != 0) {

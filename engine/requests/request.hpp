@@ -102,6 +102,8 @@ public:
     return peek_all(std::span(&self, 1));
   }
   static bool peek_all(std::span<Request* const> requests);
+  // For an active request that somebody else waits for: does what it takes to bring it on, but makes no test of it.
+  void bring_on();
   void wait();
   // The two halves of wait(). await() returns once the request is complete or inactive, and leaves it so. finish()
   // makes it inactive and throws the epoch's error.
@@ -124,6 +126,7 @@ public:
   // Starts a rebindable request. Throws what EpochBinding::bind() does, too: this rank's part is missing then.
   void start(EpochBuffers buffers);
   [[nodiscard]] bool active() const { return state_ == State::active; }
+  [[nodiscard]] bool broken() const { return state_ == State::broken; }
   [[nodiscard]] bool engine_destroyed() const { return engine_->destroyed(); }
   [[nodiscard]] const char* access_name(algos::Buffer buffer) const; // static storage
   [[nodiscard]] const char* puts_name() const;                       // static storage
@@ -158,6 +161,7 @@ private:
     return takes_helpers_place() && lowered_.has_wire != 0 && helper_->shares_core();
   }
   void wake_helper();
+  void call_for_test();
   // Until one of them is complete.
   static void wait_for_one(std::span<Request* const> active);
   [[nodiscard]] std::string describe_stall() const;

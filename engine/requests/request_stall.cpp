@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a long wait for a request looks at: processes that are gone, and why nothing moves.
+#include "engine/base/agreement.hpp"
 #include "engine/base/error.hpp"
 #include "engine/requests/request.hpp"
 
@@ -34,8 +35,12 @@ void Request::look_around(std::uint64_t waited_ns) {
   const auto limit = static_cast<std::uint64_t>(engine_->settings().stall_seconds) * 1'000'000'000U;
   if (limit != 0 && waited_ns > limit && !stall_reported_) {
     stall_reported_ = true;
+    std::string reason;
+    if (attempt([&] { reason = describe_stall(); })) {
+      give_up_damaged(engine_->rank());
+    }
     engine_->log().warn("rank {} has waited {} s for epoch {} of an {}: {}", lowered_.rank, waited_ns / 1'000'000'000U,
-                        epoch_, algos::name_of(plan_.choice.algorithm->collective), describe_stall());
+                        epoch_, algos::name_of(plan_.choice.algorithm->collective), reason);
   }
 }
 
@@ -56,6 +61,14 @@ std::string Request::describe_stall() const {
   if (!exclusive && !block_->ownership.try_acquire(rank_executor)) {
     return "its steps are being executed";
   }
+  const struct Release {
+    Ownership* ownership;
+    ~Release() {
+      if (ownership != nullptr) {
+        ownership->release();
+      }
+    }
+  } release{exclusive ? nullptr : &block_->ownership};
   std::set<int> not_started;
   std::set<int> silent;
   bool at_fence = false;
@@ -85,9 +98,6 @@ std::string Request::describe_stall() const {
     }
   }
   const bool not_sent = block_->state.wire_count > 0;
-  if (!exclusive) {
-    block_->ownership.release();
-  }
   const auto list = [](const std::set<int>& ranks) {
     std::string text;
     for (const int rank : ranks) {

@@ -103,7 +103,7 @@ struct LoweredStep {
   std::uint64_t displacement = 0;
   // Follows from the slices where sizes change.
   std::uint64_t bytes = 0; // recv in a block of any sizes: in the block, once it is done, those that came
-  // Differs from epoch to epoch where buffers do.
+  // Differs from epoch to epoch where bounces_change.
   std::uint64_t bounce = 0; // wire: offset in the rank's arena; 0: MPI reads or writes the buffer itself
 };
 
@@ -146,10 +146,12 @@ struct BlockHeader {
   std::uint64_t window = 0;    // number, in the carrier's process, of the window for its puts between nodes; 0: none
   std::uint32_t exclusive = 0; // inline: only the rank executes it, so ownership and wake-ups are left out
   std::uint32_t buffers_change = 0; // they may differ from epoch to epoch
-  std::uint32_t any_sizes = 0;      // and sizes, of which receivers know only the most that there may be
-  std::uint32_t left_out = 0;       // steps that the epoch does without, in exchanges of any sizes
-  std::uint64_t eager_bytes = 0;    // messages within the node up to this travel in the channel's slot
-  OperationCode operation;          // of steps that combine operands
+  std::uint32_t bounces_change =
+      0;                         // and with them what goes through memory of the rank's, because its carrier sends it
+  std::uint32_t any_sizes = 0;   // and sizes, of which receivers know only the most that there may be
+  std::uint32_t left_out = 0;    // steps that the epoch does without, in exchanges of any sizes
+  std::uint64_t eager_bytes = 0; // messages within the node up to this travel in the channel's slot
+  OperationCode operation;       // of steps that combine operands
   std::uint64_t element_bytes = 1;
   std::uint32_t slices = 0;
   std::uint32_t successors = 0;
@@ -183,7 +185,7 @@ struct BlockHeader {
 struct EpochPart {
   BufferDescriptor buffers[3];    // indexed by algos::Buffer
   std::uint64_t buffers_seal = 0; // checksum of the above
-  std::uint64_t bounces_seal = 0; // of the bounces of wire steps, where buffers change
+  std::uint64_t bounces_seal = 0; // of the bounces of wire steps, where these change
 };
 
 struct Block : BlockHeader, EpochPart {

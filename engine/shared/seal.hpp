@@ -11,9 +11,10 @@
 
 namespace stoker::engine {
 
-// Every change of a single word changes the sum.
+// Every change of a single word changes the sum, and zeros have one that is not 0.
 [[nodiscard]] inline std::uint64_t checksum(std::uint64_t sum, const void* data, std::size_t bytes) {
   const auto* at = static_cast<const std::byte*>(data);
+  sum ^= 0x2545f4914f6cdd1dU;
   for (std::size_t done = 0; done < bytes; done += sizeof sum) {
     std::uint64_t word = 0;
     std::memcpy(&word, at + done, bytes - done < sizeof word ? bytes - done : sizeof word);

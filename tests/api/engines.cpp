@@ -221,7 +221,10 @@ TEST(Engines, CreateAndDestroyLeakNothing) {
       descriptors = entries("/proc/self/fd");
     }
   }
-  EXPECT_LE(entries("/proc/self/task"), threads);
+  note("waiting for threads that were joined to leave /proc"); // a thread too many: the watchdog says so
+  while (entries("/proc/self/task") > threads) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   EXPECT_LE(entries("/proc/self/fd"), descriptors);
 }
 

@@ -108,7 +108,7 @@ public:
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
   ~Ring() {
-    engine::reclaim(memory_, tags_, block_offset_);
+    engine::reclaim(memory_, tags_, *memory_.arena().at<engine::Block>(block_offset_));
     for (const std::uint64_t place : places_) {
       memory_.arena().deallocate(place);
     }

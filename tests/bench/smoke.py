@@ -286,7 +286,8 @@ def idle(driver):
     watched = [row for row in rows if row["measure"] == "helper-cpu"]
     expect(len(watched) == 1, "one row about the helpers' CPU time")
     shares = [watched[0][f"helper_{state}_percent"] for state in ("busy", "idle", "sleeping")]
-    expect(all(share >= 0 for share in shares) and sum(shares) > 0, f"shares of the helpers' time: {shares}")
+    # Sleep is what is left of the time, and a round is counted at its end: it may come out below 0.
+    expect(min(shares[:2]) >= 0 and sum(shares) > 0, f"shares of the helpers' time: {shares}")
     expect_combinations([row for row in rows if row["measure"] == "slow-down"], ["kernel", "condition"],
                         ["register", "memory"], ["none", "idle", "paused"])
 

@@ -35,8 +35,11 @@ static MPI_Comm new_graph(MPI_Comm comm) {
   return graph;
 }
 
+// Calls that are tested may look overlapped on busy cores, and the MPI library is tried for these much later.
+static bool only_waits;
+
 static void complete(Call* call, int epoch) {
-  if (epoch % 2 == 0) {
+  if (only_waits || epoch % 2 == 0) {
     expect_success(MPI_Wait(&call->request, MPI_STATUS_IGNORE), "MPI_Wait");
     return;
   }
@@ -355,6 +358,7 @@ static void many_starts(void) {
     return;
   }
   MPI_Comm graph = new_graph(MPI_COMM_WORLD);
+  only_waits = true;
   for (Family family = 0; family < family_count; ++family) {
     for (int in_place = 0; in_place <= (has_in_place(family) ? 1 : 0); ++in_place) {
       run_shape((Shape){.family = family,
@@ -366,6 +370,7 @@ static void many_starts(void) {
                 60);
     }
   }
+  only_waits = false;
   MPI_Comm_free(&graph);
 }
 

@@ -91,8 +91,11 @@ static void signals(void) {
       if (strncmp(name, "stoker", 6) != 0) {
         continue;
       }
-      ++seen;
       const unsigned long long mask = blocked_signals(task->d_name);
+      if (access(path, F_OK) != 0) {
+        continue; // it has ended meanwhile
+      }
+      ++seen;
       for (size_t i = 0; i < sizeof asked / sizeof *asked; ++i) {
         demand((mask >> (asked[i] - 1) & 1) != 0, "a signal of the program's may be taken by another's thread");
       }
@@ -341,6 +344,8 @@ static void stall(void) {
     close(file);
   }
   MPI_Bcast(log, sizeof log, MPI_CHAR, 0, MPI_COMM_WORLD);
+  enum { lanes = 4 }; // the calls of a shape take turns at them, and each says once that it has waited
+  int has_told[lanes] = {0};
   for (int epoch = 0; epoch < 10; ++epoch) {
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     int message = 0;
@@ -349,7 +354,8 @@ static void stall(void) {
       MPI_Irecv(&message, 1, MPI_INT, ranks - 1, 0, MPI_COMM_WORLD, &requests[0]);
     }
     // The requests of the first epochs are made while all ranks take part.
-    for (bool logged = epoch < 8 || getenv("LD_PRELOAD") == NULL || !last; !logged;) {
+    const bool is_told = epoch >= 8 && has_told[epoch % lanes] == 0;
+    for (bool logged = !is_told || getenv("LD_PRELOAD") == NULL || !last; !logged;) {
       logged = stall_logged(log);
       usleep(1000);
     }
@@ -365,10 +371,11 @@ static void stall(void) {
       MPI_Send(&epoch, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
     }
     end_exchange(epoch, &requests[1]);
-    if (rank == 0 && epoch >= 8) {
+    if (rank == 0) {
+      has_told[epoch % lanes] |= stall_logged(log) ? 1 : 0;
       demand(truncate(log, 0) == 0, "the log cannot be emptied");
     }
-    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Bcast(has_told, lanes, MPI_INT, 0, MPI_COMM_WORLD);
   }
   if (rank == 0) {
     unlink(log);

@@ -66,7 +66,7 @@ enum {
   STOKER_ERR_THREAD_LEVEL = 8, /**< helpers were demanded, but MPI does not provide MPI_THREAD_MULTIPLE */
   STOKER_ERR_MPI = 9,          /**< an MPI call failed, in this call or earlier in a helper */
   STOKER_ERR_ACCESS = 10,      /**< a rank's memory cannot be reached: cross-memory attach is refused, ... */
-  STOKER_ERR_PEER_LOST = 11    /**< a process that the request depends on is gone */
+  STOKER_ERR_PEER_LOST = 11 /**< a process that the request depends on is gone, or its shared memory was overwritten */
 };
 
 /**
@@ -411,7 +411,8 @@ int stoker_exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
  * With helpers: pushes an entry into this rank's submission queue. It first packs or copies send buffers that the
  * helper cannot reach (stoker_statistics::send_access "staged"); data of a derived datatype are packed by MPI_Pack. It
  * takes a lock that only starts of other threads of this process contend for, and makes at most one system call, to
- * wake a helper that sleeps. It allocates nothing. While the queue is full it waits for the helper, or does the
+ * wake a helper that sleeps. While the application's tests keep this process's helper asleep (see stoker_test) it does
+ * a round of the helper's work instead. While the queue is full it waits for the helper, or does the
  * helper's work where this process hosts it; no start is ever dropped. If waking the helper was seen not to pay for
  * this request, the work is left to test and wait, or to the helper's next look, at most 20 ms later; the setting
  * wake=always wakes it every time.
@@ -420,7 +421,8 @@ int stoker_exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
  * start, test and wait of any inline request of this engine: a rank that blocks elsewhere in between, even inside MPI,
  * may keep its peers waiting.
  *
- * Errors: STOKER_ERR_REQUEST, STOKER_ERR_STATE (not inactive), STOKER_ERR_MPI (packing failed).
+ * Errors: STOKER_ERR_REQUEST, STOKER_ERR_STATE (not inactive), STOKER_ERR_MPI (packing failed), STOKER_ERR_PEER_LOST
+ * (shared memory was overwritten).
  */
 int stoker_start(stoker_request request);
 
@@ -432,7 +434,7 @@ int stoker_start(stoker_request request);
 int stoker_startall(int count, const stoker_request requests[]);
 
 /**
- * Tests whether a request is complete. Local; never waits. Sets *flag to 1 if the request is complete, and makes it
+ * Tests whether a request is complete. Local; does not wait for other ranks to start. Sets *flag to 1 if the request is complete, and makes it
  * inactive; else to 0. An inactive request and STOKER_REQUEST_NULL are complete at once.
  *
  * Each call for an inline request makes one attempt to progress all inline requests of the engine. For a request with a

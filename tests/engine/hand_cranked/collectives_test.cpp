@@ -125,7 +125,7 @@ TEST(OneMessage, AShortOneWaitsInTheChannelForItsReceiver) {
     rig.start(0);
     (void)rig.poll(0);
     EXPECT_FALSE(rig.done(0));
-    EXPECT_FALSE(reclaimable(rig.block(0), 2, false)) << "the receiver has yet to take the messages";
+    EXPECT_FALSE(reclaimable(rig.memory(0), rig.block(0), 2, false)) << "the receiver has yet to take the messages";
     for (int epoch = 1; epoch <= 3; ++epoch) {
       rig.start(1);
       EXPECT_TRUE(rig.poll(0));

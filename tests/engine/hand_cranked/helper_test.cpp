@@ -58,9 +58,9 @@ TEST(HelperByHand, WhatTheRanksHaveDoneThemselvesIsNotDoneAgain) {
     }
     ASSERT_NO_FATAL_FAILURE(finish_all(rig));
   }
-  EXPECT_FALSE(reclaimable(rig.block(0), epochs, true)) << "the helper has yet to look at it";
+  EXPECT_FALSE(reclaimable(rig.memory(0), rig.block(0), epochs, true)) << "the helper has yet to look at it";
   rig.run_dry();
-  EXPECT_TRUE(reclaimable(rig.block(0), epochs, true)) << "one entry of the ring stands for all epochs";
+  EXPECT_TRUE(reclaimable(rig.memory(0), rig.block(0), epochs, true)) << "one entry of the ring stands for all epochs";
   rig.expect_at_rest();
   EXPECT_TRUE(rig.right(0) && rig.right(1)) << "what they have ended with is touched no more";
 }
@@ -83,7 +83,7 @@ TEST(HelperByHand, WhatIsFoundWhenItIsLongOverIsNoReasonToLookAtItsPeers) {
   late.adopt(rig.memory(0).self(), {.block = rig.block_offset(0)}, 0);
   EXPECT_FALSE(late.poll()) << "there is nothing to do";
   EXPECT_FALSE(late.state().active);
-  EXPECT_TRUE(reclaimable(rig.block(0), 1, true));
+  EXPECT_TRUE(reclaimable(rig.memory(0), rig.block(0), 1, true));
   rig.block(1).arena = arena;
   rig.expect_at_rest();
 }
@@ -111,7 +111,7 @@ TEST(HelperByHand, WhatBlocksLeaveBehindDoesNotGrowWithTheirNumber) {
     block.submitted.store(epoch);
     poller.adopt(0, {.block = offset}, 0);
     (void)poller.poll();
-    EXPECT_TRUE(reclaimable(block, epoch, true));
+    EXPECT_TRUE(reclaimable(memory, block, epoch, true));
   };
   const std::uint64_t lasting = new_block();
   const std::uint64_t pending = new_block(); // its epoch never ends

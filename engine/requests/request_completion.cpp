@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a request comes to its end: Test, Wait, and what these threads do for it meanwhile.
+#include "engine/base/clock.hpp"
+#include "engine/base/error.hpp"
+#include "engine/execute/executor.hpp"
+#include "engine/helper/waiting.hpp"
+#include "engine/requests/request.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace stoker::engine {
+namespace {
+
+// A Wait that comes later than this to an epoch that was left to it has kept other ranks waiting. It is less than the
+// interval of the helper's own looks.
+constexpr std::uint64_t late_wait_ns = 5'000'000;
+
+// Start copies no more than this within a fraction of WakePolicy::prompt_ns.
+constexpr std::uint64_t most_bytes_at_once = 4 * 1024;
+
+} // namespace
+
+void Request::wake_helper() {
+  if (test_drives() && helper_->driven_by_tests()) {
+    helper_->round_for_start();
+    carrier_->helper.nudge();
+  } else {
+    carrier_->helper.ring();
+  }
+}
+
+void Request::call_helper() {
+  if (ring_deferred_) {
+    ring_deferred_ = false;
+    memory_->root(memory_->self()).ring.call();
+    wake_helper();
+  }
+  if (carrier_->paused.load(std::memory_order_relaxed) != 0) {
+    plea_.make(*carrier_);
+  }
+}
+
+bool Request::test() { return peek() && (wait(), true); }
+
+bool Request::peek_all(std::span<Request* const> requests) {
+  const auto incomplete = [](const Request* r) { return r != nullptr && r->state_ == State::active && !r->reached(); };
+  const Engine* moved_inline = nullptr; // a round moves all inline requests of an engine
+  for (Request* request : requests) {
+    if (request != nullptr) {
+      request->check_engine();
+    }
+    if (!incomplete(request)) {
+      continue;
+    }
+    if (request->carrier_ != nullptr) {
+      request->call_for_test();
+      if (request->test_drives()) {
+        request->helper_->round_for_test();
+      }
+    } else if (std::exchange(moved_inline, request->engine_.get()) != request->engine_.get()) {
+      request->engine_->inline_round();
+    }
+  }
+  return std::ranges::none_of(requests, incomplete);
+}
+
+void Request::call_for_test() {
+  if (ring_deferred_) {
+    wake_policy_.missed();
+  }
+  call_helper();
+}
+
+void Request::bring_on() {
+  if (carrier_ == nullptr) {
+    engine_->inline_round();
+  } else if (!reached()) {
+    call_for_test();
+  }
+}
+
+void Request::wait() {
+  await();
+  if (state_ == State::active) {
+    finish();
+  }
+}
+
+void Request::await() {
+  check_engine();
+  if (state_ == State::inactive) {
+    return;
+  }
+  if (state_ == State::broken) {
+    throw Error(Code::peer_lost, "the request was broken by a lost process; it can only be freed");
+  }
+  // A look at the clock takes as long as a short message: what this thread completes ends when that is published.
+  const bool was_complete = reached();
+  if (by_itself() && is_short() && !was_complete && (assist(), reached())) {
+    ended_ns_ = block_->completed_at;
+    note_wait(ended_ns_);
+    return;
+  }
+  const std::uint64_t begin = clock();
+  ended_ns_ = begin;
+  if (by_itself() || !was_complete) {
+    note_wait(begin);
+  } else if (ring_deferred_) {
+    // The helper found the epoch before this Wait.
+    begin - started_ns_ > late_wait_ns ? wake_policy_.missed() : wake_policy_.slept();
+  }
+  if (!was_complete) {
+    Request* const self = this;
+    std::optional<Helper::Assist> in_its_place;
+    if (takes_helpers_place()) {
+      in_its_place.emplace(*helper_);
+    }
+    wait_for_one(std::span(&self, 1));
+    ended_ns_ = by_itself() ? block_->completed_at : clock();
+    exposed_ns_ += ended_ns_ - begin;
+  }
+}
+
+bool Request::is_short() const { return plan_.bytes_node <= most_bytes_at_once; }
+
+// What lies between Start and a prompt Wait for an epoch that was kept hides nothing.
+void Request::note_wait(std::uint64_t now) {
+  const std::uint64_t after_start = now - started_ns_ - exposed_ns_;
+  wake_policy_.waited(after_start);
+  if (kept_ && after_start < WakePolicy::prompt_ns) {
+    exposed_ns_ += after_start;
+  }
+}
+
+int Request::wait_any(std::span<Request* const> requests) {
+  std::vector<Request*> active;
+  for (Request* request : requests) {
+    if (request != nullptr && request->active()) {
+      request->check_engine();
+      active.push_back(request);
+    }
+  }
+  if (active.empty()) {
+    return -1;
+  }
+  const auto complete = [&] {
+    return std::ranges::find_if(requests, [](Request* r) { return r != nullptr && r->complete(); });
+  };
+  auto found = complete();
+  if (found == requests.end()) {
+    std::vector<std::unique_ptr<Helper::Assist>> in_their_place; // one for each engine of which this rank is a carrier
+    for (Request* request : active) {
+      if (request->takes_helpers_place()) {
+        in_their_place.push_back(std::make_unique<Helper::Assist>(*request->helper_));
+      }
+    }
+    wait_for_one(active);
+    found = complete();
+  }
+  return static_cast<int>(found - requests.begin());
+}
+
+bool Request::make_progress() {
+  if (carrier_ == nullptr) {
+    return engine_->inline_round();
+  }
+  return takes_helpers_place() ? helper_->round() : assist();
+}
+
+bool Request::assist() {
+  if (!block_->ownership.try_acquire(rank_executor)) {
+    return false;
+  }
+  bool moved = false;
+  bool damaged = false;
+  if (!reached()) {
+    try {
+      moved = advance(task_.program, epoch_);
+      publish_if_complete(task_.program, epoch_, Publisher::waiting_rank);
+    } catch (const Error&) {
+      damaged = true;
+    }
+  }
+  block_->ownership.release();
+  if (damaged) {
+    give_up_damaged(engine_->rank());
+  }
+  return moved;
+}
+
+void Request::wait_for_one(std::span<Request* const> active) {
+  const auto any_reached = [&] { return std::ranges::any_of(active, [](const Request* r) { return r->reached(); }); };
+  const auto make_progress = [&] {
+    bool moved = false;
+    for (Request* request : active) {
+      moved |= request->make_progress();
+    }
+    return moved;
+  };
+  const auto call_helpers = [&] {
+    for (Request* request : active) {
+      if (request->ring_deferred_) {
+        request->wake_policy_.slept();
+      }
+      request->call_helper();
+    }
+  };
+  const auto asks_mpi = [](const Request* r) {
+    return r->lowered_.has_wire != 0 && (r->carrier_ == nullptr || r->takes_helpers_place());
+  };
+  // A rank that has nothing to drive but its own node steps can sleep: its helper rings the bell.
+  const auto rings_bell = [&](const Request* r) {
+    return r->engine_ == active.front()->engine_ && r->carrier_ != nullptr && !r->takes_helpers_place();
+  };
+  const WaitMeans means{.asks_mpi = std::ranges::any_of(active, asks_mpi),
+                        .can_sleep = std::ranges::all_of(active, rings_bell)};
+  const auto look_around = [&](std::uint64_t waited_ns) {
+    for (Request* request : active) {
+      request->look_around(waited_ns);
+    }
+  };
+  wait_until_done(active.front()->engine_->wait_site(),
+                  Waiter(any_reached, make_progress, means, call_helpers, look_around));
+}
+
+} // namespace stoker::engine
