@@ -304,6 +304,36 @@ TEST(Engines, HelperStatistics) {
   EXPECT_EQ(none.busy_rounds + none.idle_rounds, 0U);
 }
 
+// Rank 0 drives both of them by its tests; the others need the steps of its inline request before they start the other.
+TEST(Engines, TestallBringsOnRequestsOfBothExecutors) {
+  const EngineOwner engine(MPI_COMM_WORLD, {{"executor", "engine"}, {"ranks_per_node", "1"}});
+  TransferSpec spec;
+  spec.id = 1;
+  spec.executor = "inline";
+  spec.algorithm = world_size() > 2 ? "radix:r=2" : "";
+  Transfer inlined(spec, engine.get(), MPI_COMM_WORLD);
+  ASSERT_EQ(inlined.code(), STOKER_SUCCESS) << inlined.message();
+  const auto helped = make(2, engine.get());
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    inlined.prepare();
+    helped->prepare();
+    EXPECT_TRUE(ok(stoker_start(inlined.request())));
+    if (world_rank() == 0) {
+      EXPECT_TRUE(ok(stoker_start(helped->request())));
+      const stoker_request both[] = {helped->request(), inlined.request()};
+      for (int flag = 0; flag == 0;) {
+        ASSERT_TRUE(ok(stoker_testall(2, both, &flag)));
+      }
+    } else {
+      EXPECT_TRUE(ok(stoker_wait(inlined.request())));
+      EXPECT_TRUE(ok(stoker_start(helped->request())));
+      EXPECT_TRUE(ok(stoker_wait(helped->request())));
+    }
+    expect_right(inlined);
+    expect_right(*helped);
+  }
+}
+
 TEST(Engines, TraceEndsWithHelperStatistics) {
   const std::string file =
       std::filesystem::temp_directory_path() / ("stoker-trace." + std::to_string(world_size()) + ".json");
