@@ -131,19 +131,19 @@ bool Helper::round() {
 }
 
 std::optional<bool> Helper::try_round() {
-  if (now_ns() - latest_try_ns_.load(std::memory_order_relaxed) < just_now_ns) {
-    return std::nullopt;
-  }
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) {
     return std::nullopt;
   }
   const bool moved = work(false);
-  latest_try_ns_.store(now_ns(), std::memory_order_relaxed);
+  latest_round_ns_.store(now_ns(), std::memory_order_relaxed);
   return moved;
 }
 
 bool Helper::round_for_test() {
+  if (now_ns() - latest_round_ns_.load(std::memory_order_relaxed) < just_now_ns) {
+    return false;
+  }
   const std::optional<bool> moved = try_round();
   if (moved && !wait_goes_on) {
     tests_.fetch_add(1, std::memory_order_relaxed);

@@ -55,8 +55,8 @@ public:
   bool round();
 
   // Rounds by a thread of the carrier's that tests, or starts, a request. Return whether anything moved. There is none
-  // while another thread is at it, or where one has just been. As long as tests keep coming, the helper's thread leaves
-  // the work to them.
+  // while another thread is at it, nor for a test right behind another such round. As long as tests keep coming, the
+  // helper's thread leaves the work to them.
   bool round_for_test();
   bool round_for_start();
   // Whether such rounds are wanted: where the helper's thread would have to take its core from somebody who computes.
@@ -113,7 +113,7 @@ private:
   std::atomic<std::uint64_t> youngest_ns_{0};
   std::atomic<int> assistants_{0};
   std::atomic<std::uint64_t> tests_{0};
-  std::atomic<std::uint64_t> latest_try_ns_{0};
+  std::atomic<std::uint64_t> latest_round_ns_{0}; // for a test or a start
   std::atomic<bool> driven_by_tests_{false};
   std::uint64_t tests_seen_ = 0; // by the helper's thread, and the nap that it takes next while they keep coming
   std::chrono::nanoseconds nap_beside_tests_{};

@@ -16,8 +16,9 @@
  *             the request                                                       once
  *   active    start returns                         send buffers, to read       test, wait
  *   complete  the last step of the epoch is done    send buffers, to read       test, wait: these make it inactive
- *   broken    wait finds that a process which the   send buffers, to read       free; test and wait, which return
- *             request depends on is gone                                        STOKER_ERR_PEER_LOST
+ *   broken    a process that the request depends    send buffers, to read       free; test and wait, which return
+ *             on is found gone, or its shared                                   STOKER_ERR_PEER_LOST
+ *             memory overwritten
  *   freed     stoker_request_free returns           every buffer                none: STOKER_ERR_REQUEST
  *
  * Every call that the table does not name returns STOKER_ERR_STATE and changes nothing. stoker_request_statistics is
@@ -412,10 +413,10 @@ int stoker_exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
  * helper cannot reach (stoker_statistics::send_access "staged"); data of a derived datatype are packed by MPI_Pack. It
  * takes a lock that only starts of other threads of this process contend for, and makes at most one system call, to
  * wake a helper that sleeps. While the application's tests keep this process's helper asleep (see stoker_test) it does
- * a round of the helper's work instead. While the queue is full it waits for the helper, or does the
- * helper's work where this process hosts it; no start is ever dropped. If waking the helper was seen not to pay for
- * this request, the work is left to test and wait, or to the helper's next look, at most 20 ms later; the setting
- * wake=always wakes it every time.
+ * a round of the helper's work instead. While the queue is full it waits for the helper, or does the helper's work
+ * where this process hosts it; no start is ever dropped. If waking the helper was seen not to pay for this request, the
+ * work is left to test and wait, or to the helper's next look, at most 20 ms later; the setting wake=always wakes it
+ * every time.
  *
  * Inline: executes the steps that can run at once, with calls of MPI. The request then makes progress only inside
  * start, test and wait of any inline request of this engine: a rank that blocks elsewhere in between, even inside MPI,
@@ -434,8 +435,8 @@ int stoker_start(stoker_request request);
 int stoker_startall(int count, const stoker_request requests[]);
 
 /**
- * Tests whether a request is complete. Local; does not wait for other ranks to start. Sets *flag to 1 if the request is complete, and makes it
- * inactive; else to 0. An inactive request and STOKER_REQUEST_NULL are complete at once.
+ * Tests whether a request is complete. Local; does not wait for other ranks to start. Sets *flag to 1 if the request is
+ * complete, and makes it inactive; else to 0. An inactive request and STOKER_REQUEST_NULL are complete at once.
  *
  * Each call for an inline request makes one attempt to progress all inline requests of the engine. For a request with a
  * helper it reads one word of memory, and wakes the helper if that was left asleep or is paused. If the request has
