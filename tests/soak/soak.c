@@ -422,14 +422,19 @@ static const bool measures_memory = true;
 static const long allowances[measure_count] = {[heap_kib] = 256,      [private_kib] = 8192, [shared_kib] = 16384,
                                                [segment_kib] = 16384, [communicators] = 8,  [highest_tag] = 256};
 
-static void expect_no_growth(const Footprint* seen) {
+// In a few seconds on busy cores some shapes are called for the first time in the last phase.
+enum { heap_allowance_of_short_form_kib = 1024, short_form_seconds = 60 };
+
+static void expect_no_growth(const Footprint* seen, double seconds) {
   for (int m = 0; m < measure_count; ++m) {
     const long warm = seen[2].of[m] > seen[3].of[m] ? seen[2].of[m] : seen[3].of[m];
     const long last = seen[6].of[m] < seen[7].of[m] ? seen[6].of[m] : seen[7].of[m];
     if (m == highest_tag && getenv("SOAK_SEES_TAGS") != NULL && last == 0) {
       fail("no message of the drop-in library was seen");
     }
-    if (last > warm + allowances[m] && (measures_memory || (m != heap_kib && m != private_kib))) {
+    const bool few_calls = m == heap_kib && seconds < short_form_seconds;
+    const long allowance = few_calls ? heap_allowance_of_short_form_kib : allowances[m];
+    if (last > warm + allowance && (measures_memory || (m != heap_kib && m != private_kib))) {
       fail("%s grew from %ld to %ld", measure_names[m], warm, last);
     }
   }
@@ -481,7 +486,7 @@ int main(int argc, char** argv) {
     }
   }
   set_context("seed %ld", seed);
-  expect_no_growth(seen);
+  expect_no_growth(seen, seconds);
   if (world_rank() == 0) {
     long rounds = 0, calls = 0, communicators_made = 0;
     for (int t = 0; t < threads; ++t) {
