@@ -3,10 +3,12 @@
 
 #include "engine/base/clock.hpp"
 
+#include <atomic>
+
 namespace stoker::engine {
 namespace {
 
-std::uint64_t now = 1;
+std::atomic<std::uint64_t> now = 1; // one test has a thread
 
 } // namespace
 
