@@ -14,8 +14,7 @@ import pathlib
 import statistics
 
 PLACES = {"shared": "2 hosts x 1, shared cores", "spare": "2 hosts x 1, core to spare, as 1 Gbit/s",
-          "spare-fast": "2 hosts x 1, core to spare, as 2.5 Gbit/s", "spare-4": "4 hosts x 1, core to spare, as 1 Gbit/s",
-          "three": "2 hosts x 3 and a core for the helper", "four": "2 hosts x 4"}
+          "spare-fast": "2 hosts x 1, core to spare, as 2.5 Gbit/s", "spare-4": "4 hosts x 1, core to spare, as 1 Gbit/s"}
 THREAD = ", progress thread"
 
 
@@ -73,11 +72,11 @@ def targets(results):
 
     yield "eigensolver", "shared", "MPI without tests", ours, lambda name: name == "mpi-nonblocking", 0.70
     yield "eigensolver", "shared", "best of MPI", ours, mpi, 0.95
-    for place in ("spare", "spare-fast", "three"):
+    for place in ("spare", "spare-fast"):
         yield "eigensolver", place, "best of MPI", ours, mpi, 0.80
         yield "eigensolver", place, "best of MPI without progress thread", ours, alone, None
     yield "taylor-green", "shared", "best of MPI", ours, mpi, 0.97
-    for place in ("spare", "spare-fast", "three"):
+    for place in ("spare", "spare-fast"):
         yield "taylor-green", place, "best of MPI", ours, mpi, 0.85
         yield "taylor-green", place, "best of MPI without progress thread", ours, alone, None
     for application in ("eigensolver", "taylor-green"):
@@ -126,12 +125,6 @@ def main():
             if (application, place, mpi) in results.times:
                 lines.append([application, PLACES[place], mpi, measure, "" if limit is None else f"<= {limit:g}"] + ratio_line(
                     results.fastest(application, place, mpi, ours), results.fastest(application, place, mpi, theirs), limit))
-    for application in ("eigensolver", "taylor-green"):  # the operator's question: a core for the helper, or for one more rank
-        for mpi in libraries:
-            if (application, "three", mpi) in results.times and (application, "four", mpi) in results.times:
-                lines.append([application, "x 3 and a helper / x 4", mpi, "best of MPI on all cores", ""] + ratio_line(
-                    results.fastest(application, "three", mpi, lambda name: name in results.ours),
-                    results.fastest(application, "four", mpi, lambda name: True), None))
     markdown(("application", "where", "mpi", "stoker / ...", "target", "median (launches)", "stoker's", "compared with", "met"),
              lines)
     lines = []

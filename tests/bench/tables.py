@@ -105,8 +105,6 @@ def check_applications(bench, folder):
               rows("plane_waves", {"mpi-nonblocking": 16.0, "mpi-nonblocking-test": 10.0, "stoker": ours, "stoker-inline": 9.5}))
         write(f"{folder}/eigensolver.{launch}.spare.mpich.alone.json", rows("plane_waves", {"mpi-nonblocking": 16.0, "stoker": 8.0}))
         write(f"{folder}/eigensolver.{launch}.spare.mpich.thread.json", rows("plane_waves", {"mpi-nonblocking": 8.0, "stoker": 1.0}))
-        write(f"{folder}/eigensolver.{launch}.three.mpich.alone.json", rows("plane_waves", {"mpi-nonblocking": 16.0, "stoker": 12.0}))
-        write(f"{folder}/eigensolver.{launch}.four.mpich.alone.json", rows("plane_waves", {"mpi-nonblocking": 15.0}))
         write(f"{folder}/taylor-green.{launch}.shared.mpich.alone.json",
               rows("taylor_green", {"mpi-blocking": 20.0, "stoker-test": 21.0, "stoker-inline": 20.0}))
         write(f"{folder}/gradients.{launch}.spare-4.mpich.alone.json",
@@ -126,7 +124,6 @@ def check_applications(bench, folder):
         (("eigensolver", shared, "best of MPI"), "0.8 (0.7 to 0.9)", "yes"),
         (("eigensolver", spare, "best of MPI"), "1 (1 to 1)", "no"),
         (("eigensolver", spare, "best of MPI without progress thread"), "0.5 (0.5 to 0.5)", ""),
-        (("eigensolver", "x 3 and a helper / x 4", "best of MPI on all cores"), "0.8 (0.8 to 0.8)", ""),
         (("taylor-green", shared, "better of engine and inline, for the engine"), "1.05 (1.05 to 1.05)", "no"),
         (("gradients", four, "pipelined, with MPI_Iallreduce, both with the halo by stoker"), "0.8 (0.8 to 0.8)", "yes"),
         (("gradients", four, "pipelined, with MPI_Iallreduce, both with the halo by mpi-nonblocking"), "not measured", ""),
