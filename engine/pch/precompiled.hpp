@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What many files include from outside this repository, for builds with -Db_pch=true. Headers of our own would hide that a
-// file lacks an include, or bring names along that it does not expect.
+// What many files include from outside this repository, for builds with -Db_pch=true. Headers of our own would hide
+// that a file lacks an include, or bring names along that it does not expect.
 #include <fmt/format.h>
 #include <mpi.h>
 #include <spdlog/spdlog.h>

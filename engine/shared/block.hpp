@@ -11,7 +11,7 @@
 //   state      whoever holds `ownership`; handed over by its release/acquire.
 //   completed  whoever finishes the last step (release, after which the block is not touched by an assisting rank);
 //              acquired by the rank in Test and Wait.
-//   submitted  the newest epoch that the block's entry in a ring stands for, 0 where it has none: exchanged by the rank,
+//   submitted  the newest epoch that the block's entry in a ring stands for, 0 for none: exchanged by the rank,
 //              which pushes an entry where it finds 0, and by the helper, which has taken one out.
 //   retired    the helper, when it drops the epoch from its list (release): its last access. Acquired by the rank
 //              before it gives the block's memory back.
@@ -21,7 +21,7 @@
 //   taken      of a channel, in the sender's block: the receiver's executor, once it has the message (release). It is
 //              the receiver's last access to the sender's block. Acquired by the sender's executor, and by the sender
 //              before it gives the block back.
-//   buffers    that differ from epoch to epoch, and with them all of EpochPart, bounces, and the slices that an exchange
+//   buffers    that differ from epoch to epoch, with them all of EpochPart, bounces, and the slices that an exchange
 //              of any sizes changes: the rank, before Start, while no epoch runs. An executor reads them once it has
 //              the epoch, from the ring or from the rank itself. A peer reads them once it has acquired `ready` of a
 //              message of that epoch, which the executor released after that. The peer has read them when it releases

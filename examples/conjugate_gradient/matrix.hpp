@@ -35,11 +35,11 @@ inline void multiply_row(const Matrix& a, int row, std::span<const double> x, st
 // InputError that names file, line and what was expected.
 Matrix read_matrix_market(const std::string& file);
 
-// Which neighbors of a grid point have entries in its row: those along the axes, or those at the corners and edges, too.
+// Which neighbors of a grid point have entries in its row: along the axes, or at the corners and edges, too.
 enum class Stencil { star, box };
 
-// The Laplacian on a grid of `side` points in each of 2 or 3 dimensions: five-point or seven-point as a star, nine-point
-// or 27-point as a box. Each neighbor has -1, and the diagonal the number of neighbors of an inner point. Throws
+// The Laplacian on a grid of `side` points in each of 2 or 3 dimensions: 5-point or 7-point as a star, 9-point or
+// 27-point as a box. Each neighbor has -1, and the diagonal the number of neighbors of an inner point. Throws
 // InputError when it has more entries than an int counts.
 Matrix poisson(int side, int dimensions = 2, Stencil stencil = Stencil::star);
 

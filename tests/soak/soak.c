@@ -355,7 +355,8 @@ static void run_round(Worker* worker, Messages* messages) {
   }
 }
 
-// Until rank 0's time is over, or as much is done as in the same phase of the first half. The next phase begins where this one ended.
+// Until rank 0's time is over, or as much is done as in the same phase of the first half. The next phase begins where
+// this one ended.
 static void* work(void* argument) {
   Worker* worker = argument;
   Messages* messages = malloc(sizeof *messages);

@@ -165,8 +165,8 @@ TEST(HelperByHand, TestsAloneBringExchangesToTheirEnd) {
   rig.expect_at_rest();
 }
 
-// The helper's thread keeps out of the way as long as tests come, and no longer. Tests that are not believed, or always,
-// end in the time limit of all tests.
+// The helper's thread keeps out of the way as long as tests come, and no longer. Tests that are not believed, or
+// always, end in the time limit of all tests.
 TEST(HelperByHand, ItsThreadLeavesTheWorkToTestsWhileTheyKeepComing) {
   const WholeCollective collective = whole_alltoall(Layout::uniform(2, 2), 1000);
   Rig rig({.layout = Layout::uniform(2, 2)}, collective);
