@@ -13,6 +13,8 @@ import json
 import pathlib
 import statistics
 
+import report
+
 PLACES = {"shared": "2 hosts x 1, shared cores", "spare": "2 hosts x 1, core to spare, as 1 Gbit/s",
           "spare-fast": "2 hosts x 1, core to spare, as 2.5 Gbit/s", "spare-4": "4 hosts x 1, core to spare, as 1 Gbit/s"}
 THREAD = ", progress thread"
@@ -52,10 +54,6 @@ class Results:
         return min(candidates, key=lambda found: statistics.median(found[0].values()), default=({}, ""))
 
 
-def is_engine(name):
-    return "inline" not in name
-
-
 # application, place, measure, contestants with stoker, contestants compared with, at most
 def targets(results):
     def ours(name):
@@ -68,7 +66,7 @@ def targets(results):
         return mpi(name) and THREAD not in name
 
     def engine(name):
-        return ours(name) and is_engine(name)
+        return ours(name) and "inline" not in name
 
     yield "eigensolver", "shared", "MPI without tests", ours, lambda name: name == "mpi-nonblocking", 0.70
     yield "eigensolver", "shared", "best of MPI", ours, mpi, 0.95
@@ -90,18 +88,6 @@ def targets(results):
     yield "stencil", "spare", "native RMA", ours, mpi, 0.8
 
 
-def value(numbers):
-    return f"{statistics.median(numbers):.3g} ({min(numbers):.3g} to {max(numbers):.3g})"
-
-
-def markdown(header, lines):
-    print("| " + " | ".join(header) + " |")
-    print("|" + "---|" * len(header))
-    for line in lines:
-        print("| " + " | ".join(line) + " |")
-    print()
-
-
 def ratio_line(over, under, limit):
     """Cells of a ratio and what came out of it."""
     (times, name), (others, other) = over, under
@@ -109,7 +95,7 @@ def ratio_line(over, under, limit):
     if not ratios:
         return ["not measured", "", "", ""]
     met = "" if limit is None else "yes" if statistics.median(ratios) <= limit else "no"
-    return [value(ratios), name, other, met]
+    return [report.value(ratios), name, other, met]
 
 
 def main():
@@ -125,15 +111,15 @@ def main():
             if (application, place, mpi) in results.times:
                 lines.append([application, PLACES[place], mpi, measure, "" if limit is None else f"<= {limit:g}"] + ratio_line(
                     results.fastest(application, place, mpi, ours), results.fastest(application, place, mpi, theirs), limit))
-    markdown(("application", "where", "mpi", "stoker / ...", "target", "median (launches)", "stoker's", "compared with", "met"),
+    report.print_table(("application", "where", "mpi", "stoker / ...", "target", "median (launches)", "stoker's", "compared with", "met"),
              lines)
     lines = []
     for (application, place, mpi), contestants in sorted(results.times.items()):
         best, _ = results.fastest(application, place, mpi, lambda name: name not in results.ours)
         for name, times in contestants.items():
             ratios = [times[launch] / best[launch] for launch in sorted(times.keys() & best.keys())]
-            lines.append([application, PLACES[place], mpi, name, value(list(times.values())), value(ratios) if ratios else "-"])
-    markdown(("application", "where", "mpi", "contestant", "ms (launches)", "/ best of MPI"), lines)
+            lines.append([application, PLACES[place], mpi, name, report.value(list(times.values())), report.value(ratios) if ratios else "-"])
+    report.print_table(("application", "where", "mpi", "contestant", "ms (launches)", "/ best of MPI"), lines)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ import pathlib
 import statistics
 import typing
 
+import report
+
 KIB, MIB = 1 << 10, 1 << 20
 MPIS = ("mpich", "openmpi")
 COLLECTIVES = ("allreduce", "reduce", "bcast")
@@ -48,7 +50,7 @@ class Value:
         self.median = statistics.median(numbers)
 
     def __str__(self):
-        return f"{self.median:.3g} ({min(self.numbers):.3g} to {max(self.numbers):.3g})"
+        return report.value(self.numbers)
 
 
 def read(folder):
@@ -162,14 +164,6 @@ def targets():
     yield Target("init from wisdom / compiling", "1x2", from_wisdom, 0.2)
 
 
-def markdown(header, lines):
-    print("| " + " | ".join(header) + " |")
-    print("|" + "---|" * len(header))
-    for line in lines:
-        print("| " + " | ".join(line) + " |")
-    print()
-
-
 def judge(rows):
     """Lines of the table of targets, and of the table of all their points."""
     lines, points = [], []
@@ -210,11 +204,11 @@ def main():
     if not rows:
         parser.error("no results there")
     lines, points = judge(rows)
-    markdown(("measure", "where", "mpi", "target", "median, worst point (launches)", "at", "compared with", "points", "met"), lines)
-    markdown(("measure", "where", "mpi", "target", "point", "median (launches)", "compared with", "met"), points)
+    report.print_table(("measure", "where", "mpi", "target", "median, worst point (launches)", "at", "compared with", "points", "met"), lines)
+    report.print_table(("measure", "where", "mpi", "target", "point", "median (launches)", "compared with", "met"), points)
     inits = list(init_lines(rows))
     if inits:
-        markdown(("collective", "size", "ranks", "where", "what", "algorithm", "us (launches)"), inits)
+        report.print_table(("collective", "size", "ranks", "where", "what", "algorithm", "us (launches)"), inits)
 
 
 if __name__ == "__main__":

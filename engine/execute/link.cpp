@@ -102,8 +102,7 @@ void link_channels(LoweredProgram& program, const Block& block, int rank, const 
   for_each_in_chain(program, first_of_chain(block, program.first_send_at, rank), [&](const LoweredStep& step) {
     const LoweredStep recv = peer.step(theirs);
     Channel& channel = program.channel_list.at(step.channel);
-    channel.ready = peer.own_place(peer.channel(recv).ready,
-                                   channel.slot_bytes != 0 ? 2 * channel.slot_bytes : sizeof(ChannelSlot));
+    channel.ready = peer.own_place(peer.channel(recv).ready, bytes_of_slots(channel));
     theirs = recv.next;
   });
   theirs = peer.first_send(program.rank);

@@ -2,6 +2,7 @@
 #include "engine/execute/lower.hpp"
 
 #include "engine/base/error.hpp"
+#include "engine/base/round_up.hpp"
 #include "engine/execute/lowered_program.hpp"
 
 #include <algorithm>
@@ -20,10 +21,6 @@ namespace {
 static_assert(std::is_trivially_copyable_v<algos::Slice> && std::is_trivially_copyable_v<LoweredStep> &&
               std::is_trivially_copyable_v<Channel>);
 
-constexpr std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment = cache_line) {
-  return (value + alignment - 1) & ~(alignment - 1);
-}
-
 std::uint64_t digest_of(std::uint64_t digest, std::uint64_t bytes) {
   return (digest ^ (bytes + 1)) * 0x9e3779b97f4a7c15U; // order matters; 0 is "no message"
 }
@@ -37,11 +34,11 @@ class Layouter {
 public:
   explicit Layouter(std::uint64_t begin, std::uint64_t alignment = cache_line) : end_(begin), alignment_(alignment) {}
   std::uint64_t take(std::uint64_t bytes) {
-    const std::uint64_t place = align_up(end_, alignment_);
+    const std::uint64_t place = round_up(end_, alignment_);
     end_ = place + bytes;
     return place;
   }
-  [[nodiscard]] std::uint64_t end() const { return align_up(end_); }
+  [[nodiscard]] std::uint64_t end() const { return round_up(end_, cache_line); }
 
 private:
   std::uint64_t end_;
@@ -192,12 +189,13 @@ void Placement::lower_to_channel(const algos::Step& step, LoweredStep& low) {
   Channel& channel = channels_.emplace_back();
   // With resizable messages also where nothing is eager: empty ones are, and must not meet the word of an epoch before.
   if (options_.resizable || step.bytes <= options_.eager_bytes) {
-    channel.slot_bytes = align_up(sizeof(ChannelSlot) + (options_.resizable ? options_.eager_bytes : step.bytes));
+    channel.slot_bytes =
+        round_up(sizeof(ChannelSlot) + (options_.resizable ? options_.eager_bytes : step.bytes), cache_line);
   }
   if (sending) {
     channel.taken = {memory_.self(), 0, header_.taken_count++};
   } else {
-    channel.ready = {memory_.self(), 0, room_.take(channel.slot_bytes != 0 ? 2 * channel.slot_bytes : cache_line)};
+    channel.ready = {memory_.self(), 0, room_.take(bytes_of_slots(channel))};
   }
 }
 

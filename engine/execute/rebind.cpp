@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/execute/rebind.hpp"
 
+#include "engine/base/round_up.hpp"
 #include "engine/execute/lower.hpp"
 
 #include <algorithm>
@@ -11,9 +12,7 @@ namespace {
 // The slices that a wire step without a second operand sends or receives.
 const algos::Range& message_of(const LoweredStep& step) { return step.op == Op::send_wire ? step.source : step.target; }
 
-std::uint64_t bounce_room(std::uint64_t bytes) {
-  return (bytes + bounce_alignment - 1) / bounce_alignment * bounce_alignment;
-}
+std::uint64_t bounce_room(std::uint64_t bytes) { return round_up(bytes, bounce_alignment); }
 
 } // namespace
 

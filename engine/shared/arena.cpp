@@ -3,6 +3,7 @@
 #include "engine/shared/arena.hpp"
 
 #include "engine/base/error.hpp"
+#include "engine/base/round_up.hpp"
 #include "engine/shared/memory_limits.hpp"
 
 #include <algorithm>
@@ -37,8 +38,6 @@ constexpr std::uint64_t smallest_fallback = std::uint64_t{64} << 20;
 constexpr std::uint64_t large_block = std::uint64_t{1} << 20;
 
 std::uint64_t page_size() { return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
-
-std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 // No process of the node may have a segment that can be executed. Kernels before 6.3 do not know the flag.
 OwnedFd new_segment() {

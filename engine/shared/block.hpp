@@ -119,6 +119,10 @@ struct Channel {
   std::uint64_t peer_seal = 0; // ... and their checksum; where sizes change, the offset of the word that has it
 };
 
+[[nodiscard]] constexpr std::uint64_t bytes_of_slots(const Channel& channel) {
+  return channel.slot_bytes != 0 ? 2 * channel.slot_bytes : cache_line;
+}
+
 // Work lists of the running epoch. A step is in at most one of the lists.
 struct EpochState {
   std::uint32_t steps_left = 0;
@@ -146,12 +150,11 @@ struct BlockHeader {
   std::uint64_t window = 0;    // number, in the carrier's process, of the window for its puts between nodes; 0: none
   std::uint32_t exclusive = 0; // inline: only the rank executes it, so ownership and wake-ups are left out
   std::uint32_t buffers_change = 0; // they may differ from epoch to epoch
-  std::uint32_t bounces_change =
-      0;                         // and with them what goes through memory of the rank's, because its carrier sends it
-  std::uint32_t any_sizes = 0;   // and sizes, of which receivers know only the most that there may be
-  std::uint32_t left_out = 0;    // steps that the epoch does without, in exchanges of any sizes
-  std::uint64_t eager_bytes = 0; // messages within the node up to this travel in the channel's slot
-  OperationCode operation;       // of steps that combine operands
+  std::uint32_t bounces_change = 0; // and bounces with them, because another process sends and receives
+  std::uint32_t any_sizes = 0;      // and sizes, of which receivers know only the most that there may be
+  std::uint32_t left_out = 0;       // steps that the epoch does without, in exchanges of any sizes
+  std::uint64_t eager_bytes = 0;    // messages within the node up to this travel in the channel's slot
+  OperationCode operation;          // of steps that combine operands
   std::uint64_t element_bytes = 1;
   std::uint32_t slices = 0;
   std::uint32_t successors = 0;

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/shared/free_list.hpp"
 
+#include "engine/base/round_up.hpp"
+
 #include <algorithm>
 #include <iterator>
 
 namespace stoker::engine {
-namespace {
-
-std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
-
-} // namespace
-
 FreeList::FreeList(std::uint64_t begin, std::uint64_t bytes, std::uint64_t unit) : unit_(unit) {
   if (bytes > 0) {
     insert_free(begin, bytes);
