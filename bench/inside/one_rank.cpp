@@ -109,7 +109,7 @@ Footprint OneRank::footprint(const Case& what) {
   const auto own_task = std::make_unique<engine::Task>(place, memory_);
   std::unique_ptr<engine::Rebinding> rebinding;
   if (what.any_sizes) {
-    rebinding = std::make_unique<engine::Rebinding>(own_task->program.own_copy(), true, false);
+    rebinding = std::make_unique<engine::Rebinding>(own_task->program, true, false);
   }
   sum.heap = heap_in_use() - kept - sum.helper;
   sum.seconds = std::chrono::duration<double>(Clock::now() - begin).count();

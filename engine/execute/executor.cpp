@@ -20,7 +20,7 @@ void finish_step(const Program& program, const LoweredStep& step) {
   --state.steps_left;
   for (const algos::StepId next : program.successors(step)) {
     if (--program.remaining()[next] == 0) {
-      if (is_posted(program.lowered_step(next).op)) {
+      if (program.is_posted(next)) {
         program.push(program.wire(), state.wire_count, next);
       } else {
         program.push(program.ready(), state.ready_count, next);
@@ -87,7 +87,7 @@ int receive(const Program& program, const StepView& view, std::byte* message, st
 }
 
 // Less may come than was expected, as with MPI, and not more.
-void note_length(const Program& program, const StepView& view, std::uint64_t bytes) {
+void note_length(const Program& program, const StepView& view, std::uint32_t index, std::uint64_t bytes) {
   const LoweredStep& step = *view.step;
   if (bytes > step.bytes) {
     char text[sizeof(Block::error_text)];
@@ -96,11 +96,11 @@ void note_length(const Program& program, const StepView& view, std::uint64_t byt
                   static_cast<unsigned long long>(step.bytes));
     record_error(program.block(), static_cast<int>(Code::mismatch), text);
   } else if (program.lowered().any_sizes != 0) {
-    program.bytes_received(program.number_of(step)) = bytes;
+    program.bytes_received(index) = bytes;
   }
 }
 
-bool try_recv(const Program& program, const StepView& view, std::uint64_t epoch) {
+bool try_recv(const Program& program, const StepView& view, std::uint32_t index, std::uint64_t epoch) {
   ChannelSlot& slot = slot_of(view, epoch);
   if (slot.ready.load(std::memory_order_acquire) != epoch) { // released in try_send
     return false;
@@ -109,7 +109,7 @@ bool try_recv(const Program& program, const StepView& view, std::uint64_t epoch)
   const std::uint64_t length = length_word & ~ChannelSlot::at_sender;
   const bool any_sizes = program.lowered().any_sizes != 0;
   program.require(any_sizes || length == view.step->bytes);
-  note_length(program, view, length);
+  note_length(program, view, index, length);
   if ((length_word & ChannelSlot::at_sender) == 0) {
     program.require(sizeof slot + length <= view.channel->slot_bytes);
     check_transfer(program, view, receive(program, view, slot.payload(), length));
@@ -138,7 +138,7 @@ bool try_step(const Program& program, std::uint32_t index, std::uint64_t epoch) 
     done = try_send(program, view, epoch);
     break;
   case Op::recv_node:
-    done = try_recv(program, view, epoch);
+    done = try_recv(program, view, index, epoch);
     break;
   default:
     program.require(false); // posted ones are never in these lists
@@ -163,10 +163,7 @@ void begin_epoch(const Program& program, std::uint64_t epoch) {
   std::copy_n(lowered.root_list.begin(), lowered.local_roots, program.ready());
   std::copy_n(lowered.root_list.begin() + lowered.local_roots, lowered.wire_roots, program.wire());
   if (lowered.has_dependencies != 0) {
-    std::uint32_t* remaining = program.remaining();
-    for (std::uint32_t i = 0; i < lowered.steps; ++i) {
-      remaining[i] = lowered.step_list[i].predecessors;
-    }
+    std::ranges::copy(lowered.predecessor_list, program.remaining());
   }
   block.wire_began_at = 0;
   block.error.store(0, std::memory_order_relaxed);
@@ -213,7 +210,7 @@ void finish_wire_step(const Program& program, const WireEvent& event) {
   if (event.error != 0) {
     record_error(block, event.error, event.text.c_str());
   } else if (view.step->op == Op::recv_wire) {
-    note_length(program, view, event.bytes);
+    note_length(program, view, event.step, event.bytes);
     if (view.step->bounce != 0) {
       check_transfer(program, view, receive(program, view, program.bounce(*view.step), event.bytes));
     }
@@ -263,11 +260,11 @@ bool plausible(const Program& program, std::uint64_t epoch) {
   right = right && block.started.load(std::memory_order_relaxed) == epoch && block.completed.epoch() <= epoch &&
           block.submitted.load(std::memory_order_relaxed) <= epoch &&
           block.retired.load(std::memory_order_relaxed) <= epoch;
-  for (std::uint32_t i = 0; i < lowered.steps && right; ++i) {
+  for (std::uint32_t i = 0; owns && i < lowered.predecessor_list.size(); ++i) {
+    right = right && load_once(program.remaining()[i]) <= lowered.predecessor_list[i];
+  }
+  for (std::uint32_t i = 0; i < lowered.step_list.size() && right; ++i) {
     const StepView view = program.step(i);
-    if (owns && lowered.has_dependencies != 0) {
-      right = load_once(program.remaining()[i]) <= view.step->predecessors;
-    }
     if (view.step->op == Op::send_node) {
       right = right && view.taken->epoch.load(std::memory_order_relaxed) <= epoch;
     } else if (view.step->op == Op::recv_node) { // whose sender may be ahead by as many epochs as there are slots

@@ -15,7 +15,7 @@ std::uint32_t first_of_chain(const Block& block, std::uint64_t list_at, int rank
   return copy_once(in_block<std::uint32_t>(&block, list_at)[rank]);
 }
 
-// The steps of a chain that begins with the step of that number plus 1.
+// The steps of a chain that begins with the step of that number plus 1, within the node.
 template <class Visit>
 void for_each_in_chain(LoweredProgram& program, std::uint32_t first, Visit visit) {
   for (std::uint32_t i = first; i != 0; i = program.step_list.at(i - 1).next) {
@@ -23,10 +23,34 @@ void for_each_in_chain(LoweredProgram& program, std::uint32_t first, Visit visit
   }
 }
 
+// The same between nodes: wire steps of both kinds.
+template <class Visit>
+void for_each_on_the_wire(LoweredProgram& program, const NodeMemory& memory, Block& block, std::uint32_t first,
+                          Visit visit) {
+  std::uint32_t next = 0;
+  for (std::uint32_t i = first; i != 0; i = next) {
+    const std::uint32_t number = i - 1;
+    if (number < program.step_list.size()) {
+      LoweredStep& step = program.step_list[number];
+      visit(step);
+      next = step.next;
+    } else {
+      WireMessage message;
+      if (number >= program.steps || !read_message(program, block, number, message)) {
+        memory.refuse(program.arena, Damage::request);
+      }
+      visit(message);
+      write_message(program, block, number, message);
+      next = message.next;
+    }
+  }
+}
+
 // Links the messages to and from one rank of another node.
-void link_wire(LoweredProgram& program, const Block& block, int rank, const PairInfo& mine, const PairInfo& peer) {
+void link_wire(LoweredProgram& program, const NodeMemory& memory, Block& block, int rank, const PairInfo& mine,
+               const PairInfo& peer) {
   int tag = peer.my_first_tag;
-  for_each_in_chain(program, first_of_chain(block, program.first_send_at, rank), [&](LoweredStep& step) {
+  for_each_on_the_wire(program, memory, block, first_of_chain(block, program.first_send_at, rank), [&](auto& step) {
     step.endpoint = peer.my_endpoint;
     step.tag = tag++;
     step.put = peer.my_put_displacement != 0;
@@ -34,7 +58,7 @@ void link_wire(LoweredProgram& program, const Block& block, int rank, const Pair
     step.displacement = peer.my_put_displacement;
   });
   tag = mine.my_first_tag;
-  for_each_in_chain(program, first_of_chain(block, program.first_recv_at, rank), [&](LoweredStep& step) {
+  for_each_on_the_wire(program, memory, block, first_of_chain(block, program.first_recv_at, rank), [&](auto& step) {
     step.endpoint = peer.my_endpoint;
     step.tag = tag++;
   });
@@ -51,7 +75,7 @@ public:
   [[nodiscard]] std::uint32_t first_send(int rank) const { return first_of_chain(block_, header_.first_send_at, rank); }
   // A copy of a step of a chain, and of its channel.
   [[nodiscard]] LoweredStep step(std::uint32_t number) const {
-    require(number - 1 < header_.steps);
+    require(number - 1 < header_.steps - header_.messages);
     return copy_once(in_block<LoweredStep>(&block_, header_.steps_at)[number - 1]);
   }
   [[nodiscard]] Channel channel(const LoweredStep& step) const {
@@ -131,7 +155,7 @@ void link(std::uint64_t block, const NodeMemory& memory, const RankMap& map, std
                   program.rank, r);
     }
     if (map.arena_of[i] < 0) {
-      link_wire(program, shared, r, mine[i], peers[i]);
+      link_wire(program, memory, shared, r, mine[i], peers[i]);
     } else {
       link_channels(program, shared, r, {memory, {static_cast<std::uint32_t>(map.arena_of[i]), 0, peers[i].my_block}});
     }

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <map>
 #include <new>
+#include <numeric>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -19,7 +20,7 @@ namespace stoker::engine {
 namespace {
 
 static_assert(std::is_trivially_copyable_v<algos::Slice> && std::is_trivially_copyable_v<LoweredStep> &&
-              std::is_trivially_copyable_v<Channel>);
+              std::is_trivially_copyable_v<WireMessage> && std::is_trivially_copyable_v<Channel>);
 
 std::uint64_t digest_of(std::uint64_t digest, std::uint64_t bytes) {
   return (digest ^ (bytes + 1)) * 0x9e3779b97f4a7c15U; // order matters; 0 is "no message"
@@ -65,10 +66,11 @@ int root_order(Op op) {
   }
 }
 
-std::vector<std::uint32_t> roots_of(const std::vector<LoweredStep>& steps) {
+std::vector<std::uint32_t> roots_of(const std::vector<LoweredStep>& steps,
+                                    const std::vector<std::uint32_t>& predecessors) {
   std::vector<std::uint32_t> roots;
   for (std::uint32_t i = 0; i < steps.size(); ++i) {
-    if (steps[i].predecessors == 0) {
+    if (predecessors[i] == 0) {
       roots.push_back(i);
     }
   }
@@ -88,7 +90,8 @@ public:
   Placement(const algos::Program& program, NodeMemory& memory, const RankMap& map, const PlacementOptions& options,
             std::span<PairInfo> pairs)
       : program_(program), memory_(memory), map_(map), options_(options), pairs_(pairs),
-        steps_(program.steps.size()), buffers_{options.send, options.recv, {}}, messages_from_(pairs.size()) {}
+        steps_(program.steps.size()), predecessors_(program.steps.size()), first_send_(pairs.size()),
+        first_recv_(pairs.size()), buffers_{options.send, options.recv, {}}, messages_from_(pairs.size()) {}
 
   void lower();
   [[nodiscard]] std::uint64_t write(); // returns the block's offset
@@ -100,17 +103,26 @@ private:
   void lower_to_wire(const algos::Step& step, LoweredStep& low);
   void detach_fences();
   [[nodiscard]] bool needs_bounce(const algos::Step& step) const;
+  [[nodiscard]] bool is_message(std::size_t step) const;
+  void number_steps(); // messages last
+  void chain(const std::vector<std::uint32_t>& number);
+  [[nodiscard]] algos::Range take_slices(algos::Range range);
   void lay_out();
   void number_messages();           // with tags
   void settle(std::uint64_t block); // all offsets
-  void chain(Block& block);
+  void write_messages(const LoweredProgram& lowered, Block& block) const;
 
   const algos::Program& program_;
   NodeMemory& memory_;
   const RankMap& map_;
   const PlacementOptions& options_;
   std::span<PairInfo> pairs_;
-  std::vector<LoweredStep> steps_;
+  std::vector<LoweredStep> steps_; // those of the program, in its order until number_steps()
+  std::vector<std::uint32_t> predecessors_;
+  std::vector<algos::Slice> slices_; // of all steps but messages
+  std::vector<algos::StepId> successors_;
+  std::vector<std::uint32_t> first_send_; // by rank
+  std::vector<std::uint32_t> first_recv_;
   std::vector<Channel> channels_;
   std::array<BufferDescriptor, 3> buffers_; // indexed by algos::Buffer
   std::vector<int> messages_from_;          // by rank: those that come from other nodes
@@ -129,7 +141,7 @@ void Placement::lower() {
     low.source = step.source;
     low.target = step.target;
     low.successors = step.successors;
-    low.predecessors = step.predecessors;
+    predecessors_[i] = step.predecessors;
     low.bytes = step.bytes;
     lower_operands(step, low);
     if (options_.window) {
@@ -204,7 +216,6 @@ void Placement::lower_to_wire(const algos::Step& step, LoweredStep& low) {
   const auto peer = static_cast<std::size_t>(step.peer);
   low.op = sending ? Op::send_wire : Op::recv_wire;
   low.endpoint = map_.endpoint; // until link
-  header_.bounces_change |= options_.buffers_change && map_.endpoint_arena != memory_.self() ? 1U : 0U;
   if (!sending) {
     ++messages_from_[peer];
   }
@@ -238,28 +249,88 @@ void Placement::detach_fences() {
     const algos::Step& step = program_.steps[i];
     if (step.kind == algos::StepKind::fence && step.predecessors == 0) {
       for (const algos::StepId next : program_.successors_of(step)) {
-        --steps_[next].predecessors;
+        --predecessors_[next];
       }
       steps_[i].successors = {};
     }
   }
 }
 
+bool Placement::is_message(std::size_t step) const {
+  const LoweredStep& low = steps_[step];
+  const bool sending = low.op == Op::send_wire;
+  return (sending || low.op == Op::recv_wire) && low.message == algos::Operand::none &&
+         is_contiguous(sending ? program_.sources(program_.steps[step]) : program_.targets(program_.steps[step]));
+}
+
+// The messages to and from each rank, in the order of the program. `number`: of each step.
+void Placement::chain(const std::vector<std::uint32_t>& number) {
+  for (std::size_t i = steps_.size(); i-- > 0;) {
+    LoweredStep& low = steps_[i];
+    const bool sending = low.op == Op::send_node || low.op == Op::send_wire;
+    if (sending || low.op == Op::recv_node || low.op == Op::recv_wire) {
+      std::uint32_t& head = (sending ? first_send_ : first_recv_)[static_cast<std::size_t>(low.peer)];
+      low.next = std::exchange(head, number[i] + 1);
+    }
+  }
+}
+
+algos::Range Placement::take_slices(algos::Range range) {
+  const auto begin = static_cast<std::uint32_t>(slices_.size());
+  const auto first = program_.slices.begin() + range.begin;
+  slices_.insert(slices_.end(), first, first + range.count);
+  return {begin, range.count};
+}
+
+void Placement::number_steps() {
+  std::vector<std::uint32_t> order(steps_.size());
+  std::iota(order.begin(), order.end(), 0U);
+  const auto messages = std::ranges::stable_partition(order, [&](std::uint32_t step) { return !is_message(step); });
+  header_.messages = static_cast<std::uint32_t>(messages.size());
+  std::vector<std::uint32_t> number(order.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) {
+    number[order[i]] = i;
+  }
+  chain(number);
+  std::vector<LoweredStep> steps;
+  std::vector<std::uint32_t> predecessors;
+  steps.reserve(order.size());
+  predecessors.reserve(order.size());
+  for (const std::uint32_t step : order) {
+    steps.push_back(steps_[step]);
+    predecessors.push_back(predecessors_[step]);
+  }
+  steps_ = std::move(steps);
+  predecessors_ = std::move(predecessors);
+  for (const algos::StepId step : program_.successors) {
+    successors_.push_back(number[step]);
+  }
+  for (std::size_t i = 0; i < steps_.size() - header_.messages; ++i) {
+    steps_[i].source = take_slices(steps_[i].source);
+    steps_[i].operand = take_slices(steps_[i].operand);
+    steps_[i].target = take_slices(steps_[i].target);
+  }
+}
+
 // All of the block behind the channels' slots, which lower() has placed.
 void Placement::lay_out() {
   const std::size_t steps = steps_.size();
-  header_.slices = static_cast<std::uint32_t>(program_.slices.size());
-  header_.successors = static_cast<std::uint32_t>(program_.successors.size());
-  header_.steps_at = room_.take(steps * sizeof(LoweredStep));
+  const std::size_t dependent_steps = successors_.empty() ? 0 : steps;
+  header_.slices = static_cast<std::uint32_t>(slices_.size());
+  header_.successors = static_cast<std::uint32_t>(successors_.size());
+  header_.steps_at = room_.take((steps - header_.messages) * sizeof(LoweredStep));
+  header_.messages_at = room_.take(header_.messages * sizeof(WireMessage));
+  header_.predecessors_at = room_.take(dependent_steps * sizeof(std::uint32_t));
   header_.channels = static_cast<std::uint32_t>(channels_.size());
   header_.channels_at = room_.take(channels_.size() * sizeof(Channel));
-  header_.slices_at = room_.take(program_.slices.size() * sizeof(algos::Slice));
-  header_.slice_seals_at = room_.take(options_.resizable ? program_.slices.size() * sizeof(std::uint64_t) : 0);
-  header_.successors_at = room_.take(program_.successors.size() * sizeof(algos::StepId));
+  header_.slices_at = room_.take(slices_.size() * sizeof(algos::Slice));
+  header_.slice_seals_at = room_.take(options_.resizable ? slices_.size() * sizeof(std::uint64_t) : 0);
+  header_.successors_at = room_.take(successors_.size() * sizeof(algos::StepId));
   header_.first_send_at = room_.take(pairs_.size() * sizeof(std::uint32_t));
   header_.first_recv_at = room_.take(pairs_.size() * sizeof(std::uint32_t));
-  for (std::uint64_t* list :
-       {&header_.roots_at, &header_.remaining_at, &header_.ready_at, &header_.waiting_at, &header_.wire_at}) {
+  header_.received_at = room_.take(options_.resizable ? steps * sizeof(std::uint64_t) : 0);
+  header_.remaining_at = room_.take(dependent_steps * sizeof(std::uint32_t));
+  for (std::uint64_t* list : {&header_.roots_at, &header_.ready_at, &header_.waiting_at, &header_.wire_at}) {
     *list = room_.take(steps * sizeof(std::uint32_t));
   }
   header_.posted_at = room_.take(steps);
@@ -313,23 +384,30 @@ void Placement::settle(std::uint64_t block) {
   }
 }
 
-// The messages to and from each rank, in the order of the program.
-void Placement::chain(Block& block) {
-  auto* first_send = in_block<std::uint32_t>(&block, header_.first_send_at);
-  auto* first_recv = in_block<std::uint32_t>(&block, header_.first_recv_at);
-  for (auto i = static_cast<std::uint32_t>(steps_.size()); i-- > 0;) {
-    LoweredStep& low = steps_[i];
-    const bool sending = low.op == Op::send_node || low.op == Op::send_wire;
-    if (sending || low.op == Op::recv_node || low.op == Op::recv_wire) {
-      std::uint32_t& head = (sending ? first_send : first_recv)[low.peer];
-      low.next = std::exchange(head, i + 1);
-    }
+void Placement::write_messages(const LoweredProgram& lowered, Block& block) const {
+  for (std::size_t i = steps_.size() - header_.messages; i < steps_.size(); ++i) {
+    const LoweredStep& low = steps_[i];
+    const bool outgoing = low.op == Op::send_wire;
+    const algos::Range data = outgoing ? low.source : low.target;
+    const algos::Slice slice = data.count > 0 ? program_.slices[data.begin] : algos::Slice{};
+    write_message(lowered, block, static_cast<std::uint32_t>(i),
+                  {.outgoing = outgoing,
+                   .put = low.put,
+                   .buffer = slice.buffer,
+                   .peer = low.peer,
+                   .offset = slice.offset,
+                   .bytes = low.bytes,
+                   .bounce = low.bounce,
+                   .endpoint = low.endpoint,
+                   .next = low.next,
+                   .successors = low.successors});
   }
 }
 
 std::uint64_t Placement::write() {
+  number_steps();
   lay_out();
-  const std::vector<std::uint32_t> roots = roots_of(steps_);
+  const std::vector<std::uint32_t> roots = roots_of(steps_, predecessors_);
   const std::uint64_t offset = memory_.arena().allocate(room_.end(), cache_line);
   try {
     number_messages();
@@ -347,7 +425,7 @@ std::uint64_t Placement::write() {
   header_.ranks = program_.ranks;
   header_.arena = memory_.self();
   header_.steps = static_cast<std::uint32_t>(steps_.size());
-  header_.has_dependencies = program_.successors.empty() ? 0 : 1;
+  header_.has_dependencies = successors_.empty() ? 0 : 1;
   header_.timed = options_.timed ? 1 : 0;
   header_.window = options_.window_number;
   header_.exclusive = options_.exclusive ? 1 : 0;
@@ -363,16 +441,22 @@ std::uint64_t Placement::write() {
   std::byte* const base = memory_.base(memory_.self()) + offset;
   std::memset(base, 0, scratch_at_); // scratch and bounce are written before they are read
   auto* block = new (base) Block();
-  chain(*block);
+  std::ranges::copy(first_send_, in_block<std::uint32_t>(block, header_.first_send_at));
+  std::ranges::copy(first_recv_, in_block<std::uint32_t>(block, header_.first_recv_at));
   LoweredProgram lowered;
   static_cast<BlockHeader&>(lowered) = header_;
   std::ranges::copy(buffers_, lowered.buffers);
-  lowered.step_list = std::move(steps_);
+  const auto messages = steps_.end() - header_.messages;
+  lowered.step_list.assign(steps_.begin(), messages);
+  if (header_.has_dependencies != 0) {
+    lowered.predecessor_list = std::move(predecessors_);
+  }
   lowered.channel_list = std::move(channels_);
-  lowered.slice_list = program_.slices;
-  lowered.successor_list = program_.successors;
+  lowered.slice_list = std::move(slices_);
+  lowered.successor_list = std::move(successors_);
   lowered.root_list = roots;
   write_program(lowered, *block);
+  write_messages(lowered, *block);
   return offset;
 }
 

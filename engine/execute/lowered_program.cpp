@@ -9,7 +9,11 @@
 namespace stoker::engine {
 namespace {
 
-static_assert(std::is_standard_layout_v<LoweredStep>, "for offsetof");
+static_assert(std::is_standard_layout_v<LoweredStep> && std::is_standard_layout_v<WireMessage>, "for offsetof");
+static_assert(std::has_unique_object_representations_v<LoweredStep> &&
+                  std::has_unique_object_representations_v<WireMessage> &&
+                  std::has_unique_object_representations_v<Channel>,
+              "checksums cover no padding");
 
 template <class T>
 std::vector<T> copied(const Block& block, std::uint64_t offset, std::uint64_t count) {
@@ -35,12 +39,12 @@ std::uint64_t checksum_of(std::uint64_t sum, const std::vector<T>& list) {
 std::uint64_t buffers_seal(const EpochPart& part) { return checksum(0, &part.buffers, sizeof part.buffers); }
 
 std::uint64_t program_seal(const LoweredProgram& program) {
-  const std::size_t constant = program.any_sizes != 0 ? offsetof(LoweredStep, bytes) : offsetof(LoweredStep, bounce);
+  const std::size_t constant = program.any_sizes != 0 ? offsetof(LoweredStep, bytes) : sizeof(LoweredStep);
   std::uint64_t sum = program.seal;
   for (const LoweredStep& step : program.step_list) {
     sum = checksum(sum, &step, constant);
-    sum = program.bounces_change == 0 ? checksum(sum, &step.bounce, sizeof step.bounce) : sum;
   }
+  sum = checksum_of(sum, program.predecessor_list);
   sum = checksum_of(sum, program.channel_list);
   if (program.any_sizes == 0) {
     sum = checksum_of(sum, program.slice_list);
@@ -48,12 +52,13 @@ std::uint64_t program_seal(const LoweredProgram& program) {
   return checksum_of(checksum_of(sum, program.successor_list), program.root_list);
 }
 
-std::uint64_t bounces_seal(const LoweredProgram& program) {
-  std::uint64_t sum = 0;
-  for (const LoweredStep& step : program.step_list) {
-    sum = checksum(sum, &step.bounce, sizeof step.bounce);
-  }
-  return sum;
+// Different for each message of each block.
+std::uint64_t seal_of(const WireMessage& message, const LoweredProgram& program, std::uint32_t step) {
+  return checksum(program.seal + step, &message, offsetof(WireMessage, seal));
+}
+
+std::uint64_t place_of_message(const LoweredProgram& program, std::uint32_t step) {
+  return program.messages_at + ((step - program.step_list.size()) * sizeof(WireMessage));
 }
 
 } // namespace
@@ -66,7 +71,9 @@ LoweredProgram read_program(SharedRef block, const NodeMemory& memory) {
   LoweredProgram program;
   static_cast<BlockHeader&>(program) = memory.header(block);
   const Block& shared = *memory.at<Block>(block);
-  program.step_list = copied<LoweredStep>(shared, program.steps_at, program.steps);
+  program.step_list = copied<LoweredStep>(shared, program.steps_at, program.steps - program.messages);
+  program.predecessor_list = copied<std::uint32_t>(shared, program.predecessors_at,
+                                                   program.has_dependencies != 0 ? program.steps : 0);
   program.channel_list = copied<Channel>(shared, program.channels_at, program.channels);
   program.slice_list = copied<algos::Slice>(shared, program.slices_at, program.slices);
   program.successor_list = copied<algos::StepId>(shared, program.successors_at, program.successors);
@@ -80,6 +87,7 @@ LoweredProgram read_program(SharedRef block, const NodeMemory& memory) {
 void write_program(LoweredProgram& program, Block& block) {
   program.seal = header_seal(program);
   std::memcpy(static_cast<BlockHeader*>(&block), static_cast<const BlockHeader*>(&program), sizeof(BlockHeader));
+  write(program.predecessor_list, block, program.predecessors_at);
   write(program.slice_list, block, program.slices_at);
   write(program.successor_list, block, program.successors_at);
   write(program.root_list, block, program.roots_at);
@@ -91,6 +99,16 @@ void write_links(const LoweredProgram& program, Block& block) {
   write(program.step_list, block, program.steps_at);
   write(program.channel_list, block, program.channels_at);
   block.program_seal = program_seal(program);
+}
+
+bool read_message(const LoweredProgram& program, const Block& block, std::uint32_t step, WireMessage& message) {
+  copy_once(&message, in_block<WireMessage>(&block, place_of_message(program, step)), sizeof message);
+  return message.seal == seal_of(message, program, step);
+}
+
+void write_message(const LoweredProgram& program, Block& block, std::uint32_t step, WireMessage message) {
+  message.seal = seal_of(message, program, step);
+  std::memcpy(in_block<WireMessage>(&block, place_of_message(program, step)), &message, sizeof message);
 }
 
 void set_size(const LoweredProgram& program, LoweredStep& step) {
@@ -106,13 +124,6 @@ void publish_epoch(LoweredProgram& program, Block& block) {
       *seals++ = checksum_of(&slice, 1);
     }
   }
-  if (program.bounces_change != 0) {
-    auto* steps = in_block<LoweredStep>(&block, program.steps_at);
-    for (std::size_t i = 0; i < program.step_list.size(); ++i) {
-      steps[i].bounce = program.step_list[i].bounce;
-    }
-    program.bounces_seal = bounces_seal(program);
-  }
   program.buffers_seal = buffers_seal(program);
   std::memcpy(static_cast<EpochPart*>(&block), static_cast<const EpochPart*>(&program), sizeof(EpochPart));
 }
@@ -125,15 +136,6 @@ bool take_buffers(EpochPart& part, const Block& block) {
 bool take_epoch(LoweredProgram& program, Block& block) {
   if (!take_buffers(program, block)) {
     return false;
-  }
-  if (program.bounces_change != 0) {
-    const auto* steps = in_block<LoweredStep>(&block, program.steps_at);
-    for (std::size_t i = 0; i < program.step_list.size(); ++i) {
-      program.step_list[i].bounce = copy_once(steps[i].bounce);
-    }
-    if (program.bounces_seal != bounces_seal(program)) {
-      return false;
-    }
   }
   if (program.any_sizes == 0) {
     return true;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a block says of its program, as a copy in private memory. Executors of any process follow their copy, which they
 // have checked once: no store to the shared memory sends them anywhere else. The rank's own copy is the one that it
-// changes from epoch to epoch, and publishes.
+// changes from epoch to epoch, and publishes. Wire messages are not copied: each is checked whenever it is used.
 //
-// Checksums cover the header, what is constant in the program, and, each by itself, what differs from epoch to epoch:
-// the buffers, bounces, and the slices of an exchange of any sizes.
+// Checksums cover the header, what is constant in the program, and, each by itself, wire messages and what differs from
+// epoch to epoch: the buffers, and the slices of an exchange of any sizes.
 #pragma once
 
 #include "engine/shared/block.hpp"
@@ -16,7 +16,8 @@
 namespace stoker::engine {
 
 struct LoweredProgram : BlockHeader, EpochPart {
-  std::vector<LoweredStep> step_list;
+  std::vector<LoweredStep> step_list; // without messages
+  std::vector<std::uint32_t> predecessor_list;
   std::vector<Channel> channel_list;
   std::vector<algos::Slice> slice_list;
   std::vector<algos::StepId> successor_list;
@@ -25,9 +26,15 @@ struct LoweredProgram : BlockHeader, EpochPart {
 
 // Without what differs from epoch to epoch, if anything does. Throws Error(peer_lost) if it is not what the rank wrote.
 [[nodiscard]] LoweredProgram read_program(SharedRef block, const NodeMemory& memory);
-// The rank itself, at init: all of it, with checksums; then its steps once more, when they are linked.
+// The rank itself, at init: all of it but messages, with checksums; then its channels and held wire steps once more,
+// when they are linked.
 void write_program(LoweredProgram& program, Block& block);
 void write_links(const LoweredProgram& program, Block& block);
+// A message, by its number as a step; false if it is not what the rank wrote.
+[[nodiscard]] bool read_message(const LoweredProgram& program, const Block& block, std::uint32_t step,
+                                WireMessage& message);
+// The rank itself, while no epoch runs.
+void write_message(const LoweredProgram& program, Block& block, std::uint32_t step, WireMessage message);
 // Where sizes change: what follows from the slice of a step.
 void set_size(const LoweredProgram& program, LoweredStep& step);
 

@@ -53,6 +53,34 @@ std::optional<Program::Message> Program::message_of(const StepView& step) const 
   return Message{views_of(sender, arena), std::span(peer_slices_).first(channel.peer_slice_count)};
 }
 
+WireMessage Program::checked_message(std::uint32_t index) const {
+  WireMessage message;
+  if (!read_message(lowered_, *block_, index, message)) {
+    memory_->refuse(lowered_.arena, Damage::request);
+  }
+  return message;
+}
+
+StepView Program::message(std::uint32_t index) const {
+  const WireMessage message = checked_message(index);
+  message_.op = message.outgoing ? Op::send_wire : Op::recv_wire;
+  message_.put = message.put;
+  message_.peer = message.peer;
+  message_.successors = message.successors;
+  message_.tag = message.tag;
+  message_.endpoint = message.endpoint;
+  message_.window_rank = message.window_rank;
+  message_.displacement = message.displacement;
+  message_.bounce = message.bounce;
+  message_.bytes = message.bytes;
+  message_slice_ = {message.buffer, message.offset, message.bytes};
+  const std::span<const algos::Slice> data(&message_slice_, message.bytes > 0 ? 1 : 0);
+  StepView view;
+  view.step = &message_;
+  (message.outgoing ? view.source : view.target) = data;
+  return view;
+}
+
 BufferViews Program::views_of(const EpochPart& part, std::uint32_t arena) const {
   BufferViews views;
   for (std::size_t i = 0; i < views.size(); ++i) {

@@ -18,7 +18,7 @@
 
 namespace stoker::engine {
 
-// One step as this process runs it.
+// One step as this process runs it. Here a wire message is a step like any other.
 struct StepView {
   const LoweredStep* step = nullptr;
   const Channel* channel = nullptr;      // node
@@ -54,8 +54,12 @@ public:
   // Nothing if the sender's memory is damaged.
   [[nodiscard]] std::optional<Message> message_of(const StepView& step) const;
   [[nodiscard]] const Combiner& combiner() const { return combiner_; }
+  // Valid until the next one is looked up. Throws Error(peer_lost) where a message is damaged.
   [[nodiscard]] StepView step(std::uint32_t index) const {
-    const LoweredStep& step = lowered_step(index);
+    if (index >= lowered_.step_list.size()) {
+      return message(index);
+    }
+    const LoweredStep& step = lowered_.step_list[index];
     const bool in_node = step.op == Op::send_node || step.op == Op::recv_node;
     const Channel* channel = in_node ? &lowered_.channel_list[step.channel] : nullptr;
     return {.step = &step,
@@ -66,9 +70,15 @@ public:
             .ready = in_node ? memory_->at<std::byte>(channel->ready) : nullptr,
             .taken = in_node ? memory_->at<TakenWord>(channel->taken) : nullptr};
   }
-  [[nodiscard]] const LoweredStep& lowered_step(std::uint32_t index) const { return lowered_.step_list[index]; }
-  [[nodiscard]] std::size_t number_of(const LoweredStep& step) const {
-    return static_cast<std::size_t>(&step - lowered_.step_list.data());
+  [[nodiscard]] bool is_posted(std::uint32_t index) const {
+    return index >= lowered_.step_list.size() || engine::is_posted(lowered_.step_list[index].op);
+  }
+  // The rank itself, while no epoch runs. `change`: void(WireMessage&).
+  template <class Change>
+  void change_message(std::uint32_t index, Change change) {
+    WireMessage message = checked_message(index);
+    change(message);
+    write_message(lowered_, *block_, index, message);
   }
   [[nodiscard]] std::byte* bounce(const LoweredStep& step) const { return arena_ + step.bounce; }
   [[nodiscard]] RankRoot& rank_root() const { return *root_; }
@@ -77,7 +87,7 @@ public:
   }
   // In exchanges of any sizes: how much came by a recv, which whoever executed it has noted.
   [[nodiscard]] std::uint64_t& bytes_received(std::size_t step) const {
-    return in_block<LoweredStep>(block_, lowered_.steps_at)[step].bytes;
+    return in_block<std::uint64_t>(block_, lowered_.received_at)[step];
   }
 
   // The block's work lists. Their words may hold anything: see checked_count() and checked_step().
@@ -113,6 +123,8 @@ public:
   void give_up() const { memory_->note_first_damage(lowered_.arena, Damage::state); }
 
 private:
+  [[nodiscard]] WireMessage checked_message(std::uint32_t index) const;
+  [[nodiscard]] StepView message(std::uint32_t index) const;
   [[nodiscard]] std::span<const algos::Slice> slices(algos::Range range) const {
     return std::span(lowered_.slice_list).subspan(range.begin, range.count);
   }
@@ -125,7 +137,9 @@ private:
   RankRoot* root_;
   BufferViews buffers_;
   Combiner combiner_;
-  mutable std::vector<algos::Slice> peer_slices_; // of one message
+  mutable std::vector<algos::Slice> peer_slices_; // of one message within the node
+  mutable LoweredStep message_;                   // the one between nodes that was looked up
+  mutable algos::Slice message_slice_;
 };
 
 } // namespace stoker::engine

@@ -59,10 +59,10 @@ bool Progress::post(Task& task) {
   const std::uint32_t count = task.program.checked_count(state.wire_count);
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t step = task.program.checked_step(task.program.wire()[i]);
-    const Op op = task.program.lowered_step(step).op;
-    task.program.require(is_posted(op) && task.in_flight < task.program.lowered().steps);
+    task.program.require(task.program.is_posted(step) && task.in_flight < task.program.lowered().steps);
+    const StepView view = task.program.step(step);
     ++task.in_flight;
-    is_window(op) ? window_steps_.post(task, step) : wire_.post(task, step);
+    is_window(view.step->op) ? window_steps_.post(task, step, view) : wire_.post(task, step, view);
   }
   state.wire_count = 0; // posting finishes no step, so nothing was added meanwhile
   return count > 0;

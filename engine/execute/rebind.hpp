@@ -16,34 +16,35 @@ class Rebinding {
 public:
   // Finds the steps that change. `any_sizes`: the program is one message to and from every rank, of any size.
   // `endpoint_is_self`: this process sends and receives for the rank.
-  Rebinding(LoweredProgram& program, bool any_sizes, bool endpoint_is_self);
+  Rebinding(const Program& program, bool any_sizes, bool endpoint_is_self);
 
   [[nodiscard]] bool any_sizes() const { return any_sizes_; }
   // Whether a message to another rank of the node is longer than a channel's slot takes. By rank.
   [[nodiscard]] bool sends_long_in_node(std::span<const algos::Slice> outgoing, std::uint64_t eager_bytes) const;
   // For requests of any sizes: sets what goes to, and comes from, each rank.
-  void resize(LoweredProgram& program, std::span<const algos::Slice> outgoing,
+  void resize(Program& program, std::span<const algos::Slice> outgoing,
               std::span<const algos::Slice> incoming) const;
-  // How much has come from each rank; once the epoch is complete.
-  void note_received(const Program& program, std::span<std::uint64_t> bytes) const;
+  // How much has come from each rank, and no more than `incoming`; once the epoch is complete.
+  void note_received(const Program& program, std::span<const algos::Slice> incoming,
+                     std::span<std::uint64_t> bytes) const;
 
   // A message bounces if it goes through the process at the endpoint, and that may not address the buffer that it is
   // in. How many bytes the messages that might bounce have, and those that do with the buffers of the epoch.
-  [[nodiscard]] std::uint64_t most_bounce_bytes(const LoweredProgram& program) const;
-  [[nodiscard]] std::uint64_t bounce_bytes(const LoweredProgram& program) const;
+  [[nodiscard]] std::uint64_t most_bounce_bytes(const Program& program) const;
+  [[nodiscard]] std::uint64_t bounce_bytes(const Program& program) const;
   // `place`: offset in the rank's arena of as many bytes.
-  void bounce(LoweredProgram& program, std::uint64_t place) const;
+  void bounce(Program& program, std::uint64_t place) const;
 
 private:
   struct Resized {
     std::uint32_t step = 0;
-    std::size_t peer = 0;
+    std::int32_t peer = 0;
     bool outgoing = false;
     bool in_node = false;
   };
   struct Bounced {
     std::uint32_t step = 0;
-    std::size_t buffer = 0;
+    algos::Buffer buffer = algos::Buffer::send;
   };
 
   bool any_sizes_;

@@ -22,8 +22,8 @@ std::string failure(const Task& task, const LoweredStep& step, int code) {
 
 } // namespace
 
-void WindowSteps::post(Task& task, std::uint32_t step) {
-  const LoweredStep& s = task.program.lowered_step(step);
+void WindowSteps::post(Task& task, std::uint32_t step, const StepView& view) {
+  const LoweredStep& s = *view.step;
   task.program.posted()[step] = 1;
   Pending pending{.task = &task, .step = step};
   MPI_Request request = MPI_REQUEST_NULL;
@@ -121,12 +121,11 @@ bool WindowSteps::poll() {
 }
 
 void WindowSteps::finish(const Pending& pending) {
-  const LoweredStep& s = pending.task->program.lowered_step(pending.step);
   if (pending.error == MPI_SUCCESS) {
     pending.task->events.push_back({pending.step, 0, 0, {}});
   } else {
     pending.task->events.push_back(
-        {pending.step, 0, static_cast<int>(Code::mpi), failure(*pending.task, s, pending.error)});
+        {pending.step, 0, static_cast<int>(Code::mpi), failure(*pending.task, *pending.task->program.step(pending.step).step, pending.error)});
   }
 }
 

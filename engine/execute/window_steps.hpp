@@ -20,7 +20,7 @@ public:
   // A put without announcement is made at once, one with an announcement when its target has sent that. A fence is a
   // barrier that does not block, after a flush of all puts: MPI_Win_fence would have all ranks start their requests in
   // one order.
-  void post(Task& task, std::uint32_t step);
+  void post(Task& task, std::uint32_t step, const StepView& view);
 
   // Drops the task's steps. What MPI has of them is never asked for again.
   void forget(const Task& task);

@@ -11,20 +11,17 @@
 namespace stoker::engine {
 namespace {
 
-WireEvent failure(const Task& task, std::uint32_t step, const std::string& text) {
-  const LoweredStep& s = task.program.lowered_step(step);
-  return {step, 0, static_cast<int>(Code::mpi),
-          "rank " + std::to_string(task.program.lowered().rank) + ": the message " +
-              (s.op == Op::send_wire ? "to" : "from") + " rank " + std::to_string(s.peer) + " failed: " + text};
+std::string failure(const Task& task, bool outgoing, int peer, const std::string& text) {
+  return "rank " + std::to_string(task.program.lowered().rank) + ": the message " + (outgoing ? "to" : "from") +
+         " rank " + std::to_string(peer) + " failed: " + text;
 }
 
 } // namespace
 
-void Wire::post(Task& task, std::uint32_t step) {
-  const StepView view = task.program.step(step);
+void Wire::post(Task& task, std::uint32_t step, const StepView& view) {
   const LoweredStep& s = *view.step;
   const bool sending = s.op == Op::send_wire;
-  Sent sent{.task = &task, .step = step};
+  Sent sent{.task = &task, .step = step, .peer = s.peer, .outgoing = sending};
   std::byte* buffer = nullptr;
   if (s.bounce != 0) {
     buffer = task.program.bounce(s);
@@ -71,7 +68,9 @@ bool Wire::poll() {
     if (sent.unreadable) {
       sent.task->events.push_back({sent.step, 0, static_cast<int>(Code::access), "the send buffer could not be read"});
     } else if (outcome.error != MPI_SUCCESS) {
-      sent.task->events.push_back(failure(*sent.task, sent.step, messages_.text_of(outcome.error)));
+      sent.task->events.push_back(
+          {sent.step, 0, static_cast<int>(Code::mpi),
+           failure(*sent.task, sent.outgoing, sent.peer, messages_.text_of(outcome.error))});
     } else {
       sent.task->events.push_back({sent.step, outcome.bytes, 0, {}});
     }

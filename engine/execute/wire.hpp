@@ -17,7 +17,7 @@ public:
   explicit Wire(const Network& network) : messages_(network) {}
 
   // Posts the step's message. An error of the transport is delivered like a completion.
-  void post(Task& task, std::uint32_t step);
+  void post(Task& task, std::uint32_t step, const StepView& view);
 
   // Finished steps of the task are handed to nobody from now on.
   void forget(const Task& task);
@@ -29,6 +29,8 @@ private:
   struct Sent {           // or received
     Task* task = nullptr; // null: forgotten
     std::uint32_t step = 0;
+    std::int32_t peer = -1;
+    bool outgoing = false;
     bool unreadable = false; // the data to send could not be read
   };
   Messages messages_;

@@ -71,7 +71,7 @@ void EpochMemory::release() {
   bytes_ = 0;
 }
 
-EpochBinding::EpochBinding(const Engine& engine, LoweredProgram& program, const RequestPlan& plan,
+EpochBinding::EpochBinding(const Engine& engine, const Program& program, const RequestPlan& plan,
                            const BufferSizes& sizes, const Readers& send_readers, const Readers& recv_readers)
     : engine_(engine),
       rebinding_(program, plan.any_sizes, plan.executor == Executor::inline_ || engine.helper() != nullptr),
@@ -112,7 +112,7 @@ BufferDescriptor EpochBinding::reach(const BoundData& data, std::uint64_t bytes,
   return descriptor;
 }
 
-void EpochBinding::reserve(const LoweredProgram& program) {
+void EpochBinding::reserve(const Program& program) {
   if (engine_.memory()->attach_works()) { // then anything can be reached, but not sent from there
     (void)bounce_memory(rebinding_.most_bounce_bytes(program));
     return;
@@ -158,9 +158,9 @@ void EpochBinding::bind(Program& program, EpochBuffers buffers) {
   if (any_sizes) {
     list_parts(buffers_.send, Buffer::send, send_staged_ != nullptr, outgoing_);
     list_parts(buffers_.recv, Buffer::recv, recv_staged_ != nullptr, incoming_);
-    rebinding_.resize(lowered, outgoing_, incoming_);
+    rebinding_.resize(program, outgoing_, incoming_);
   }
-  rebinding_.bounce(lowered, bounce_memory(rebinding_.bounce_bytes(lowered)));
+  rebinding_.bounce(program, bounce_memory(rebinding_.bounce_bytes(program)));
   program.publish_epoch();
   const MPI_Comm comm = engine_.network();
   if (send_staged_ != nullptr) {
@@ -180,7 +180,7 @@ void EpochBinding::unbind(const Program& program, bool failed) {
   }
   if (rebinding_.any_sizes()) {
     received_.resize(ranks_);
-    rebinding_.note_received(program, received_);
+    rebinding_.note_received(program, incoming_, received_);
     buffers.recv.unpack_beginnings(recv_staged_, received_, engine_.network());
   } else {
     bring_together(recv_staged_, sizes_.recv, buffers.recv_spacing);

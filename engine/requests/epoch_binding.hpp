@@ -49,12 +49,12 @@ class EpochBinding {
 public:
   // `sizes`: of the buffers, unless the request is one of any sizes. `send_readers` and `recv_readers`: who but this
   // process reaches them; of any sizes: longest messages in the node.
-  EpochBinding(const Engine& engine, LoweredProgram& program, const RequestPlan& plan, const BufferSizes& sizes,
+  EpochBinding(const Engine& engine, const Program& program, const RequestPlan& plan, const BufferSizes& sizes,
                const Readers& send_readers, const Readers& recv_readers);
 
   // Takes in advance all memory that some epoch might need, so that none can fail for lack of it. Throws
   // Error(resource).
-  void reserve(const LoweredProgram& program);
+  void reserve(const Program& program);
   // Before an epoch: what is sent is where the program finds it. Throws Error(resource) where memory that others can
   // reach is exhausted, and was not reserved.
   void bind(Program& program, EpochBuffers buffers);

@@ -116,9 +116,9 @@ void Request::start() {
 
 void Request::take_binding(const Engine& engine, const BufferSizes& sizes, const Readers& send_readers,
                            const Readers& recv_readers) {
-  binding_ = std::make_unique<EpochBinding>(engine, task_.program.own_copy(), plan_, sizes, send_readers, recv_readers);
+  binding_ = std::make_unique<EpochBinding>(engine, task_.program, plan_, sizes, send_readers, recv_readers);
   if (!plan_.any_sizes) {
-    binding_->reserve(lowered_);
+    binding_->reserve(task_.program);
   }
 }
 

@@ -74,7 +74,7 @@ std::string Request::describe_stall() const {
   bool at_fence = false;
   std::set<int> carriers; // engine ranks whose helpers do the peers' part
   for (std::uint32_t i = 0; i < task_.program.checked_count(block_->state.waiting_count); ++i) {
-    const LoweredStep& step = task_.program.lowered_step(task_.program.checked_step(task_.program.waiting()[i]));
+    const LoweredStep& step = *task_.program.step(task_.program.checked_step(task_.program.waiting()[i])).step;
     const bool recv = step.op == Op::recv_node;
     if (recv &&
         memory_->at<Block>(lowered_.channel_list[step.channel].peer_block)->started.load(std::memory_order_acquire) <
@@ -86,7 +86,7 @@ std::string Request::describe_stall() const {
   }
   for (std::uint32_t i = 0; i < lowered_.steps; ++i) {
     if (task_.program.posted()[i] != 0) {
-      const LoweredStep& step = task_.program.lowered_step(i);
+      const LoweredStep& step = *task_.program.step(i).step;
       if (step.op == Op::fence_window) {
         at_fence = true;
         continue;

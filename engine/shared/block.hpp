@@ -21,11 +21,11 @@
 //   taken      of a channel, in the sender's block: the receiver's executor, once it has the message (release). It is
 //              the receiver's last access to the sender's block. Acquired by the sender's executor, and by the sender
 //              before it gives the block back.
-//   buffers    that differ from epoch to epoch, with them all of EpochPart, bounces, and the slices that an exchange
-//              of any sizes changes: the rank, before Start, while no epoch runs. An executor reads them once it has
-//              the epoch, from the ring or from the rank itself. A peer reads them once it has acquired `ready` of a
-//              message of that epoch, which the executor released after that. The peer has read them when it releases
-//              `taken`, which the executor acquires before the epoch ends.
+//   buffers    that differ from epoch to epoch, with them all of EpochPart, the messages, and the slices that an
+//              exchange of any sizes changes: the rank, before Start, while no epoch runs. An executor reads them once
+//              it has the epoch, from the ring or from the rank itself. A peer reads buffers and slices once it has
+//              acquired `ready` of a message of that epoch, which the executor released after that. The peer has read
+//              them when it releases `taken`, which the executor acquires before the epoch ends.
 #pragma once
 
 #include "algos/schedule/schedule.hpp"
@@ -91,7 +91,6 @@ struct LoweredStep {
   algos::Range operand;                          // reduce: the right one; recv of an operand: the other one
   algos::Range target;
   algos::Range successors;
-  std::uint32_t predecessors = 0;
   std::uint32_t next = 0;    // 1 + the next step of the same direction with the same peer; 0: last
   std::uint32_t channel = 0; // node: which one of the block's
   // wire
@@ -100,11 +99,30 @@ struct LoweredStep {
   // put_window, and wire where `put`: the rank in the window's communicator that exposes the peer's place, and where
   // that is in the window
   std::int32_t window_rank = -1;
+  std::uint32_t unused = 0;
   std::uint64_t displacement = 0;
-  // Follows from the slices where sizes change.
-  std::uint64_t bytes = 0; // recv in a block of any sizes: in the block, once it is done, those that came
-  // Differs from epoch to epoch where bounces_change.
   std::uint64_t bounce = 0; // wire: offset in the rank's arena; 0: MPI reads or writes the buffer itself
+  std::uint64_t bytes = 0;  // follows from the slices where sizes change
+};
+
+// A send_wire or recv_wire whose data are in one piece. Large jobs have very many of them. So there is no copy of them
+// anywhere: each has a checksum of its own, and whoever uses it checks that. Fields are as those of LoweredStep.
+struct WireMessage {
+  bool outgoing = false;
+  bool put = false;
+  algos::Buffer buffer = algos::Buffer::send; // where the data are, and
+  std::uint8_t unused = 0;
+  std::int32_t peer = -1;
+  std::uint64_t offset = 0; // where in it
+  std::uint64_t bytes = 0;
+  std::uint64_t bounce = 0;
+  std::int32_t tag = -1;
+  std::int32_t endpoint = -1;
+  std::uint64_t displacement = 0;
+  std::int32_t window_rank = -1;
+  std::uint32_t next = 0;
+  algos::Range successors;
+  std::uint64_t seal = 0; // checksum of the above
 };
 
 // What a node step has beyond that: where the two words are by which the message is handed over. The slots of even and
@@ -143,6 +161,7 @@ struct BlockHeader {
   std::int32_t ranks = 0;
   std::uint32_t arena = 0; // of the rank itself
   std::uint32_t steps = 0;
+  std::uint32_t messages = 0; // of these: the last ones, which are wire messages
   std::uint32_t has_wire = 0;
   std::uint32_t has_dependencies = 0;
   std::uint32_t timed = 0;     // whether the times below are wanted
@@ -150,7 +169,6 @@ struct BlockHeader {
   std::uint64_t window = 0;    // number, in the carrier's process, of the window for its puts between nodes; 0: none
   std::uint32_t exclusive = 0; // inline: only the rank executes it, so ownership and wake-ups are left out
   std::uint32_t buffers_change = 0; // they may differ from epoch to epoch
-  std::uint32_t bounces_change = 0; // and bounces with them, because another process sends and receives
   std::uint32_t any_sizes = 0;      // and sizes, of which receivers know only the most that there may be
   std::uint32_t left_out = 0;       // steps that the epoch does without, in exchanges of any sizes
   std::uint64_t eager_bytes = 0;    // messages within the node up to this travel in the channel's slot
@@ -160,7 +178,9 @@ struct BlockHeader {
   std::uint32_t successors = 0;
   std::uint32_t channels = 0;
   // Offsets from the beginning of the block.
-  std::uint64_t steps_at = 0;       // LoweredStep[steps]
+  std::uint64_t steps_at = 0;       // LoweredStep[steps - messages]
+  std::uint64_t messages_at = 0;    // WireMessage[messages]
+  std::uint64_t predecessors_at = 0; // uint32[steps], if there are dependencies
   std::uint64_t channels_at = 0;    // Channel[channels]
   std::uint64_t slices_at = 0;      // algos::Slice[slices]
   std::uint64_t slice_seals_at = 0; // uint64[slices]: their checksums, in exchanges of any sizes
@@ -170,7 +190,8 @@ struct BlockHeader {
   std::uint64_t roots_at = 0;       // uint32[]: steps without predecessors, node and copy steps first
   std::uint32_t local_roots = 0;
   std::uint32_t wire_roots = 0;
-  std::uint64_t remaining_at = 0; // uint32[steps]
+  std::uint64_t received_at = 0;  // uint64[steps], in exchanges of any sizes: how much came by a recv
+  std::uint64_t remaining_at = 0; // uint32[steps], if there are dependencies
   std::uint64_t ready_at = 0;     // uint32[steps]: stack
   std::uint64_t waiting_at = 0;   // uint32[steps]
   std::uint64_t wire_at = 0;      // uint32[steps]
@@ -188,7 +209,6 @@ struct BlockHeader {
 struct EpochPart {
   BufferDescriptor buffers[3];    // indexed by algos::Buffer
   std::uint64_t buffers_seal = 0; // checksum of the above
-  std::uint64_t bounces_seal = 0; // of the bounces of wire steps, where these change
 };
 
 struct Block : BlockHeader, EpochPart {

@@ -207,11 +207,13 @@ TEST(OneMessage, AnOperandMeetsTheOtherOneInItsPlace) {
 }
 
 // The first message between nodes that the rank sends, or receives.
-const LoweredStep* wire_step(const Rig& rig, int rank, Op op) {
+const WireMessage* wire_message(const Rig& rig, int rank, bool outgoing) {
   const Block& block = rig.block(rank);
-  const auto* steps = in_block<LoweredStep>(&block, block.steps_at);
-  const auto* found = std::find_if(steps, steps + block.steps, [&](const LoweredStep& step) { return step.op == op; });
-  return found != steps + block.steps ? found : nullptr;
+  const auto* messages = in_block<WireMessage>(&block, block.messages_at);
+  const auto* end = messages + block.messages;
+  const auto* found =
+      std::find_if(messages, end, [&](const WireMessage& message) { return message.outgoing == outgoing; });
+  return found != end ? found : nullptr;
 }
 
 TEST(AFault, IsFoundInTheBlockOfItsRankAlone) {
@@ -220,16 +222,16 @@ TEST(AFault, IsFoundInTheBlockOfItsRankAlone) {
   const WholeCollective collective =
       whole(algos::parse_choice(algos::Collective::alltoall, "nonblocking"), layout, 1000, random);
   for (const std::uint64_t piece_bytes : {0U, 100U}) {
-    for (const Op op : {Op::send_wire, Op::recv_wire}) {
+    for (const bool outgoing : {true, false}) {
       for (int faulty = 0; faulty < layout.ranks(); ++faulty) {
-        SCOPED_TRACE("rank " + std::to_string(faulty) + (op == Op::send_wire ? ", send" : ", recv"));
+        SCOPED_TRACE("rank " + std::to_string(faulty) + (outgoing ? ", send" : ", recv"));
         Rig rig({.layout = layout, .piece_bytes = piece_bytes}, collective);
-        const LoweredStep* step = wire_step(rig, faulty, op);
-        ASSERT_NE(step, nullptr);
+        const WireMessage* message = wire_message(rig, faulty, outgoing);
+        ASSERT_NE(message, nullptr);
         rig.network.fail = [&](const InProcessNetwork::Post& post) {
-          return post.process == rig.carrier(faulty) && post.sending == (op == Op::send_wire) &&
-                         post.channel == Transport::Channel::data && post.peer == step->endpoint &&
-                         post.tag == step->tag
+          return post.process == rig.carrier(faulty) && post.sending == outgoing &&
+                         post.channel == Transport::Channel::data && post.peer == message->endpoint &&
+                         post.tag == message->tag
                      ? InProcessNetwork::a_fault
                      : MPI_SUCCESS;
         };
@@ -242,7 +244,7 @@ TEST(AFault, IsFoundInTheBlockOfItsRankAlone) {
           EXPECT_EQ(rig.block(rank).error.load(), rank == faulty ? static_cast<int>(Code::mpi) : 0);
         }
         const std::string expected = "rank " + std::to_string(faulty) + ": the message " +
-                                     (op == Op::send_wire ? "to" : "from") + " rank " + std::to_string(step->peer) +
+                                     (outgoing ? "to" : "from") + " rank " + std::to_string(message->peer) +
                                      " failed: fault 77";
         EXPECT_STREQ(rig.block(faulty).error_text, expected.c_str());
         // The next epoch is none the worse for it.
@@ -264,10 +266,10 @@ TEST(AFault, WhatIsRefusedIsNotWaitedFor) {
     for (int faulty = 0; faulty < layout.ranks(); ++faulty) {
       SCOPED_TRACE("rank " + std::to_string(faulty) + (sending ? ", send" : ", recv"));
       Rig rig({.layout = layout, .buffered_bytes = 4096}, collective);
-      const LoweredStep* step = wire_step(rig, faulty, sending ? Op::send_wire : Op::recv_wire);
+      const WireMessage* message = wire_message(rig, faulty, sending);
       rig.network.refuse = [&](const InProcessNetwork::Post& post) {
-        return post.process == rig.carrier(faulty) && post.sending == sending && post.peer == step->endpoint &&
-                       post.tag == step->tag
+        return post.process == rig.carrier(faulty) && post.sending == sending && post.peer == message->endpoint &&
+                       post.tag == message->tag
                    ? InProcessNetwork::a_fault
                    : MPI_SUCCESS;
       };
@@ -277,7 +279,7 @@ TEST(AFault, WhatIsRefusedIsNotWaitedFor) {
       rig.run_dry();
       for (int rank = 0; rank < layout.ranks(); ++rank) {
         // Who was to receive what was not sent waits for it, as for a rank that does not start.
-        EXPECT_EQ(rig.done(rank), !sending || rank != step->peer) << rank;
+        EXPECT_EQ(rig.done(rank), !sending || rank != message->peer) << rank;
         EXPECT_EQ(rig.block(rank).error.load(), rank == faulty ? static_cast<int>(Code::mpi) : 0) << rank;
       }
     }

@@ -56,7 +56,7 @@ struct Case {
 LoweredStep& step(Rig& rig, Op op, int peer) {
   Block& block = rig.block(victim);
   auto* steps = in_block<LoweredStep>(&block, block.steps_at);
-  return *std::find_if(steps, steps + block.steps,
+  return *std::find_if(steps, steps + block.steps - block.messages,
                        [&](const LoweredStep& each) { return each.op == op && each.peer == peer; });
 }
 
@@ -65,9 +65,16 @@ Channel& channel(Rig& rig, Op op, int peer) {
   return in_block<Channel>(&block, block.channels_at)[step(rig, op, peer).channel];
 }
 
+// The first message to another node.
+WireMessage& sent_message(Rig& rig) {
+  Block& block = rig.block(victim);
+  auto* messages = in_block<WireMessage>(&block, block.messages_at);
+  return *std::find_if(messages, messages + block.messages, [](const WireMessage& each) { return each.outgoing; });
+}
+
 SubmissionRing& ring(Rig& rig) { return rig.memory(victim).root(victim).ring; }
 
-// Words that a helper copies when it first hears of a request.
+// Words that a helper copies when it first hears of a request, and of messages when it sends them.
 const Case found_at_adoption[] = {
     {"a place in another rank's arena",
      [](Rig& rig, const Canaries& canaries) { channel(rig, Op::send_node, 2).ready.offset = canaries.place(2); }},
@@ -85,6 +92,8 @@ const Case found_at_adoption[] = {
      [](Rig& rig, const Canaries&) {
        in_block<algos::Slice>(&rig.block(victim), rig.block(victim).slices_at)[0].length = wild;
      }},
+    {"the number of messages", [](Rig& rig, const Canaries&) { rig.block(victim).messages += 1; }},
+    {"the place of the messages", [](Rig& rig, const Canaries&) { rig.block(victim).messages_at += 8; }},
     {"the number of steps", [](Rig& rig, const Canaries&) { rig.block(victim).steps += 1'000'000; }},
     {"the place of the steps", [](Rig& rig, const Canaries&) { rig.block(victim).steps_at = wild; }},
     {"the place of a work list", [](Rig& rig, const Canaries&) { rig.block(victim).ready_at = wild; }},
@@ -139,6 +148,44 @@ TEST(Damage, OfOneWordIsFoundBeforeItLeadsAnywhere) {
         EXPECT_NO_THROW((void)read_program({0, 0, rig.block_offset(0)}, rig.memory(0)));
         rig.give_up();
       }
+    }
+  }
+}
+
+// A message is looked up in every epoch, when it is posted and when it is done.
+TEST(Damage, OfAMessageToAnotherNodeIsFoundWheneverItIsUsed) {
+  const std::pair<const char*, std::function<void(WireMessage&)>> words[] = {
+      {"tag", [](WireMessage& message) { message.tag += 1; }},
+      {"endpoint", [](WireMessage& message) { message.endpoint = 1'000'000; }},
+      {"place", [](WireMessage& message) { message.offset = wild; }},
+      {"length", [](WireMessage& message) { message.bytes = 1U << 20U; }},
+      {"buffer", [](WireMessage& message) { message.buffer = static_cast<algos::Buffer>(200); }},
+      {"bounce", [](WireMessage& message) { message.bounce = wild; }},
+      {"direction", [](WireMessage& message) { message.outgoing = false; }},
+      {"successors", [](WireMessage& message) { message.successors = {1U << 30U, 1}; }},
+      {"another message", [](WireMessage& message) { message = *(&message + 1); }}};
+  for (const auto& [name, damage] : words) {
+    for (const bool posted : {false, true}) {
+      SCOPED_TRACE(std::string(name) + (posted ? ", posted" : ", to be posted"));
+      const Layout layout = Layout::uniform(6, 3);
+      const WholeCollective collective = whole_alltoall(layout, 40);
+      Rig rig({.layout = layout}, collective);
+      std::mt19937 random(1);
+      ASSERT_NO_FATAL_FAILURE(rig.run(random, 2)); // the helper has a copy of the rest
+      for (int rank = 0; rank < rig.ranks(); ++rank) {
+        rig.start(rank);
+      }
+      if (posted) {
+        (void)rig.poll(0);
+        ASSERT_FALSE(rig.done(victim));
+      }
+      damage(sent_message(rig));
+      rig.run_dry();
+      EXPECT_TRUE(rig.memory(0).damaged(victim));
+      EXPECT_FALSE(rig.memory(0).damaged(0));
+      EXPECT_FALSE(rig.memory(0).damaged(2));
+      EXPECT_FALSE(rig.done(victim));
+      rig.give_up();
     }
   }
 }
