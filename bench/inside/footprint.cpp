@@ -44,7 +44,7 @@ public:
 
   void run(Session& session) override {
     session.report().note("bytes a rank: the leader of its node, and the other ranks; helper: in its process, for one "
-                          "rank; data: of the shared memory, blocks on their way; messages: posted at Start");
+                          "rank; data: of the shared memory, blocks on their way; messages: posted at Start, at most");
     session.report().table({"ranks", "ppn_assumed", "what", "leader_bytes", "rank_bytes", "helper_bytes", "data_bytes",
                             "messages", "tags", "node_mib", "init_ms"});
     if (session.rank() != 0) {

@@ -102,7 +102,8 @@ Footprint OneRank::footprint(const Case& what) {
   }
   const engine::SharedRef place{memory_.self(), 0, block_at};
   stand_in_for_peers(place, memory_);
-  sum.messages = memory_.header(place).wire_roots;
+  const engine::BlockHeader header = memory_.header(place);
+  sum.messages = std::min(header.wire_roots, header.most_posted);
   const std::uint64_t kept = heap_in_use();
   const auto helpers_task = std::make_unique<engine::Task>(place, memory_);
   sum.helper = heap_in_use() - kept;

@@ -159,6 +159,7 @@ void begin_epoch(const Program& program, std::uint64_t epoch) {
   state.steps_left = lowered.steps - lowered.left_out;
   state.ready_count = lowered.local_roots;
   state.wire_count = lowered.wire_roots;
+  state.wire_begin = 0;
   state.waiting_count = 0;
   std::copy_n(lowered.root_list.begin(), lowered.local_roots, program.ready());
   std::copy_n(lowered.root_list.begin() + lowered.local_roots, lowered.wire_roots, program.wire());
@@ -255,7 +256,8 @@ bool plausible(const Program& program, std::uint64_t epoch) {
   if (owns) {
     const std::uint32_t counts[] = {load_once(state.steps_left), load_once(state.ready_count),
                                     load_once(state.waiting_count), load_once(state.wire_count)};
-    right = std::ranges::all_of(counts, [&](std::uint32_t count) { return count <= lowered.steps; });
+    right = std::ranges::all_of(counts, [&](std::uint32_t count) { return count <= lowered.steps; }) &&
+            load_once(state.wire_begin) <= counts[3];
   }
   right = right && block.started.load(std::memory_order_relaxed) == epoch && block.completed.epoch() <= epoch &&
           block.submitted.load(std::memory_order_relaxed) <= epoch &&

@@ -4,6 +4,8 @@
 #include "engine/base/error.hpp"
 #include "engine/base/round_up.hpp"
 #include "engine/execute/lowered_program.hpp"
+#include "engine/execute/step_order.hpp"
+#include "engine/shared/access.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +13,6 @@
 #include <cstring>
 #include <map>
 #include <new>
-#include <numeric>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -24,10 +25,6 @@ static_assert(std::is_trivially_copyable_v<algos::Slice> && std::is_trivially_co
 
 std::uint64_t digest_of(std::uint64_t digest, std::uint64_t bytes) {
   return (digest ^ (bytes + 1)) * 0x9e3779b97f4a7c15U; // order matters; 0 is "no message"
-}
-
-bool is_contiguous(std::span<const algos::Slice> slices) {
-  return slices.empty() || (slices.size() == 1 && (slices[0].count == 1 || slices[0].stride == slices[0].length));
 }
 
 // Hands out consecutive, aligned places in the block.
@@ -46,51 +43,14 @@ private:
   std::uint64_t alignment_;
 };
 
-// The order of the steps that are ready at Start. The ones to run first come last, because the ready list is a stack:
-// messages go out before anything is copied or waited for. Then come the wire steps, receives first.
-int root_order(Op op) {
-  switch (op) {
-  case Op::recv_node:
-    return 0;
-  case Op::copy:
-  case Op::reduce:
-    return 1;
-  case Op::send_node:
-    return 2;
-  case Op::recv_wire:
-    return 3;
-  case Op::send_wire:
-    return 4;
-  default:
-    return 5; // in the order of the program
-  }
-}
-
-std::vector<std::uint32_t> roots_of(const std::vector<LoweredStep>& steps,
-                                    const std::vector<std::uint32_t>& predecessors) {
-  std::vector<std::uint32_t> roots;
-  for (std::uint32_t i = 0; i < steps.size(); ++i) {
-    if (predecessors[i] == 0) {
-      roots.push_back(i);
-    }
-  }
-  std::ranges::stable_sort(roots, [&](std::uint32_t a, std::uint32_t b) {
-    const int order_a = root_order(steps[a].op);
-    const int order_b = root_order(steps[b].op);
-    // Local ones lie on a stack, so the first in the program is put last.
-    return order_a != order_b ? order_a < order_b : (is_posted(steps[a].op) ? a < b : a > b);
-  });
-  return roots;
-}
-
 // One call of place(). First every step is lowered, with offsets within the room that it needs; once the whole block
 // has been laid out and has a place in the arena, they become offsets in the arena.
 class Placement {
 public:
   Placement(const algos::Program& program, NodeMemory& memory, const RankMap& map, const PlacementOptions& options,
             std::span<PairInfo> pairs)
-      : program_(program), memory_(memory), map_(map), options_(options), pairs_(pairs),
-        steps_(program.steps.size()), predecessors_(program.steps.size()), first_send_(pairs.size()),
+      : program_(program), memory_(memory), map_(map), options_(options), pairs_(pairs), steps_(program.steps.size()),
+        predecessors_(program.steps.size()), first_send_(pairs.size()),
         first_recv_(pairs.size()), buffers_{options.send, options.recv, {}}, messages_from_(pairs.size()) {}
 
   void lower();
@@ -103,9 +63,8 @@ private:
   void lower_to_wire(const algos::Step& step, LoweredStep& low);
   void detach_fences();
   [[nodiscard]] bool needs_bounce(const algos::Step& step) const;
-  [[nodiscard]] bool is_message(std::size_t step) const;
   void number_steps(); // messages last
-  void chain(const std::vector<std::uint32_t>& number);
+  void chain();
   [[nodiscard]] algos::Range take_slices(algos::Range range);
   void lay_out();
   void number_messages();           // with tags
@@ -119,6 +78,7 @@ private:
   std::span<PairInfo> pairs_;
   std::vector<LoweredStep> steps_; // those of the program, in its order until number_steps()
   std::vector<std::uint32_t> predecessors_;
+  StepOrder order_;
   std::vector<algos::Slice> slices_; // of all steps but messages
   std::vector<algos::StepId> successors_;
   std::vector<std::uint32_t> first_send_; // by rank
@@ -256,21 +216,14 @@ void Placement::detach_fences() {
   }
 }
 
-bool Placement::is_message(std::size_t step) const {
-  const LoweredStep& low = steps_[step];
-  const bool sending = low.op == Op::send_wire;
-  return (sending || low.op == Op::recv_wire) && low.message == algos::Operand::none &&
-         is_contiguous(sending ? program_.sources(program_.steps[step]) : program_.targets(program_.steps[step]));
-}
-
-// The messages to and from each rank, in the order of the program. `number`: of each step.
-void Placement::chain(const std::vector<std::uint32_t>& number) {
+// The messages to and from each rank, in the order of the program.
+void Placement::chain() {
   for (std::size_t i = steps_.size(); i-- > 0;) {
     LoweredStep& low = steps_[i];
     const bool sending = low.op == Op::send_node || low.op == Op::send_wire;
     if (sending || low.op == Op::recv_node || low.op == Op::recv_wire) {
       std::uint32_t& head = (sending ? first_send_ : first_recv_)[static_cast<std::size_t>(low.peer)];
-      low.next = std::exchange(head, number[i] + 1);
+      low.next = std::exchange(head, order_.numbers[i] + 1);
     }
   }
 }
@@ -283,27 +236,22 @@ algos::Range Placement::take_slices(algos::Range range) {
 }
 
 void Placement::number_steps() {
-  std::vector<std::uint32_t> order(steps_.size());
-  std::iota(order.begin(), order.end(), 0U);
-  const auto messages = std::ranges::stable_partition(order, [&](std::uint32_t step) { return !is_message(step); });
-  header_.messages = static_cast<std::uint32_t>(messages.size());
-  std::vector<std::uint32_t> number(order.size());
-  for (std::uint32_t i = 0; i < order.size(); ++i) {
-    number[order[i]] = i;
-  }
-  chain(number);
+  order_ = order_of(program_, steps_, options_.most_messages);
+  header_.messages = order_.messages;
+  header_.most_posted = order_.most_posted;
+  chain();
   std::vector<LoweredStep> steps;
   std::vector<std::uint32_t> predecessors;
-  steps.reserve(order.size());
-  predecessors.reserve(order.size());
-  for (const std::uint32_t step : order) {
-    steps.push_back(steps_[step]);
-    predecessors.push_back(predecessors_[step]);
+  steps.reserve(steps_.size());
+  predecessors.reserve(steps_.size());
+  for (const std::uint32_t place : order_.places) {
+    steps.push_back(steps_[place]);
+    predecessors.push_back(predecessors_[place]);
   }
   steps_ = std::move(steps);
   predecessors_ = std::move(predecessors);
-  for (const algos::StepId step : program_.successors) {
-    successors_.push_back(number[step]);
+  for (const algos::StepId place : program_.successors) {
+    successors_.push_back(order_.numbers[place]);
   }
   for (std::size_t i = 0; i < steps_.size() - header_.messages; ++i) {
     steps_[i].source = take_slices(steps_[i].source);
@@ -407,7 +355,7 @@ void Placement::write_messages(const LoweredProgram& lowered, Block& block) cons
 std::uint64_t Placement::write() {
   number_steps();
   lay_out();
-  const std::vector<std::uint32_t> roots = roots_of(steps_, predecessors_);
+  const std::vector<std::uint32_t> roots = roots_of(order_, steps_, predecessors_);
   const std::uint64_t offset = memory_.arena().allocate(room_.end(), cache_line);
   try {
     number_messages();
@@ -482,26 +430,6 @@ std::uint64_t place(const algos::Program& program, NodeMemory& memory, const Ran
   Placement placement(program, memory, map, options, pairs);
   placement.lower();
   return placement.write();
-}
-
-bool reclaimable(const NodeMemory& memory, const BlockHeader& block, std::uint64_t last_epoch, bool submitted) {
-  const Block& shared = *memory.at<Block>({memory.self(), 0, block.place});
-  if (submitted && shared.retired.load(std::memory_order_acquire) != last_epoch) {
-    return false;
-  }
-  const auto* taken = in_block<TakenWord>(&shared, block.taken_at);
-  return std::all_of(taken, taken + block.taken_count, [&](const TakenWord& word) {
-    return word.epoch.load(std::memory_order_acquire) == last_epoch; // released in try_recv
-  });
-}
-
-void reclaim(NodeMemory& memory, TagSpace& tags, const BlockHeader& block) {
-  Block& shared = *memory.arena().at<Block>(block.place);
-  if (block.first_tag != 0 && !shared.has_failed) {
-    tags.give(block.first_tag);
-  }
-  shared.magic = 0;
-  memory.arena().deallocate(block.place);
 }
 
 } // namespace stoker::engine

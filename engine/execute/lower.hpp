@@ -27,17 +27,22 @@ struct RankMap {
   int carrier = -1;                 // rank in the request's communicator whose process is the endpoint; -1: none
 };
 
+// An exchange of thousands of messages has no more than so many of each rank under way at a time: the MPI library keeps
+// something for each. See step_order.hpp.
+inline constexpr std::uint32_t most_messages = 256;
+
 struct PlacementOptions {
   BufferDescriptor send;
   BufferDescriptor recv;
   std::uint64_t eager_bytes = 0; // messages within the node up to this go through the channel's slot
   bool timed = false;
-  bool exclusive = false;               // executed inline; has to be for ReduceOp::user
-  bool buffers_change = false;          // `send` and `recv` may change before each epoch
-  bool resizable = false;               // so are the sizes of messages: room in the node for any that may be eager
-  OperationCode operation;              // of steps that combine operands
-  std::optional<std::uint64_t> exposed; // where the receive buffer begins in a window of the carriers
-  std::uint64_t window_number = 0;      // of that window in the carrier's process
+  bool exclusive = false;      // executed inline; has to be for ReduceOp::user
+  bool buffers_change = false; // `send` and `recv` may change before each epoch
+  bool resizable = false;      // so are the sizes of messages: room in the node for any that may be eager
+  OperationCode operation;     // of steps that combine operands
+  std::uint32_t most_messages = engine::most_messages; // at a time; at least 2
+  std::optional<std::uint64_t> exposed;                // where the receive buffer begins in a window of the carriers
+  std::uint64_t window_number = 0;                     // of that window in the carrier's process
   bool window =
       false; // puts go through a window of the request's own; for programs of copies, puts, their recvs and fences
 };

@@ -72,8 +72,8 @@ LoweredProgram read_program(SharedRef block, const NodeMemory& memory) {
   static_cast<BlockHeader&>(program) = memory.header(block);
   const Block& shared = *memory.at<Block>(block);
   program.step_list = copied<LoweredStep>(shared, program.steps_at, program.steps - program.messages);
-  program.predecessor_list = copied<std::uint32_t>(shared, program.predecessors_at,
-                                                   program.has_dependencies != 0 ? program.steps : 0);
+  program.predecessor_list =
+      copied<std::uint32_t>(shared, program.predecessors_at, program.has_dependencies != 0 ? program.steps : 0);
   program.channel_list = copied<Channel>(shared, program.channels_at, program.channels);
   program.slice_list = copied<algos::Slice>(shared, program.slices_at, program.slices);
   program.successor_list = copied<algos::StepId>(shared, program.successors_at, program.successors);

@@ -56,16 +56,19 @@ bool Progress::poll() {
 
 bool Progress::post(Task& task) {
   EpochState& state = task.program.block().state;
+  const LoweredProgram& lowered = task.program.lowered();
   const std::uint32_t count = task.program.checked_count(state.wire_count);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t step = task.program.checked_step(task.program.wire()[i]);
-    task.program.require(task.program.is_posted(step) && task.in_flight < task.program.lowered().steps);
+  const std::uint32_t begin = task.program.checked_count(state.wire_begin);
+  std::uint32_t at = begin;
+  for (; at < count && task.in_flight < lowered.most_posted; ++at) {
+    const std::uint32_t step = task.program.checked_step(task.program.wire()[at]);
+    task.program.require(task.program.is_posted(step));
     const StepView view = task.program.step(step);
     ++task.in_flight;
     is_window(view.step->op) ? window_steps_.post(task, step, view) : wire_.post(task, step, view);
   }
-  state.wire_count = 0; // posting finishes no step, so nothing was added meanwhile
-  return count > 0;
+  state.wire_begin = at;
+  return at > begin;
 }
 
 Progress::Outcome Progress::run(Task& task) {

@@ -22,8 +22,7 @@ public:
   // Whether a message to another rank of the node is longer than a channel's slot takes. By rank.
   [[nodiscard]] bool sends_long_in_node(std::span<const algos::Slice> outgoing, std::uint64_t eager_bytes) const;
   // For requests of any sizes: sets what goes to, and comes from, each rank.
-  void resize(Program& program, std::span<const algos::Slice> outgoing,
-              std::span<const algos::Slice> incoming) const;
+  void resize(Program& program, std::span<const algos::Slice> outgoing, std::span<const algos::Slice> incoming) const;
   // How much has come from each rank, and no more than `incoming`; once the epoch is complete.
   void note_received(const Program& program, std::span<const algos::Slice> incoming,
                      std::span<std::uint64_t> bytes) const;

@@ -125,7 +125,8 @@ void WindowSteps::finish(const Pending& pending) {
     pending.task->events.push_back({pending.step, 0, 0, {}});
   } else {
     pending.task->events.push_back(
-        {pending.step, 0, static_cast<int>(Code::mpi), failure(*pending.task, *pending.task->program.step(pending.step).step, pending.error)});
+        {pending.step, 0, static_cast<int>(Code::mpi),
+         failure(*pending.task, *pending.task->program.step(pending.step).step, pending.error)});
   }
 }
 

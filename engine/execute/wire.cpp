@@ -68,9 +68,8 @@ bool Wire::poll() {
     if (sent.unreadable) {
       sent.task->events.push_back({sent.step, 0, static_cast<int>(Code::access), "the send buffer could not be read"});
     } else if (outcome.error != MPI_SUCCESS) {
-      sent.task->events.push_back(
-          {sent.step, 0, static_cast<int>(Code::mpi),
-           failure(*sent.task, sent.outgoing, sent.peer, messages_.text_of(outcome.error))});
+      sent.task->events.push_back({sent.step, 0, static_cast<int>(Code::mpi),
+                                   failure(*sent.task, sent.outgoing, sent.peer, messages_.text_of(outcome.error))});
     } else {
       sent.task->events.push_back({sent.step, outcome.bytes, 0, {}});
     }

@@ -72,6 +72,7 @@ std::string Request::describe_stall() const {
   std::set<int> not_started;
   std::set<int> silent;
   bool at_fence = false;
+  bool sent = false;      // something
   std::set<int> carriers; // engine ranks whose helpers do the peers' part
   for (std::uint32_t i = 0; i < task_.program.checked_count(block_->state.waiting_count); ++i) {
     const LoweredStep& step = *task_.program.step(task_.program.checked_step(task_.program.waiting()[i])).step;
@@ -86,6 +87,7 @@ std::string Request::describe_stall() const {
   }
   for (std::uint32_t i = 0; i < lowered_.steps; ++i) {
     if (task_.program.posted()[i] != 0) {
+      sent = true;
       const LoweredStep& step = *task_.program.step(i).step;
       if (step.op == Op::fence_window) {
         at_fence = true;
@@ -97,7 +99,7 @@ std::string Request::describe_stall() const {
       }
     }
   }
-  const bool not_sent = block_->state.wire_count > 0;
+  const bool not_sent = !sent && block_->state.wire_begin < block_->state.wire_count;
   const auto list = [](const std::set<int>& ranks) {
     std::string text;
     for (const int rank : ranks) {

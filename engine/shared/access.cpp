@@ -360,16 +360,16 @@ int combine(const Combiner& combiner, const Place& target, const Place& left, co
   }
 }
 
+bool is_contiguous(std::span<const Slice> slices) {
+  return slices.empty() || (slices.size() == 1 && (slices[0].count == 1 || slices[0].stride == slices[0].length));
+}
+
 std::byte* contiguous(const BufferViews& views, std::span<const Slice> slices) {
-  if (slices.size() != 1) {
+  if (slices.empty() || !is_contiguous(slices)) {
     return nullptr;
   }
-  const Slice& s = slices.front();
-  const BufferView& view = views[static_cast<std::size_t>(s.buffer)];
-  if (view.direct == nullptr || (s.count != 1 && s.stride != s.length)) {
-    return nullptr;
-  }
-  return view.direct + s.offset;
+  const BufferView& view = views[static_cast<std::size_t>(slices[0].buffer)];
+  return view.direct != nullptr ? view.direct + slices[0].offset : nullptr;
 }
 
 int probe_cross_memory_attach(pid_t pid, std::uint64_t address, std::uint64_t expected) {

@@ -69,6 +69,9 @@ private:
   algos::Slice whole_;
 };
 
+// Whether they are one run of bytes, or none at all.
+[[nodiscard]] bool is_contiguous(std::span<const algos::Slice> slices);
+
 // The pointer to the bytes of `slices` if they are one contiguous run that this process can address, else nullptr.
 [[nodiscard]] std::byte* contiguous(const BufferViews& views, std::span<const algos::Slice> slices);
 

@@ -141,12 +141,13 @@ struct Channel {
   return channel.slot_bytes != 0 ? 2 * channel.slot_bytes : cache_line;
 }
 
-// Work lists of the running epoch. A step is in at most one of the lists.
+// Work lists of the running epoch. A step is in at most one of the lists; in that of the wire it stays.
 struct EpochState {
   std::uint32_t steps_left = 0;
   std::uint32_t ready_count = 0;   // steps to run here, in any process
   std::uint32_t waiting_count = 0; // node steps whose channel was not ready when last looked at
-  std::uint32_t wire_count = 0;    // wire steps to be posted by the process that owns the endpoint
+  std::uint32_t wire_count = 0;    // posted steps, which are posted by the process that owns the endpoint,
+  std::uint32_t wire_begin = 0;    // and the first of them that is not posted yet
 };
 
 // Written at init, constant afterwards.
@@ -161,7 +162,8 @@ struct BlockHeader {
   std::int32_t ranks = 0;
   std::uint32_t arena = 0; // of the rank itself
   std::uint32_t steps = 0;
-  std::uint32_t messages = 0; // of these: the last ones, which are wire messages
+  std::uint32_t messages = 0;    // of these: the last ones, which are wire messages
+  std::uint32_t most_posted = 0; // at a time: see lower.hpp
   std::uint32_t has_wire = 0;
   std::uint32_t has_dependencies = 0;
   std::uint32_t timed = 0;     // whether the times below are wanted
@@ -178,16 +180,16 @@ struct BlockHeader {
   std::uint32_t successors = 0;
   std::uint32_t channels = 0;
   // Offsets from the beginning of the block.
-  std::uint64_t steps_at = 0;       // LoweredStep[steps - messages]
-  std::uint64_t messages_at = 0;    // WireMessage[messages]
+  std::uint64_t steps_at = 0;        // LoweredStep[steps - messages]
+  std::uint64_t messages_at = 0;     // WireMessage[messages]
   std::uint64_t predecessors_at = 0; // uint32[steps], if there are dependencies
-  std::uint64_t channels_at = 0;    // Channel[channels]
-  std::uint64_t slices_at = 0;      // algos::Slice[slices]
-  std::uint64_t slice_seals_at = 0; // uint64[slices]: their checksums, in exchanges of any sizes
-  std::uint64_t successors_at = 0;  // algos::StepId[successors]
-  std::uint64_t first_send_at = 0;  // uint32[ranks]: 1 + first send step to that rank; 0: none
-  std::uint64_t first_recv_at = 0;  // uint32[ranks]
-  std::uint64_t roots_at = 0;       // uint32[]: steps without predecessors, node and copy steps first
+  std::uint64_t channels_at = 0;     // Channel[channels]
+  std::uint64_t slices_at = 0;       // algos::Slice[slices]
+  std::uint64_t slice_seals_at = 0;  // uint64[slices]: their checksums, in exchanges of any sizes
+  std::uint64_t successors_at = 0;   // algos::StepId[successors]
+  std::uint64_t first_send_at = 0;   // uint32[ranks]: 1 + first send step to that rank; 0: none
+  std::uint64_t first_recv_at = 0;   // uint32[ranks]
+  std::uint64_t roots_at = 0;        // uint32[]: steps without predecessors, node and copy steps first
   std::uint32_t local_roots = 0;
   std::uint32_t wire_roots = 0;
   std::uint64_t received_at = 0;  // uint64[steps], in exchanges of any sizes: how much came by a recv

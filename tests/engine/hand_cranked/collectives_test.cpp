@@ -206,6 +206,53 @@ TEST(OneMessage, AnOperandMeetsTheOtherOneInItsPlace) {
   }
 }
 
+// The messages of a rank that are under way.
+std::uint32_t under_way(const Rig& rig, int rank) {
+  Block& block = rig.block(rank);
+  const auto* posted = in_block<std::uint8_t>(&block, block.posted_at);
+  return static_cast<std::uint32_t>(std::count(posted, posted + block.steps, 1));
+}
+
+TEST(AnExchangeOfManyMessages, HasFewUnderWayAndNobodyWaitsInACircle) {
+  const Layout layouts[] = {Layout::uniform(13, 1), Layout::uniform(12, 2),
+                            Layout({{0}, {0}, {0}, {1}, {2}, {2}, {1}, {3}, {3}, {0}, {4}})};
+  for (const Layout& layout : layouts) {
+    for (const auto collective : {algos::Collective::alltoall, algos::Collective::alltoallv}) {
+      for (const std::uint32_t most : {2U, 3U, 8U}) {
+        for (const std::uint64_t buffered_bytes : {0U, 1000U}) {
+          SCOPED_TRACE(std::to_string(layout.ranks()) + " ranks, " + std::to_string(most));
+          std::mt19937 random(most);
+          const WholeCollective call = whole(algos::parse_choice(collective, "nonblocking"), layout, 40, random);
+          Rig rig({.layout = layout, .buffered_bytes = buffered_bytes, .most_messages = most}, call);
+          std::uint32_t seen = 0;
+          rig.network.refuse = [&](const InProcessNetwork::Post&) {
+            for (int rank = 0; rank < rig.ranks(); ++rank) {
+              seen = std::max(seen, under_way(rig, rank));
+            }
+            return MPI_SUCCESS;
+          };
+          ASSERT_NO_FATAL_FAILURE(rig.run(random, epochs));
+          rig.expect_at_rest();
+          EXPECT_EQ(seen, most);
+        }
+      }
+    }
+  }
+}
+
+TEST(AnExchangeOfManyMessages, InAnotherOrderHasAllOfThemUnderWay) {
+  std::mt19937 random(1);
+  const Layout layout = Layout::uniform(9, 1);
+  WholeCollective call = whole(algos::parse_choice(algos::Collective::alltoall, "nonblocking"), layout, 40, random);
+  std::ranges::reverse(call.programs[3].steps);
+  Rig rig({.layout = layout, .most_messages = 2}, call);
+  for (int rank = 0; rank < layout.ranks(); ++rank) {
+    EXPECT_EQ(rig.block(rank).most_posted, rank == 3 ? rig.block(3).steps : 2);
+  }
+  ASSERT_NO_FATAL_FAILURE(rig.run(random, epochs));
+  rig.expect_at_rest();
+}
+
 // The first message between nodes that the rank sends, or receives.
 const WireMessage* wire_message(const Rig& rig, int rank, bool outgoing) {
   const Block& block = rig.block(rank);
@@ -243,9 +290,8 @@ TEST(AFault, IsFoundInTheBlockOfItsRankAlone) {
           EXPECT_TRUE(rig.done(rank)) << "nobody hangs";
           EXPECT_EQ(rig.block(rank).error.load(), rank == faulty ? static_cast<int>(Code::mpi) : 0);
         }
-        const std::string expected = "rank " + std::to_string(faulty) + ": the message " +
-                                     (outgoing ? "to" : "from") + " rank " + std::to_string(message->peer) +
-                                     " failed: fault 77";
+        const std::string expected = "rank " + std::to_string(faulty) + ": the message " + (outgoing ? "to" : "from") +
+                                     " rank " + std::to_string(message->peer) + " failed: fault 77";
         EXPECT_STREQ(rig.block(faulty).error_text, expected.c_str());
         // The next epoch is none the worse for it.
         rig.network.fail = nullptr;

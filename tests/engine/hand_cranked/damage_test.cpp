@@ -162,7 +162,10 @@ TEST(Damage, OfAMessageToAnotherNodeIsFoundWheneverItIsUsed) {
       {"buffer", [](WireMessage& message) { message.buffer = static_cast<algos::Buffer>(200); }},
       {"bounce", [](WireMessage& message) { message.bounce = wild; }},
       {"direction", [](WireMessage& message) { message.outgoing = false; }},
-      {"successors", [](WireMessage& message) { message.successors = {1U << 30U, 1}; }},
+      {"successors",
+       [](WireMessage& message) {
+         message.successors = {1U << 30U, 1};
+       }},
       {"another message", [](WireMessage& message) { message = *(&message + 1); }}};
   for (const auto& [name, damage] : words) {
     for (const bool posted : {false, true}) {

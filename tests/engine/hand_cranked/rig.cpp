@@ -119,6 +119,7 @@ void Rig::place_all() {
     options.send = allocate(rank, std::max<std::uint64_t>(program.send_bytes, contents.send.size()), rank.send);
     options.recv = allocate(rank, std::max<std::uint64_t>(program.recv_bytes, contents.recv.size()), rank.recv);
     options.eager_bytes = options_.eager_bytes;
+    options.most_messages = options_.most_messages;
     options.timed = options_.timed;
     options.exclusive = options_.inlined;
     options.operation = {ReduceOp::bxor, ReduceType::uint8};

@@ -34,7 +34,8 @@ struct RigOptions {
   bool inlined = false;             // every rank executes its own steps; else the helper of each node's lowest rank
   std::size_t batch = 16;           // submissions that a helper takes from a rank in one round
   bool timed = false;
-  int tags = 1000; // of each rank
+  int tags = 1000;                                     // of each rank
+  std::uint32_t most_messages = engine::most_messages; // that a rank has under way
 };
 
 // What the ranks do, what they start from and what they must end with. Combined bytes are the exclusive or of their
