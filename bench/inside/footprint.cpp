@@ -6,6 +6,7 @@
 #include "bench/inside/one_rank.hpp"
 #include "bench/lib/benchmark.hpp"
 #include "engine/base/error.hpp"
+#include "engine/calls/shape.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -44,9 +45,11 @@ public:
 
   void run(Session& session) override {
     session.report().note("bytes a rank: the leader of its node, and the other ranks; helper: in its process, for one "
-                          "rank; data: of the shared memory, blocks on their way; messages: posted at Start, at most");
+                          "rank; data: of the shared memory, blocks on their way; messages: posted at Start, at most; "
+                          "lanes: requests that "
+                          "nonblocking calls have");
     session.report().table({"ranks", "ppn_assumed", "what", "leader_bytes", "rank_bytes", "helper_bytes", "data_bytes",
-                            "messages", "tags", "node_mib", "init_ms"});
+                            "messages", "tags", "lanes", "node_mib", "init_ms"});
     if (session.rank() != 0) {
       return;
     }
@@ -141,6 +144,7 @@ private:
     row.more["data_bytes"] = other.data;
     row.more["messages"] = std::max(leader.messages, other.messages);
     row.more["tags"] = std::max(leader.tags, other.tags);
+    row.more["lanes"] = engine::lanes_used(what.choice.algorithm->collective, layout.ranks(), false);
     row.more["node_mib"] = static_cast<double>(node) / mib;
     row.more["init_ms"] = 1e3 * std::max(leader.seconds, other.seconds);
     session.report().add(row);

@@ -217,6 +217,7 @@ bool Calls::start_with_sizes(QueuedCall& call, MPI_Info info, Executor executor,
                .sizes = sizes_of(buffers, context_->rank(), erroneous),
                .in_place = buffers.in_place && !algos::has_root(collective),
                .blocking = blocking,
+               .lanes = lanes_used(collective, context_->ranks(), blocking),
                .executor = operation.user_defined() ? Executor::inline_ : executor};
   const std::optional<std::uint64_t> own = buffers.own;
   call.bytes = std::accumulate(key.sizes.begin(), key.sizes.end(), std::uint64_t{0});
@@ -282,6 +283,7 @@ bool Calls::start_block_by_block(QueuedCall& call, Executor executor, bool block
     ShapeKey key;
     key.collective = given.collective;
     key.blocking = blocking;
+    key.lanes = lanes_used(given.collective, context_->ranks(), blocking);
     key.executor = executor;
     enqueue(*shape_of(key, [](Shape&) {}), call, {});
   }

@@ -67,6 +67,14 @@ struct QueuedCall {
 // Calls that are under way at the same time; more wait for these.
 inline constexpr std::size_t lanes_of_a_shape = 4;
 
+// How many of a shape's lanes are used. The request of an exchange has messages to and from all ranks, so where there
+// are many, one is all that a node has memory for.
+[[nodiscard]] constexpr std::size_t lanes_used(algos::Collective collective, int ranks, bool blocking) {
+  constexpr int many = 1024;
+  const bool large = algos::pattern_of(collective) == algos::Pattern::exchange && ranks > many;
+  return blocking || large ? 1 : lanes_of_a_shape;
+}
+
 // Equal on all ranks, as it consists of what MPI requires to be so; never of addresses or datatypes' handles, which one
 // rank may have seen before and another not. Of an exchange block by block the collective is enough.
 struct ShapeKey {
@@ -79,6 +87,7 @@ struct ShapeKey {
   std::vector<std::uint64_t> sizes;
   bool in_place = false; // on all ranks
   bool blocking = false; // each is complete before the next one
+  std::size_t lanes = lanes_of_a_shape;
   Executor executor = Executor::inline_;
   bool operator==(const ShapeKey&) const = default;
 };
@@ -103,7 +112,7 @@ struct Shape {
   // Whether all calls so far have ended, and nothing that came with them is under way. Local.
   [[nodiscard]] bool over();
 
-  [[nodiscard]] std::size_t lane_number(std::uint64_t call) const { return key.blocking ? 0 : call % lanes_of_a_shape; }
+  [[nodiscard]] std::size_t lane_number(std::uint64_t call) const { return call % key.lanes; }
   [[nodiscard]] Lane& lane_of(std::uint64_t call) { return lanes[lane_number(call)]; }
 
   // Whether all ranks know all sizes; else blocks go straight to their ranks, as far as the engine knows.
