@@ -34,15 +34,20 @@ void GlobalAccess::adopt(std::uint32_t arena, const Submission& submission, std:
   const OneThread::Use use(one_thread_);
   youngest_ns_ = now_ns;
   auto* operation = reinterpret_cast<GlobalOperation*>(memory_.base(arena) + submission.block);
-  if (operation->kind == OperationKind::expose || operation->kind == OperationKind::conceal) {
-    expose(*operation, arena);
+  OperationRequest request;
+  if (!read_request(*operation, request)) { // the rank finds that its memory is damaged
+    memory_.note_damage(arena, Damage::operation);
     return;
   }
-  RunningList& list = operation->endpoint < 0 ? copies_ : waiting_;
-  list.push_back(
-      {.operation = operation,
-       .arena = arena,
-       .local = view_of(operation->local, memory_.pid(arena), arena == memory_.self(), memory_.base(arena))});
+  if (request.kind == OperationKind::expose || request.kind == OperationKind::conceal) {
+    expose(*operation, request, arena);
+    return;
+  }
+  RunningList& list = request.endpoint < 0 ? copies_ : waiting_;
+  list.push_back({.operation = operation,
+                  .request = request,
+                  .arena = arena,
+                  .local = view_of(request.local, memory_.pid(arena), arena == memory_.self(), memory_.base(arena))});
 }
 
 PollerState GlobalAccess::state() const {
@@ -93,7 +98,7 @@ bool GlobalAccess::copy_slice() {
     return false;
   }
   Running& copy = copies_.front();
-  const GlobalOperation& operation = *copy.operation;
+  const OperationRequest& operation = copy.request;
   std::byte* target = memory_.base(operation.arena) + operation.place + copy.begun;
   const std::uint64_t bytes = std::min(slice_bytes, operation.bytes - copy.begun);
   const int error = operation.kind == OperationKind::put ? read_local(target, copy.local, copy.begun, bytes)
@@ -114,21 +119,20 @@ bool GlobalAccess::copy_slice() {
   return true;
 }
 
-void GlobalAccess::expose(GlobalOperation& operation, std::uint32_t arena) {
-  Window& window = *windows_[operation.window - 1];
-  std::byte* const memory = memory_.base(arena) + operation.place;
-  if (operation.kind == OperationKind::conceal) {
+void GlobalAccess::expose(GlobalOperation& operation, const OperationRequest& request, std::uint32_t arena) {
+  Window& window = *windows_[request.window - 1];
+  std::byte* const memory = memory_.base(arena) + request.place;
+  if (request.kind == OperationKind::conceal) {
     window.detach(memory);
-  } else if (const auto displacement = window.attach(memory, operation.bytes)) {
+  } else if (const auto displacement = window.attach(memory, request.bytes)) {
     operation.displacement = *displacement;
   } else {
     operation.error = static_cast<std::int32_t>(Code::resource);
     std::snprintf(operation.error_text, sizeof operation.error_text,
                   "the MPI library refuses to attach %llu bytes to a window",
-                  static_cast<unsigned long long>(operation.bytes));
+                  static_cast<unsigned long long>(request.bytes));
   }
-  const std::uint64_t epoch = operation.epoch;
-  operation.completed.publish(epoch, memory_.root(arena).completion); // the last access to the operation
+  operation.completed.publish(request.epoch, memory_.root(arena).completion); // the last access to the operation
 }
 
 void GlobalAccess::post_data(const Message& message, const Data& data) {
@@ -203,8 +207,8 @@ void GlobalAccess::complete(RunningList::iterator running) {
   }
   operation.error = static_cast<std::int32_t>(running->code);
   RankRoot& root = memory_.root(running->arena);
+  const std::uint64_t epoch = running->request.epoch;
   begun_.erase(running);
-  const std::uint64_t epoch = operation.epoch;
   operation.completed.publish(epoch, root.completion); // the last access to the operation
 }
 

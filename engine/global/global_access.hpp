@@ -55,7 +55,8 @@ private:
 
   // An operation of a rank's that is not complete.
   struct Running {
-    GlobalOperation* operation = nullptr;
+    GlobalOperation* operation = nullptr; // for its outcome
+    OperationRequest request;
     std::uint32_t arena = 0; // of the rank
     BufferView local;
     std::uint64_t begun = 0; // bytes for which pieces have begun, or that are copied
@@ -112,7 +113,7 @@ private:
   [[nodiscard]] std::uint64_t begin_piece(RunningList::iterator running); // returns its bytes
   [[nodiscard]] std::uint64_t begin_window_piece(RunningList::iterator running);
   bool poll_window_pieces();
-  void expose(GlobalOperation& operation, std::uint32_t arena);
+  void expose(GlobalOperation& operation, const OperationRequest& request, std::uint32_t arena);
   void post_data(const Message& message, const Data& data);
   void data_here(std::uint32_t number); // of a get, or the data of a put are on their way
   void arrived(std::uint32_t number);

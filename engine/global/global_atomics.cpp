@@ -12,12 +12,12 @@ void GlobalMemory::atomic(OperationKind kind, GlobalPointer target, const Segmen
                           AtomicOp op, std::span<const std::byte> operands, void* result) {
   counters_.add(TransferCounters::wire_atomics, 1);
   Transfer& transfer = take_transfer(kind, target, part, size_of(type), false);
-  GlobalOperation& operation = *transfer.operation;
-  operation.type = type;
-  operation.op = op;
-  std::memcpy(operation.inline_data, operands.data(), operands.size());
-  operation.local = {.path = Path::staged,
-                     .offset = memory_->arena().offset_of(static_cast<const std::byte*>(operation.inline_data))};
+  GlobalOperation& record = *transfer.operation;
+  transfer.request.type = type;
+  transfer.request.op = op;
+  std::memcpy(record.inline_data, operands.data(), operands.size());
+  transfer.request.local = {.path = Path::staged,
+                            .offset = memory_->arena().offset_of(static_cast<const std::byte*>(record.inline_data))};
   transfer.copy_to = result;
   execute(transfer);
 }

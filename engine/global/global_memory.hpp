@@ -209,10 +209,11 @@ private:
   std::list<Team*> teams_;                   // in the order of their creation
 };
 
-// This unit's side of an operation's record. Its epoch and the record are constant while it is used, the rest is
-// guarded by transfers_mutex_.
+// This unit's side of an operation's record. Its epoch, the record and what is asked for are constant while it is used,
+// the rest is guarded by transfers_mutex_.
 struct GlobalMemory::Transfer {
   GlobalOperation* operation = nullptr;
+  OperationRequest request;
   std::uint64_t epoch = 0;
   bool used = false;
   bool detached = false;

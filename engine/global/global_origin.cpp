@@ -33,14 +33,14 @@ void GlobalAccess::begin_pieces() {
       running->code = Code::mpi;
       running->text = wire.broken;
     }
-    const std::uint64_t bytes = running->operation->bytes;
-    const std::uint32_t limit = running->operation->kind == OperationKind::accumulate ? short_pieces_at_a_time
-                                : running->local.direct == nullptr                    ? bounces_at_a_time
-                                                                                      : 1;
+    const std::uint64_t bytes = running->request.bytes;
+    const std::uint32_t limit = running->request.kind == OperationKind::accumulate ? short_pieces_at_a_time
+                                : running->local.direct == nullptr                 ? bounces_at_a_time
+                                                                                   : 1;
     while (running->code == Code::success && running->begun < bytes && running->in_flight < limit && budget > 0 &&
            !wire.free_pieces.empty()) {
       const std::uint64_t piece =
-          running->operation->displacement != 0 ? begin_window_piece(running) : begin_piece(running);
+          running->request.displacement != 0 ? begin_window_piece(running) : begin_piece(running);
       running->begun += piece;
       budget -= running->local.direct == nullptr ? std::min(budget, piece) : 0;
     }
@@ -55,7 +55,7 @@ void GlobalAccess::begin_pieces() {
 }
 
 GlobalAccess::Outgoing GlobalAccess::next_request(Running& running) const {
-  const GlobalOperation& operation = *running.operation;
+  const OperationRequest& operation = running.request;
   const std::uint64_t left = operation.bytes - running.begun;
   Header header{.kind = static_cast<std::uint32_t>(operation.kind),
                 .piece = wire_->free_pieces.back(),
@@ -108,7 +108,7 @@ std::byte* GlobalAccess::data_of(Running& running, std::uint64_t bytes) {
     spare.emplace_back(new std::byte[bounce_bytes]);
   }
   std::byte* const bounce = spare.back().get();
-  if (running.operation->kind == OperationKind::put) {
+  if (running.request.kind == OperationKind::put) {
     if (const int error = read_local(bounce, running.local, running.begun, bytes)) {
       unreachable(running, error);
       return nullptr;
@@ -133,7 +133,7 @@ std::uint32_t GlobalAccess::take_piece(RunningList::iterator running, std::uint6
 
 std::uint64_t GlobalAccess::begin_piece(RunningList::iterator running) {
   Between& wire = *wire_;
-  const GlobalOperation& operation = *running->operation;
+  const OperationRequest& operation = running->request;
   const auto [header, payload, bulk] = next_request(*running);
   std::byte* const message = wire.short_messages.compose();
   if (payload > 0) {
@@ -167,7 +167,7 @@ std::uint64_t GlobalAccess::begin_piece(RunningList::iterator running) {
 void GlobalAccess::data_here(std::uint32_t number) {
   Piece& piece = wire_->pieces[number];
   Running& running = **piece.running;
-  if (piece.bounce != nullptr && running.operation->kind == OperationKind::get) {
+  if (piece.bounce != nullptr && running.request.kind == OperationKind::get) {
     if (const int refused = write_local(running.local, piece.offset, piece.bounce.get(), piece.bytes)) {
       unreachable(running, refused);
     }
@@ -200,7 +200,7 @@ void GlobalAccess::piece_gone(RunningList::iterator running) {
   if (running->waiting || running->in_flight > 0) {
     return;
   }
-  if (running->operation->signals && !running->signalled && running->code == Code::success) {
+  if (running->request.signals && !running->signalled && running->code == Code::success) {
     begin_signal(running);
   } else {
     complete(running);
@@ -209,7 +209,7 @@ void GlobalAccess::piece_gone(RunningList::iterator running) {
 
 void GlobalAccess::begin_signal(RunningList::iterator running) {
   Between& wire = *wire_;
-  const GlobalOperation& operation = *running->operation;
+  const OperationRequest& operation = running->request;
   const std::uint32_t number = take_piece(running, 0); // the last piece has just given one back
   running->signalled = true;
   const Header header{.kind = static_cast<std::uint32_t>(OperationKind::put),

@@ -64,12 +64,13 @@ GlobalMemory::Transfer& GlobalMemory::take_transfer(OperationKind kind, const Gl
   transfer.settled = false;
   transfer.copy_to = nullptr;
   transfer.staging = 0;
-  transfer.epoch = ++transfer.operation->epoch;
+  ++transfer.epoch;
   detached_ += detached ? 1 : 0;
   lock.unlock();
 
-  GlobalOperation& operation = *transfer.operation;
+  OperationRequest& operation = transfer.request;
   const topology::Layout& layout = engine_->layout();
+  operation.epoch = transfer.epoch;
   operation.kind = kind;
   operation.unit = pointer.unit;
   operation.endpoint = part.address != nullptr ? -1 : layout.domain_ranks(layout.domain_of(pointer.unit)).front();
@@ -80,19 +81,20 @@ GlobalMemory::Transfer& GlobalMemory::take_transfer(OperationKind kind, const Gl
   operation.displacement = kind == OperationKind::put || kind == OperationKind::get ? part.displacement : 0;
   operation.bytes = bytes;
   operation.signals = false;
-  operation.error = 0;
+  transfer.operation->error = 0;
   return transfer;
 }
 
 void GlobalMemory::set_local(Transfer& transfer, void* local, std::uint64_t staging) {
-  GlobalOperation& operation = *transfer.operation;
+  OperationRequest& operation = transfer.request;
   if (staging == 0 && operation.bytes > GlobalOperation::inline_bytes) {
     operation.local = *reachable(local, operation.bytes);
     return;
   }
   transfer.staging = staging;
   const std::uint64_t copy =
-      staging != 0 ? staging : memory_->arena().offset_of(static_cast<const std::byte*>(operation.inline_data));
+      staging != 0 ? staging
+                   : memory_->arena().offset_of(static_cast<const std::byte*>(transfer.operation->inline_data));
   operation.local = {.path = Path::staged, .offset = copy};
   if (operation.kind == OperationKind::get) {
     transfer.copy_to = local;
@@ -106,6 +108,7 @@ std::uint64_t GlobalMemory::staging_for(const void* local, std::uint64_t bytes) 
 }
 
 void GlobalMemory::submit(Transfer& transfer) {
+  write_request(transfer.request, *transfer.operation);
   Plea plea; // until it is in the ring
   engine_->submit(
       {.block = memory_->arena().offset_of(transfer.operation), .epoch = transfer.epoch, .what = Submitted::operation},
@@ -147,14 +150,15 @@ void GlobalMemory::settle(Transfer& transfer) {
     return;
   }
   transfer.settled = true;
-  const GlobalOperation& operation = *transfer.operation;
-  transfer.code = static_cast<Code>(operation.error); // ordered by `completed`
+  const GlobalOperation& outcome = *transfer.operation; // ordered by `completed`
+  const OperationRequest& operation = transfer.request;
+  const std::string text(outcome.error_text, strnlen(outcome.error_text, sizeof outcome.error_text));
+  transfer.code = static_cast<Code>(outcome.error);
   if (transfer.code != Code::success && operation.kind == OperationKind::expose) {
-    transfer.text = operation.error_text;
+    transfer.text = text;
   } else if (transfer.code != Code::success) {
-    transfer.text =
-        fmt::format("{}the transfer {} unit {} failed: {}", self(),
-                    operation.kind == OperationKind::get ? "from" : "to", operation.unit, operation.error_text);
+    transfer.text = fmt::format("{}the transfer {} unit {} failed: {}", self(),
+                                operation.kind == OperationKind::get ? "from" : "to", operation.unit, text);
   } else if (transfer.copy_to != nullptr) {
     std::memcpy(transfer.copy_to, memory_->arena().base() + operation.local.offset, operation.bytes);
   }
@@ -180,7 +184,7 @@ void GlobalMemory::sweep_detached() {
     }
     settle(transfer);
     if (transfer.code != Code::success) {
-      detached_errors_.try_emplace(transfer.operation->unit, transfer.code, transfer.text);
+      detached_errors_.try_emplace(transfer.request.unit, transfer.code, transfer.text);
     }
     free_transfer(transfer);
   }
@@ -205,8 +209,8 @@ void GlobalMemory::in_pieces(OperationKind kind, const GlobalPointer& pointer, S
     const std::uint64_t piece = std::min(step, bytes - done);
     const std::uint64_t staging = staging_for(from, piece);
     Transfer& transfer = take_transfer(kind, pointer, part.at(done), piece, false);
-    transfer.operation->type = type;
-    transfer.operation->op = op;
+    transfer.request.type = type;
+    transfer.request.op = op;
     set_local(transfer, from, staging);
     execute(transfer);
   }
@@ -247,7 +251,7 @@ GlobalMemory::Transfer* GlobalMemory::begin(OperationKind kind, GlobalPointer po
   counters_.add(near ? TransferCounters::node_bytes : TransferCounters::wire_bytes, bytes);
   const std::uint64_t staging = staging_for(local, bytes);
   Transfer& transfer = take_transfer(kind, pointer, part, bytes, detached);
-  GlobalOperation& operation = *transfer.operation;
+  OperationRequest& operation = transfer.request;
   operation.signals = signal.has_value();
   operation.signal_place = word.place;
   operation.signal_value = signal ? signal->value : 0;
@@ -264,21 +268,26 @@ GlobalMemory::Transfer* GlobalMemory::begin(OperationKind kind, GlobalPointer po
   return &transfer;
 }
 
-// A helper goes on if a target's process is gone. Without the helper nothing goes on.
+// A helper goes on if a target's process is gone. Without the helper nothing goes on, nor does a record that it could
+// not trust.
 void GlobalMemory::look_for_carrier(Transfer& transfer) {
   const int carrier = engine_->carrier();
   const std::uint32_t arena = engine_->arena_of(carrier);
   memory_->watch().look(now_ns());
-  if (carrier == engine_->rank() || !memory_->watch().gone(arena)) {
+  const bool gone = carrier != engine_->rank() && memory_->watch().gone(arena);
+  const bool damaged = memory_->damaged(memory_->self());
+  if (!gone && !damaged) {
     return;
   }
   const std::lock_guard lock(transfers_mutex_);
   transfer.lost = true;
   transfer.code = Code::peer_lost;
   transfer.text =
-      fmt::format("{}the process of unit {} (pid {}), whose helper carries this unit's transfers, is gone; the "
-                  "transfer cannot complete",
-                  self(), carrier, memory_->pid(arena));
+      gone ? fmt::format("{}the process of unit {} (pid {}), whose helper carries this unit's transfers, is gone; the "
+                         "transfer cannot complete",
+                         self(), carrier, memory_->pid(arena))
+           : fmt::format("{}the shared memory of unit {} {}; the transfer cannot complete", self(), engine_->rank(),
+                         memory_->damage(memory_->self()));
   throw Error(transfer.code, transfer.text);
 }
 
@@ -323,7 +332,7 @@ void GlobalMemory::complete(int unit) {
   {
     const std::lock_guard lock(transfers_mutex_);
     for (Transfer& transfer : transfers_) {
-      if (transfer.used && !transfer.lost && (unit < 0 || transfer.operation->unit == unit)) {
+      if (transfer.used && !transfer.lost && (unit < 0 || transfer.request.unit == unit)) {
         under_way.emplace_back(&transfer, transfer.epoch);
       }
     }

@@ -13,7 +13,7 @@ namespace stoker::engine {
 
 std::uint64_t GlobalAccess::begin_window_piece(RunningList::iterator running) {
   Between& wire = *wire_;
-  const GlobalOperation& operation = *running->operation;
+  const OperationRequest& operation = running->request;
   const bool put = operation.kind == OperationKind::put;
   const std::uint64_t left = operation.bytes - running->begun;
   const std::uint64_t bytes = running->local.direct != nullptr ? left : std::min(left, bounce_bytes);
@@ -54,10 +54,10 @@ bool GlobalAccess::poll_window_pieces() {
   std::vector<std::pair<Window*, int>> flushed;
   for (const int i : indices) {
     const Piece& piece = wire.pieces[wire.window_pieces[static_cast<std::size_t>(i)]];
-    if (!piece.running || (*piece.running)->operation->kind != OperationKind::put) {
+    if (!piece.running || (*piece.running)->request.kind != OperationKind::put) {
       continue;
     }
-    const GlobalOperation& operation = *(*piece.running)->operation;
+    const OperationRequest& operation = (*piece.running)->request;
     const std::pair target(windows_[operation.window - 1].get(), static_cast<int>(operation.endpoint));
     if (std::ranges::find(flushed, target) == flushed.end()) {
       flushed.push_back(target);
