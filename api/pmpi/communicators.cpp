@@ -16,8 +16,6 @@
 namespace stoker::pmpi {
 namespace {
 
-constexpr int comms_of_calls = 3;   // of an engine::Calls, at most
-constexpr int comms_of_context = 2; // of an engine::CommContext
 constexpr std::array keys{"stoker_algorithm", "stoker_executor", "stoker_deterministic", "stoker_off"};
 
 struct Registry {
@@ -130,7 +128,7 @@ void Communicator::cover() {
     reason_ = Reason::form_off;
     return;
   }
-  std::array<int, 3> able{has_room_for_comms(comms_of_calls) ? 1 : 0, off_ ? 0 : 1,
+  std::array<int, 3> able{has_room_for_comms(engine::Calls::most_comms) ? 1 : 0, off_ ? 0 : 1,
                           settings().pmpi_trials && !info_.names_how() ? 1 : 0};
   PMPI_Allreduce(MPI_IN_PLACE, able.data(), static_cast<int>(able.size()), MPI_INT, MPI_MIN, handle_);
   if (able[0] == 0 || able[1] == 0) {
@@ -152,7 +150,7 @@ void Communicator::cover() {
 }
 
 bool Communicator::has_context_or_room() const {
-  return the_engine()->has_context(handle_) || has_room_for_comms(comms_of_context);
+  return the_engine()->has_context(handle_) || has_room_for_comms(engine::CommContext::most_comms);
 }
 
 void Communicator::close() {

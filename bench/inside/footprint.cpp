@@ -6,7 +6,9 @@
 #include "bench/inside/one_rank.hpp"
 #include "bench/lib/benchmark.hpp"
 #include "engine/base/error.hpp"
+#include "engine/calls/calls.hpp"
 #include "engine/calls/shape.hpp"
+#include "engine/core/engine.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -47,9 +49,11 @@ public:
     session.report().note("bytes a rank: the leader of its node, and the other ranks; helper: in its process, for one "
                           "rank; data: of the shared memory, blocks on their way; messages: posted at Start, at most; "
                           "lanes: requests that "
-                          "nonblocking calls have");
+                          "nonblocking calls have; communicators, mappings, descriptors and threads: at most, of a "
+                          "process");
     session.report().table({"ranks", "ppn_assumed", "what", "leader_bytes", "rank_bytes", "helper_bytes", "data_bytes",
-                            "messages", "tags", "lanes", "node_mib", "init_ms"});
+                            "messages", "tags", "lanes", "communicators", "mappings", "descriptors", "threads",
+                            "node_mib", "init_ms"});
     if (session.rank() != 0) {
       return;
     }
@@ -100,7 +104,8 @@ private:
     return row;
   }
 
-  // What a rank keeps of the job, and of each communicator: where its ranks are, and which of the engine's they are.
+  // What a rank keeps of the job, and of each communicator: where its ranks are, and which of the engine's they are. A
+  // thread is the carrier's helper, and the one that initialises requests of a communicator's nonblocking calls.
   void report_tables(Session& session, int ranks, int ppn) const {
     const std::uint64_t before = heap_in_use();
     const topology::Layout layout = topology::Layout::uniform(ranks, ppn);
@@ -109,14 +114,20 @@ private:
     std::iota(engine_ranks.begin(), engine_ranks.end(), 0);
     const topology::Layout copy = layout.restricted_to(engine_ranks);
     const std::uint64_t with_communicator = heap_in_use();
-    for (const auto& [what, bytes] :
-         {std::pair{"engine", with_engine - before}, std::pair{"communicator", with_communicator - with_engine}}) {
+    const auto report_kept = [&](const std::string& what, std::uint64_t bytes, int communicators,
+                                 const NodeResources& resources) {
       Row row = row_of(layout, ppn, what);
       row.more["leader_bytes"] = bytes;
       row.more["rank_bytes"] = bytes;
+      row.more["communicators"] = communicators;
+      row.more["mappings"] = resources.mappings;
+      row.more["descriptors"] = resources.descriptors;
+      row.more["threads"] = 1;
       row.more["node_mib"] = static_cast<double>(bytes) * ppn / mib;
       session.report().add(row);
-    }
+    };
+    report_kept("engine", with_engine - before, engine::Engine::most_comms, resources_of_node_memory(ppn));
+    report_kept("communicator", with_communicator - with_engine, engine::Calls::most_comms, {});
   }
 
   void report(Session& session, const topology::Layout& layout, int ppn, const Case& what) const {

@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -47,6 +50,28 @@ std::uint64_t tags_of(const algos::Program& program, const topology::Layout& lay
 std::uint64_t heap_in_use() {
   const struct mallinfo2 info = mallinfo2();
   return info.uordblks + info.hblkhd;
+}
+
+NodeResources resources_of_node_memory(int ranks_of_node) {
+  constexpr std::uint64_t small = 1U << 20U;
+  const auto in_use = [] {
+    std::ifstream maps("/proc/self/maps");
+    const auto lines = std::count(std::istreambuf_iterator<char>(maps), {}, '\n');
+    const auto descriptors = std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+    return NodeResources{lines, descriptors};
+  };
+  std::vector<std::unique_ptr<engine::NodeMemory>> others;
+  std::vector<engine::NodeMemory::Introduction> all;
+  for (int rank = 1; rank < ranks_of_node; ++rank) {
+    others.push_back(std::make_unique<engine::NodeMemory>(small, -1));
+    all.push_back(others.back()->introduction());
+  }
+  const NodeResources before = in_use();
+  engine::NodeMemory own(small, -1);
+  all.push_back(own.introduction());
+  own.attach(static_cast<std::uint32_t>(all.size() - 1), all);
+  const NodeResources with_own = in_use();
+  return {with_own.mappings - before.mappings, with_own.descriptors - before.descriptors};
 }
 
 OneRank::OneRank(const topology::Layout& layout, int rank)

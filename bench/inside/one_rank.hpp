@@ -35,6 +35,14 @@ struct Case {
 // Bytes that this process has from malloc().
 [[nodiscard]] std::uint64_t heap_in_use();
 
+// What a process takes from the system to share memory with the others of its node.
+struct NodeResources {
+  std::int64_t mappings = 0;
+  std::int64_t descriptors = 0;
+};
+// Throws Error(resource) where this process cannot stand in for so many.
+[[nodiscard]] NodeResources resources_of_node_memory(int ranks_of_node);
+
 class OneRank {
 public:
   OneRank(const topology::Layout& layout, int rank);

@@ -17,6 +17,7 @@
 #include "engine/calls/kept_shapes.hpp"
 #include "engine/calls/put_off_starts.hpp"
 #include "engine/calls/shape.hpp"
+#include "engine/core/comm_context.hpp"
 #include "engine/core/engine.hpp"
 #include "engine/data/collective_call.hpp"
 #include "engine/requests/request.hpp"
@@ -35,6 +36,8 @@ namespace stoker::engine {
 // One thread at a time starts calls, in the same order on all ranks. Several threads may wait for different ones.
 class Calls final : private PutOff {
 public:
+  static constexpr int most_comms = CommContext::most_comms + 1; // that it takes from the MPI library
+
   // For blocking and nonblocking calls. Collective over comm, whose ranks are the engine's and which is duplicated.
   // Without trials all calls are the engine's, but those for which it has no request. Throws Error on every rank.
   //

@@ -20,6 +20,8 @@ namespace stoker::engine {
 
 class CommContext {
 public:
+  static constexpr int most_comms = 2; // that it takes from the MPI library
+
   // Collective over comm. `engine_group` and `engine_layout`: the engine's ranks. Throws what translate() does.
   CommContext(MPI_Comm comm, MPI_Group engine_group, const topology::Layout& engine_layout);
   CommContext(const CommContext&) = delete;

@@ -46,6 +46,8 @@ struct HelperFacts {
 
 class Engine {
 public:
+  static constexpr int most_comms = 3; // that it takes from the MPI library
+
   // Collective over comm. Throws Error on every rank.
   Engine(MPI_Comm comm, std::span<const SettingText> settings);
   Engine(const Engine&) = delete;
