@@ -122,6 +122,8 @@ Footprint OneRank::footprint(const Case& what) {
     const std::uint64_t arena_before = memory_.arena().bytes_in_use();
     block_at = engine::place(program, memory_, map, options, pairs);
     sum.shared = memory_.arena().bytes_in_use() - arena_before;
+    // This process has one arena instead of one for each rank of the node, for each of which a block has two words.
+    sum.shared += 2 * sizeof(std::uint32_t) * (layout_.node_ranks(layout_.node_of(rank_)).size() - 1);
     sum.data = program.scratch_bytes;
     sum.tags = tags_of(program, layout_);
   }

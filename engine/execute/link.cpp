@@ -10,12 +10,12 @@
 namespace stoker::engine {
 namespace {
 
-// The first message of the chain to or from one rank: 1 + the step, 0 for none.
-std::uint32_t first_of_chain(const Block& block, std::uint64_t list_at, int rank) {
-  return copy_once(in_block<std::uint32_t>(&block, list_at)[rank]);
+// The first message of the chain to or from one rank of the node: 1 + the step, 0 for none.
+std::uint32_t first_of_chain(const Block& block, std::uint64_t list_at, std::uint32_t arena) {
+  return copy_once(in_block<std::uint32_t>(&block, list_at)[arena]);
 }
 
-// The steps of a chain that begins with the step of that number plus 1, within the node.
+// The steps of a chain that begins with the step of that number plus 1.
 template <class Visit>
 void for_each_in_chain(LoweredProgram& program, std::uint32_t first, Visit visit) {
   for (std::uint32_t i = first; i != 0; i = program.step_list.at(i - 1).next) {
@@ -23,45 +23,36 @@ void for_each_in_chain(LoweredProgram& program, std::uint32_t first, Visit visit
   }
 }
 
-// The same between nodes: wire steps of both kinds.
-template <class Visit>
-void for_each_on_the_wire(LoweredProgram& program, const NodeMemory& memory, Block& block, std::uint32_t first,
-                          Visit visit) {
-  std::uint32_t next = 0;
-  for (std::uint32_t i = first; i != 0; i = next) {
-    const std::uint32_t number = i - 1;
-    if (number < program.step_list.size()) {
-      LoweredStep& step = program.step_list[number];
-      visit(step);
-      next = step.next;
-    } else {
-      WireMessage message;
-      if (number >= program.steps || !read_message(program, block, number, message)) {
-        memory.refuse(program.arena, Damage::request);
-      }
-      visit(message);
-      write_message(program, block, number, message);
-      next = message.next;
-    }
-  }
-}
-
-// Links the messages to and from one rank of another node.
-void link_wire(LoweredProgram& program, const NodeMemory& memory, Block& block, int rank, const PairInfo& mine,
-               const PairInfo& peer) {
-  int tag = peer.my_first_tag;
-  for_each_on_the_wire(program, memory, block, first_of_chain(block, program.first_send_at, rank), [&](auto& step) {
-    step.endpoint = peer.my_endpoint;
-    step.tag = tag++;
+// `Step`: LoweredStep or WireMessage. Its tag says which of the peer's messages it is.
+template <class Step>
+void link_to_peer(Step& step, bool outgoing, std::span<const PairInfo> mine, std::span<const PairInfo> peers) {
+  const auto rank = static_cast<std::size_t>(step.peer);
+  const PairInfo& peer = peers[rank];
+  step.endpoint = peer.my_endpoint;
+  step.tag += outgoing ? peer.my_first_tag : mine[rank].my_first_tag;
+  if (outgoing) {
     step.put = peer.my_put_displacement != 0;
     step.window_rank = peer.my_window_rank;
     step.displacement = peer.my_put_displacement;
-  });
-  tag = mine.my_first_tag;
-  for_each_on_the_wire(program, memory, block, first_of_chain(block, program.first_recv_at, rank), [&](auto& step) {
-    step.endpoint = peer.my_endpoint;
-    step.tag = tag++;
-  });
+  }
+}
+
+// Links all messages to and from other nodes.
+void link_wire(LoweredProgram& program, const NodeMemory& memory, Block& block, std::span<const PairInfo> mine,
+               std::span<const PairInfo> peers) {
+  for (LoweredStep& step : program.step_list) {
+    if (step.op == Op::send_wire || step.op == Op::recv_wire) {
+      link_to_peer(step, step.op == Op::send_wire, mine, peers);
+    }
+  }
+  for (auto i = static_cast<std::uint32_t>(program.step_list.size()); i < program.steps; ++i) {
+    WireMessage message;
+    if (!read_message(program, block, i, message)) {
+      memory.refuse(program.arena, Damage::request);
+    }
+    link_to_peer(message, message.outgoing, mine, peers);
+    write_message(program, block, i, message);
+  }
 }
 
 // The block of a rank of this node. It may be linking too: only what it wrote in place() is read here. What it names
@@ -71,8 +62,13 @@ public:
   Peer(const NodeMemory& memory, const SharedRef& place)
       : memory_(memory), place_(place), header_(memory.header(place)), block_(*memory.at<Block>(place)) {}
 
-  [[nodiscard]] std::uint32_t first_recv(int rank) const { return first_of_chain(block_, header_.first_recv_at, rank); }
-  [[nodiscard]] std::uint32_t first_send(int rank) const { return first_of_chain(block_, header_.first_send_at, rank); }
+  [[nodiscard]] std::uint32_t arena() const { return place_.arena; }
+  [[nodiscard]] std::uint32_t first_recv(std::uint32_t from) const {
+    return first_of_chain(block_, header_.first_recv_at, from);
+  }
+  [[nodiscard]] std::uint32_t first_send(std::uint32_t to) const {
+    return first_of_chain(block_, header_.first_send_at, to);
+  }
   // A copy of a step of a chain, and of its channel.
   [[nodiscard]] LoweredStep step(std::uint32_t number) const {
     require(number - 1 < header_.steps - header_.messages);
@@ -121,16 +117,16 @@ private:
 };
 
 // Links the messages to and from one rank of this node.
-void link_channels(LoweredProgram& program, const Block& block, int rank, const Peer& peer) {
-  std::uint32_t theirs = peer.first_recv(program.rank);
-  for_each_in_chain(program, first_of_chain(block, program.first_send_at, rank), [&](const LoweredStep& step) {
+void link_channels(LoweredProgram& program, const Block& block, const Peer& peer) {
+  std::uint32_t theirs = peer.first_recv(program.arena);
+  for_each_in_chain(program, first_of_chain(block, program.first_send_at, peer.arena()), [&](const LoweredStep& step) {
     const LoweredStep recv = peer.step(theirs);
     Channel& channel = program.channel_list.at(step.channel);
     channel.ready = peer.own_place(peer.channel(recv).ready, bytes_of_slots(channel));
     theirs = recv.next;
   });
-  theirs = peer.first_send(program.rank);
-  for_each_in_chain(program, first_of_chain(block, program.first_recv_at, rank), [&](const LoweredStep& step) {
+  theirs = peer.first_send(program.arena);
+  for_each_in_chain(program, first_of_chain(block, program.first_recv_at, peer.arena()), [&](const LoweredStep& step) {
     const LoweredStep send = peer.step(theirs);
     Channel& channel = program.channel_list.at(step.channel);
     channel.taken = peer.own_place(peer.channel(send).taken, sizeof(TakenWord));
@@ -154,12 +150,11 @@ void link(std::uint64_t block, const NodeMemory& memory, const RankMap& map, std
                   "the same algorithm and settings?",
                   program.rank, r);
     }
-    if (map.arena_of[i] < 0) {
-      link_wire(program, memory, shared, r, mine[i], peers[i]);
-    } else {
-      link_channels(program, shared, r, {memory, {static_cast<std::uint32_t>(map.arena_of[i]), 0, peers[i].my_block}});
+    if (map.arena_of[i] >= 0) {
+      link_channels(program, shared, {memory, {static_cast<std::uint32_t>(map.arena_of[i]), 0, peers[i].my_block}});
     }
   }
+  link_wire(program, memory, shared, mine, peers);
   write_links(program, shared);
 }
 

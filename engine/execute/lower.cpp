@@ -50,8 +50,9 @@ public:
   Placement(const algos::Program& program, NodeMemory& memory, const RankMap& map, const PlacementOptions& options,
             std::span<PairInfo> pairs)
       : program_(program), memory_(memory), map_(map), options_(options), pairs_(pairs), steps_(program.steps.size()),
-        predecessors_(program.steps.size()), first_send_(pairs.size()),
-        first_recv_(pairs.size()), buffers_{options.send, options.recv, {}}, messages_from_(pairs.size()) {}
+        predecessors_(program.steps.size()), first_send_(memory.size()),
+        first_recv_(memory.size()), buffers_{options.send, options.recv, {}}, messages_to_(pairs.size()),
+        messages_from_(pairs.size()) {}
 
   void lower();
   [[nodiscard]] std::uint64_t write(); // returns the block's offset
@@ -81,11 +82,12 @@ private:
   StepOrder order_;
   std::vector<algos::Slice> slices_; // of all steps but messages
   std::vector<algos::StepId> successors_;
-  std::vector<std::uint32_t> first_send_; // by rank
+  std::vector<std::uint32_t> first_send_; // by arena
   std::vector<std::uint32_t> first_recv_;
   std::vector<Channel> channels_;
   std::array<BufferDescriptor, 3> buffers_; // indexed by algos::Buffer
-  std::vector<int> messages_from_;          // by rank: those that come from other nodes
+  std::vector<int> messages_to_;            // by rank: those that go to other nodes,
+  std::vector<int> messages_from_;          // and come from there
   BlockHeader header_;
   Layouter room_{sizeof(Block)};
   Layouter bounce_{cache_line, bounce_alignment}; // 0 means no bounce
@@ -176,9 +178,7 @@ void Placement::lower_to_wire(const algos::Step& step, LoweredStep& low) {
   const auto peer = static_cast<std::size_t>(step.peer);
   low.op = sending ? Op::send_wire : Op::recv_wire;
   low.endpoint = map_.endpoint; // until link
-  if (!sending) {
-    ++messages_from_[peer];
-  }
+  low.tag = (sending ? messages_to_ : messages_from_)[peer]++;
   if (needs_bounce(step)) {
     low.bounce = bounce_.take(step.bytes);
   } else if (!sending && options_.exposed) {
@@ -216,13 +216,13 @@ void Placement::detach_fences() {
   }
 }
 
-// The messages to and from each rank, in the order of the program.
+// The messages to and from each rank of the node, in the order of the program.
 void Placement::chain() {
   for (std::size_t i = steps_.size(); i-- > 0;) {
     LoweredStep& low = steps_[i];
-    const bool sending = low.op == Op::send_node || low.op == Op::send_wire;
-    if (sending || low.op == Op::recv_node || low.op == Op::recv_wire) {
-      std::uint32_t& head = (sending ? first_send_ : first_recv_)[static_cast<std::size_t>(low.peer)];
+    if (low.op == Op::send_node || low.op == Op::recv_node) {
+      const auto arena = static_cast<std::size_t>(map_.arena_of[static_cast<std::size_t>(low.peer)]);
+      std::uint32_t& head = (low.op == Op::send_node ? first_send_ : first_recv_)[arena];
       low.next = std::exchange(head, order_.numbers[i] + 1);
     }
   }
@@ -274,8 +274,8 @@ void Placement::lay_out() {
   header_.slices_at = room_.take(slices_.size() * sizeof(algos::Slice));
   header_.slice_seals_at = room_.take(options_.resizable ? slices_.size() * sizeof(std::uint64_t) : 0);
   header_.successors_at = room_.take(successors_.size() * sizeof(algos::StepId));
-  header_.first_send_at = room_.take(pairs_.size() * sizeof(std::uint32_t));
-  header_.first_recv_at = room_.take(pairs_.size() * sizeof(std::uint32_t));
+  header_.first_send_at = room_.take(first_send_.size() * sizeof(std::uint32_t));
+  header_.first_recv_at = room_.take(first_recv_.size() * sizeof(std::uint32_t));
   header_.received_at = room_.take(options_.resizable ? steps * sizeof(std::uint64_t) : 0);
   header_.remaining_at = room_.take(dependent_steps * sizeof(std::uint32_t));
   for (std::uint64_t* list : {&header_.roots_at, &header_.ready_at, &header_.waiting_at, &header_.wire_at}) {
@@ -346,8 +346,8 @@ void Placement::write_messages(const LoweredProgram& lowered, Block& block) cons
                    .offset = slice.offset,
                    .bytes = low.bytes,
                    .bounce = low.bounce,
+                   .tag = low.tag,
                    .endpoint = low.endpoint,
-                   .next = low.next,
                    .successors = low.successors});
   }
 }

@@ -8,7 +8,6 @@
 // there are half as many as may be posted. So both ranks have posted it.
 #pragma once
 
-#include "algos/schedule/schedule.hpp"
 #include "engine/shared/block.hpp"
 
 #include <cstdint>

@@ -91,10 +91,11 @@ struct LoweredStep {
   algos::Range operand;                          // reduce: the right one; recv of an operand: the other one
   algos::Range target;
   algos::Range successors;
+  // node
   std::uint32_t next = 0;    // 1 + the next step of the same direction with the same peer; 0: last
-  std::uint32_t channel = 0; // node: which one of the block's
+  std::uint32_t channel = 0; // which one of the block's
   // wire
-  std::int32_t tag = -1;
+  std::int32_t tag = -1;      // until it is linked: how many messages of the same direction and peer come before it
   std::int32_t endpoint = -1; // rank in the engine's network communicator
   // put_window, and wire where `put`: the rank in the window's communicator that exposes the peer's place, and where
   // that is in the window
@@ -120,7 +121,7 @@ struct WireMessage {
   std::int32_t endpoint = -1;
   std::uint64_t displacement = 0;
   std::int32_t window_rank = -1;
-  std::uint32_t next = 0;
+  std::uint32_t unused_too = 0;
   algos::Range successors;
   std::uint64_t seal = 0; // checksum of the above
 };
@@ -187,8 +188,8 @@ struct BlockHeader {
   std::uint64_t slices_at = 0;       // algos::Slice[slices]
   std::uint64_t slice_seals_at = 0;  // uint64[slices]: their checksums, in exchanges of any sizes
   std::uint64_t successors_at = 0;   // algos::StepId[successors]
-  std::uint64_t first_send_at = 0;   // uint32[ranks]: 1 + first send step to that rank; 0: none
-  std::uint64_t first_recv_at = 0;   // uint32[ranks]
+  std::uint64_t first_send_at = 0;   // uint32[ranks of the node], by arena: 1 + first send step to that rank; 0: none
+  std::uint64_t first_recv_at = 0;   // uint32[ranks of the node]
   std::uint64_t roots_at = 0;        // uint32[]: steps without predecessors, node and copy steps first
   std::uint32_t local_roots = 0;
   std::uint32_t wire_roots = 0;
