@@ -56,9 +56,10 @@ StepOrder order_of(const algos::Program& program, std::span<const LoweredStep> s
   StepOrder order;
   order.places.resize(steps.size());
   std::iota(order.places.begin(), order.places.end(), 0U);
-  const auto messages = std::ranges::stable_partition(
-      order.places, [&](std::uint32_t place) { return !is_message(program, program.steps[place], steps[place]); });
-  order.messages = static_cast<std::uint32_t>(messages.size());
+  const auto messages = std::stable_partition(order.places.begin(), order.places.end(), [&](std::uint32_t place) {
+    return !is_message(program, program.steps[place], steps[place]);
+  });
+  order.messages = static_cast<std::uint32_t>(order.places.end() - messages);
   order.numbers.resize(steps.size());
   for (std::uint32_t i = 0; i < order.places.size(); ++i) {
     order.numbers[order.places[i]] = i;
