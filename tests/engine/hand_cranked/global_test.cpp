@@ -106,7 +106,7 @@ TEST(GlobalOperationByHand, PutsAndGets) {
   EXPECT_FALSE(node.damaged(origin));
 }
 
-// Of any word of the record that the rank writes.
+// Any word of the record that the rank writes is damaged, one at a time.
 TEST(GlobalOperationByHand, IsNotCarriedOutWhereItsRecordIsDamaged) {
   constexpr std::size_t words = sizeof(OperationRequest) / sizeof(std::uint64_t) + 1; // and the checksum
   for (std::size_t word = 0; word < words; ++word) {
