@@ -31,14 +31,19 @@ void finish_step(const Program& program, const LoweredStep& step) {
 
 void record_not_fetched(const Program& program, const StepView& view, Code code, const char* reason) {
   char text[sizeof(Block::error_text)];
-  std::snprintf(text, sizeof text, "rank %d: the message of %llu bytes from rank %d could not be fetched: %s",
-                program.lowered().rank, static_cast<unsigned long long>(view.step->bytes), view.step->peer, reason);
+  const bool sends = view.step->op == Op::send_node;
+  std::snprintf(text, sizeof text, "rank %d: the message of %llu bytes %s rank %d could not be %s: %s",
+                program.lowered().rank, static_cast<unsigned long long>(view.step->bytes), sends ? "to" : "from",
+                view.step->peer, sends ? "read" : "fetched", reason);
   record_error(program.block(), static_cast<int>(code), text);
 }
 
 void check_transfer(const Program& program, const StepView& view, int failure) {
   if (failure != 0) {
-    record_not_fetched(program, view, failure == ESRCH ? Code::peer_lost : Code::access,
+    record_not_fetched(program, view,
+                       failure == ESRCH    ? Code::peer_lost
+                       : failure == ENOMEM ? Code::resource
+                                           : Code::access,
                        std::strerror(failure)); // NOLINT(concurrency-mt-unsafe): the table of texts is constant
   }
 }
@@ -54,8 +59,9 @@ bool try_send(const Program& program, const StepView& view, std::uint64_t epoch)
     if (taken + 2 < epoch) {
       return false;
     }
-    check_transfer(program, view, gather(slot.payload(), program.buffers(), view.source));
-    slot.length = view.step->bytes;
+    const int failure = gather(slot.payload(), program.buffers(), view.source);
+    check_transfer(program, view, failure);
+    slot.length = failure == 0 ? view.step->bytes : ChannelSlot::unread | static_cast<std::uint64_t>(failure);
     slot.ready.store(epoch, std::memory_order_release); // acquired in try_recv
     return true;
   }
@@ -106,9 +112,15 @@ bool try_recv(const Program& program, const StepView& view, std::uint32_t index,
     return false;
   }
   const std::uint64_t length_word = copy_once(slot.length);
-  const std::uint64_t length = length_word & ~ChannelSlot::at_sender;
+  const std::uint64_t length = length_word & ~(ChannelSlot::at_sender | ChannelSlot::unread);
   const bool any_sizes = program.lowered().any_sizes != 0;
-  program.require(any_sizes || length == view.step->bytes);
+  const bool unread = (length_word & ChannelSlot::unread) != 0;
+  program.require(unread ? length != 0 : any_sizes || length == view.step->bytes);
+  if (unread) { // the epoch has failed on both ranks
+    check_transfer(program, view, static_cast<int>(length));
+    view.taken->epoch.store(epoch, std::memory_order_release); // as below
+    return true;
+  }
   note_length(program, view, index, length);
   if ((length_word & ChannelSlot::at_sender) == 0) {
     program.require(sizeof slot + length <= view.channel->slot_bytes);
@@ -212,8 +224,10 @@ void finish_wire_step(const Program& program, const WireEvent& event) {
     record_error(block, event.error, event.text.c_str());
   } else if (view.step->op == Op::recv_wire) {
     note_length(program, view, event.step, event.bytes);
-    if (view.step->bounce != 0) {
-      check_transfer(program, view, receive(program, view, program.bounce(*view.step), event.bytes));
+    if (event.bytes == 0 && program.lowered().any_sizes != 0) { // see Wire::post
+      record_not_fetched(program, view, Code::resource, "its sender has no memory for it, or no access to it");
+    } else if (std::byte* const bounce = view.step->bounce != 0 ? program.bounce(*view.step) : event.data.get()) {
+      check_transfer(program, view, receive(program, view, bounce, event.bytes));
     }
   }
   finish_step(program, *view.step);

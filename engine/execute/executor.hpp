@@ -5,7 +5,9 @@
 
 #include "engine/execute/program.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace stoker::engine {
@@ -20,9 +22,10 @@ bool advance(const Program& program, std::uint64_t epoch);
 // A wire step's message, or what a window step does, is done.
 struct WireEvent {
   std::uint32_t step = 0;
-  std::uint64_t bytes = 0; // of what was received
-  int error = 0;           // a Code
-  std::string text;        // empty unless error
+  std::uint64_t bytes = 0;             // of what was received
+  int error = 0;                       // a Code
+  std::string text;                    // empty unless error
+  std::unique_ptr<std::byte[]> data{}; // received, where the step has no place that MPI could write to
 };
 // Called by the thread that polls MPI. Throws as advance() does.
 void finish_wire_step(const Program& program, const WireEvent& event);

@@ -108,8 +108,10 @@ std::uint64_t Rebinding::bounce_bytes(const Program& program) const {
 }
 
 void Rebinding::bounce(Program& program, std::uint64_t place) const {
+  const bool has_place = place != 0;
   for (const Bounced& message : bounced_) {
-    const bool copied = program.lowered().buffers[static_cast<std::size_t>(message.buffer)].path == Path::cma;
+    const bool copied =
+        has_place && program.lowered().buffers[static_cast<std::size_t>(message.buffer)].path == Path::cma;
     program.change_message(message.step, [&](WireMessage& changed) {
       changed.bounce = copied && changed.bytes > 0 ? place : 0;
       place += copied ? bounce_room(changed.bytes) : 0;

@@ -31,7 +31,8 @@ public:
   // in. How many bytes the messages that might bounce have, and those that do with the buffers of the epoch.
   [[nodiscard]] std::uint64_t most_bounce_bytes(const Program& program) const;
   [[nodiscard]] std::uint64_t bounce_bytes(const Program& program) const;
-  // `place`: offset in the rank's arena of as many bytes.
+  // `place`: offset in the rank's arena of as many bytes; 0: there is no room, and the endpoint's process takes memory of
+  // its own.
   void bounce(Program& program, std::uint64_t place) const;
 
 private:

@@ -6,7 +6,9 @@
 #include "engine/execute/progress.hpp"
 #include "engine/transport/window.hpp"
 
+#include <cerrno>
 #include <string>
+#include <utility>
 
 namespace stoker::engine {
 namespace {
@@ -25,12 +27,18 @@ void Wire::post(Task& task, std::uint32_t step, const StepView& view) {
   std::byte* buffer = nullptr;
   if (s.bounce != 0) {
     buffer = task.program.bounce(s);
-    if (sending && gather(buffer, task.program.buffers(), view.source) != 0) {
-      sent.unreadable = true; // the message goes all the same, so that the receiver is not left waiting
-    }
   } else {
     buffer = contiguous(task.program.buffers(), sending ? view.source : view.target);
   }
+  const bool in_place = s.bounce == 0 && buffer != nullptr;
+  if (buffer == nullptr && s.bytes > 0) { // the rank's shared memory had no room for a bounce
+    sent.data = std::make_unique_for_overwrite<std::byte[]>(s.bytes);
+    buffer = sent.data.get();
+  }
+  // What cannot be read goes all the same, so that the receiver is not left waiting. Where sizes may be any no other
+  // message has no bytes.
+  const bool any_sizes = task.program.lowered().any_sizes != 0;
+  sent.failure = sending && !in_place ? gather(buffer, task.program.buffers(), view.source) : 0;
   Block& block = task.program.block();
   if (sending && task.program.lowered().timed != 0 && block.wire_began_at == 0) {
     block.wire_began_at = now_ns();
@@ -38,8 +46,8 @@ void Wire::post(Task& task, std::uint32_t step, const StepView& view) {
   task.program.posted()[step] = 1;
   const std::uint32_t message = messages_.post({.outgoing = sending,
                                                 .data = buffer,
-                                                .bytes = s.bytes,
-                                                .at_most = task.program.lowered().any_sizes != 0,
+                                                .bytes = any_sizes && sent.failure != 0 ? 0 : s.bytes,
+                                                .at_most = any_sizes,
                                                 .peer = s.endpoint,
                                                 .tag = s.tag,
                                                 .put = s.put,
@@ -49,7 +57,7 @@ void Wire::post(Task& task, std::uint32_t step, const StepView& view) {
   if (message >= steps_.size()) {
     steps_.resize(message + 1);
   }
-  steps_[message] = sent;
+  steps_[message] = std::move(sent);
 }
 
 void Wire::forget(const Task& task) {
@@ -61,17 +69,19 @@ void Wire::forget(const Task& task) {
 bool Wire::poll() {
   const auto& done = messages_.poll();
   for (const Messages::Outcome& outcome : done) {
-    const Sent& sent = steps_[outcome.message];
+    Sent& sent = steps_[outcome.message];
+    auto data = std::move(sent.data);
     if (sent.task == nullptr) {
       continue;
     }
-    if (sent.unreadable) {
-      sent.task->events.push_back({sent.step, 0, static_cast<int>(Code::access), "the send buffer could not be read"});
+    if (sent.failure != 0) {
+      const Code code = sent.failure == ENOMEM ? Code::resource : Code::access;
+      sent.task->events.push_back({sent.step, 0, static_cast<int>(code), "the send buffer could not be read"});
     } else if (outcome.error != MPI_SUCCESS) {
       sent.task->events.push_back({sent.step, 0, static_cast<int>(Code::mpi),
                                    failure(*sent.task, sent.outgoing, sent.peer, messages_.text_of(outcome.error))});
     } else {
-      sent.task->events.push_back({sent.step, outcome.bytes, 0, {}});
+      sent.task->events.push_back({sent.step, outcome.bytes, 0, {}, std::move(data)});
     }
   }
   return !done.empty();

@@ -5,7 +5,9 @@
 #include "engine/execute/program.hpp"
 #include "engine/transport/messages.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace stoker::engine {
@@ -31,7 +33,8 @@ private:
     std::uint32_t step = 0;
     std::int32_t peer = -1;
     bool outgoing = false;
-    bool unreadable = false; // the data to send could not be read
+    int failure = 0;                     // errno: the data to send could not be read
+    std::unique_ptr<std::byte[]> data{}; // of a message that MPI cannot send or receive in place, and has no bounce
   };
   Messages messages_;
   std::vector<Sent> steps_; // by the number of their message

@@ -43,7 +43,7 @@ void bring_together(std::byte* memory, std::uint64_t bytes, const Spacing& spaci
 } // namespace
 
 std::byte* EpochMemory::at_least(std::uint64_t bytes) {
-  if (bytes > bytes_ && attempt([&] { reserve(bytes); })) { // the arena is exhausted
+  if (attempt([&] { reserve(bytes); }) && bytes > bytes_) { // the arena is exhausted
     keep(bytes, 0, std::make_unique_for_overwrite<std::byte[]>(bytes));
   }
   return offset_ != 0 ? memory_->arena().base() + offset_ : own_.get();
@@ -76,10 +76,11 @@ EpochBinding::EpochBinding(const Engine& engine, const Program& program, const R
     : engine_(engine),
       rebinding_(program, plan.any_sizes, plan.executor == Executor::inline_ || engine.helper() != nullptr),
       eager_bytes_(eager_bytes_of(engine, *plan.context, plan.choice.algorithm->collective)), sizes_(sizes),
-      send_readers_(send_readers), recv_readers_(recv_readers), ranks_(static_cast<std::size_t>(plan.context->ranks())),
+      send_readers_(send_readers), recv_readers_(recv_readers),
       send_memory_(plan.send_memory ? plan.send_memory : std::make_shared<EpochMemory>(engine.memory())),
       recv_memory_(plan.recv_memory ? plan.recv_memory : std::make_shared<EpochMemory>(engine.memory())),
-      bounce_memory_(engine.memory()) {}
+      bounce_memory_(engine.memory()), outgoing_(plan.any_sizes ? static_cast<std::size_t>(plan.context->ranks()) : 0),
+      incoming_(outgoing_.size()), received_(outgoing_.size()) {}
 
 BufferDescriptor EpochBinding::reach(const BoundData& data, std::uint64_t bytes, const Readers& readers,
                                      EpochMemory& memory, bool copies, std::byte*& staged) const {
@@ -113,24 +114,17 @@ BufferDescriptor EpochBinding::reach(const BoundData& data, std::uint64_t bytes,
 }
 
 void EpochBinding::reserve(const Program& program) {
-  if (engine_.memory()->attach_works()) { // then anything can be reached, but not sent from there
-    (void)bounce_memory(rebinding_.most_bounce_bytes(program));
-    return;
-  }
-  const auto take = [](EpochMemory& memory, std::uint64_t bytes, const Readers& readers) {
-    if ((readers.helper || readers.peers) && attempt([&] { memory.reserve(bytes); })) {
+  const auto take = [](EpochMemory& memory, std::uint64_t bytes) {
+    if (attempt([&] { memory.reserve(bytes); })) {
       throw exhausted(bytes);
     }
   };
-  take(*send_memory_, sizes_.send, send_readers_);
-  take(*recv_memory_, sizes_.recv, recv_readers_);
-}
-
-std::uint64_t EpochBinding::bounce_memory(std::uint64_t bytes) {
-  if (bytes > 0 && (bounce_memory_.at_least(bytes), bounce_memory_.offset() == 0)) {
-    throw exhausted(bytes);
+  if (engine_.memory()->attach_works()) { // then anything can be reached, but not sent from there
+    take(bounce_memory_, rebinding_.most_bounce_bytes(program));
+    return;
   }
-  return bounce_memory_.offset();
+  take(*send_memory_, send_readers_.helper || send_readers_.peers ? sizes_.send : 0);
+  take(*recv_memory_, recv_readers_.helper || recv_readers_.peers ? sizes_.recv : 0);
 }
 
 void EpochBinding::list_parts(const BoundData& data, Buffer buffer, bool staged, std::vector<algos::Slice>& parts) {
@@ -139,15 +133,12 @@ void EpochBinding::list_parts(const BoundData& data, Buffer buffer, bool staged,
   }
 }
 
-void EpochBinding::bind(Program& program, EpochBuffers buffers) {
+void EpochBinding::place(Program& program) {
   LoweredProgram& lowered = program.own_copy();
-  buffers_ = std::move(buffers);
   Readers send_readers = send_readers_;
   const bool any_sizes = rebinding_.any_sizes();
   if (any_sizes) {
     sizes_ = {buffers_.send.bytes(), buffers_.recv.bytes()};
-    outgoing_.resize(ranks_);
-    incoming_.resize(ranks_);
     list_parts(buffers_.send, Buffer::send, true, outgoing_);
     send_readers.peers = rebinding_.sends_long_in_node(outgoing_, eager_bytes_);
   }
@@ -160,7 +151,32 @@ void EpochBinding::bind(Program& program, EpochBuffers buffers) {
     list_parts(buffers_.recv, Buffer::recv, recv_staged_ != nullptr, incoming_);
     rebinding_.resize(program, outgoing_, incoming_);
   }
-  rebinding_.bounce(program, bounce_memory(rebinding_.bounce_bytes(program)));
+  const bool no_room = attempt([&] { bounce_memory_.reserve(rebinding_.bounce_bytes(program)); }).has_value();
+  rebinding_.bounce(program, no_room ? 0 : bounce_memory_.offset());
+}
+
+// The messages of the epoch, with the sizes that the others expect, of buffers that nobody reaches.
+void EpochBinding::withhold(Program& program) {
+  for (const Buffer buffer : {Buffer::send, Buffer::recv}) {
+    program.own_copy().buffers[static_cast<std::size_t>(buffer)] = {.path = Path::none};
+  }
+  send_staged_ = nullptr;
+  recv_staged_ = nullptr;
+  list_parts(buffers_.send, Buffer::send, true, outgoing_);
+  list_parts(buffers_.recv, Buffer::recv, true, incoming_);
+  rebinding_.resize(program, outgoing_, incoming_);
+  rebinding_.bounce(program, 0);
+}
+
+void EpochBinding::bind(Program& program, EpochBuffers buffers) {
+  buffers_ = std::move(buffers);
+  failure_ = with_rank(program.lowered().rank, attempt([&] { place(program); }));
+  if (failure_ && !rebinding_.any_sizes()) {
+    throw *failure_;
+  }
+  if (failure_) {
+    withhold(program);
+  }
   program.publish_epoch();
   const MPI_Comm comm = engine_.network();
   if (send_staged_ != nullptr) {
@@ -175,11 +191,13 @@ void EpochBinding::bind(Program& program, EpochBuffers buffers) {
 
 void EpochBinding::unbind(const Program& program, bool failed) {
   const EpochBuffers buffers = std::exchange(buffers_, {});
+  if (failure_) {
+    throw *std::exchange(failure_, std::nullopt);
+  }
   if (recv_staged_ == nullptr || failed) {
     return;
   }
   if (rebinding_.any_sizes()) {
-    received_.resize(ranks_);
     rebinding_.note_received(program, incoming_, received_);
     buffers.recv.unpack_beginnings(recv_staged_, received_, engine_.network());
   } else {
@@ -229,9 +247,7 @@ std::unique_ptr<Request> init_rebindable(const std::shared_ptr<Engine>& engine, 
 
 std::unique_ptr<Request> init_rebindable_exchange(const std::shared_ptr<Engine>& engine, RequestPlan plan) {
   const Readers readers = readers_of(*engine, *plan.context, Collective::alltoallv, plan.executor, 0, false);
-  auto request = init_any_exchange(engine, std::move(plan));
-  request->take_binding(*engine, {}, readers, {.helper = readers.helper});
-  return request;
+  return with_binding(*engine, init_any_exchange(engine, std::move(plan)), {}, readers, {.helper = readers.helper});
 }
 
 } // namespace stoker::engine

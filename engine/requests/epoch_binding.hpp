@@ -6,6 +6,7 @@
 // Which of the two a rank does is its own business: others read in the epoch's descriptor how they get there.
 #pragma once
 
+#include "engine/base/error.hpp"
 #include "engine/core/engine.hpp"
 #include "engine/data/bound_data.hpp"
 #include "engine/execute/rebind.hpp"
@@ -16,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace stoker::engine {
@@ -55,17 +57,19 @@ public:
   // Takes in advance all memory that some epoch might need, so that none can fail for lack of it. Throws
   // Error(resource).
   void reserve(const Program& program);
-  // Before an epoch: what is sent is where the program finds it. Throws Error(resource) where memory that others can
-  // reach is exhausted, and was not reserved.
+  // Before an epoch: what is sent is where the program finds it. Where sizes may be any, memory that others can reach
+  // may be exhausted by now, on this rank alone. It takes part all the same, without data, so that nobody waits for it:
+  // the epoch fails here and on those that it sends to.
   void bind(Program& program, EpochBuffers buffers);
-  // After a complete epoch: results are where the caller wants them, unless it has failed.
+  // After a complete epoch: results are where the caller wants them, unless it has failed. Throws what bind() met.
   void unbind(const Program& program, bool failed);
 
 private:
   [[nodiscard]] BufferDescriptor reach(const BoundData& data, std::uint64_t bytes, const Readers& readers,
                                        EpochMemory& memory, bool copies, std::byte*& staged) const;
   static void list_parts(const BoundData& data, algos::Buffer buffer, bool staged, std::vector<algos::Slice>& parts);
-  std::uint64_t bounce_memory(std::uint64_t bytes);
+  void place(Program& program);
+  void withhold(Program& program);
 
   const Engine& engine_;
   Rebinding rebinding_;
@@ -73,13 +77,13 @@ private:
   BufferSizes sizes_;
   Readers send_readers_;
   Readers recv_readers_;
-  std::size_t ranks_;
   std::shared_ptr<EpochMemory> send_memory_;
   std::shared_ptr<EpochMemory> recv_memory_;
   EpochMemory bounce_memory_;
   std::vector<algos::Slice> outgoing_; // by rank, of any sizes
   std::vector<algos::Slice> incoming_; // at most
   std::vector<std::uint64_t> received_;
+  std::optional<Error> failure_; // of the epoch that runs
   // What belongs to the epoch that runs.
   EpochBuffers buffers_;
   std::byte* send_staged_ = nullptr;

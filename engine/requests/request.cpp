@@ -185,7 +185,7 @@ void Request::submit(bool wake) {
 }
 
 const char* Request::access_name(algos::Buffer buffer) const {
-  static constexpr const char* names[] = {"own", "mapped", "cma", "staged"};
+  static constexpr const char* names[] = {"own", "mapped", "cma", "staged", "none"};
   return names[static_cast<std::size_t>(lowered_.buffers[static_cast<std::size_t>(buffer)].path)];
 }
 

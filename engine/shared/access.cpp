@@ -50,6 +50,8 @@ private:
   std::uint64_t within_ = 0;
 };
 
+constexpr pid_t no_memory = -1; // in the view of a buffer that nobody reaches
+
 using AttachCall = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
 
 // Collects pairs of equally long runs for one remote process and moves them with few system calls.
@@ -58,6 +60,9 @@ public:
   explicit AttachBatch(AttachCall call) : call_(call) {}
 
   [[nodiscard]] int add(std::byte* here, pid_t pid, std::uint64_t there, std::uint64_t bytes) {
+    if (pid == no_memory) {
+      return ENOMEM;
+    }
     if (count_ == local_.size() || (count_ > 0 && pid != pid_)) {
       if (const int error = flush()) {
         return error;
@@ -289,6 +294,8 @@ BufferView view_of(const BufferDescriptor& descriptor, pid_t pid, bool own_proce
   case Path::mapped:
   case Path::staged:
     return {.direct = arena_base + descriptor.offset};
+  case Path::none:
+    return {.pid = no_memory};
   case Path::own:
   case Path::cma:
     break;

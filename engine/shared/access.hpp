@@ -45,8 +45,8 @@ struct Combiner {
 [[nodiscard]] BufferView view_of(const BufferDescriptor& descriptor, pid_t pid, bool own_process,
                                  std::byte* arena_base);
 
-// Copies the bytes of `source`, in order, to the places of `target`, in order; equal byte counts. Returns 0 or the
-// errno of a refused cross-memory attach.
+// Copies the bytes of `source`, in order, to the places of `target`, in order; equal byte counts. Returns 0, the
+// errno of a refused cross-memory attach, or ENOMEM for a buffer of Path::none.
 [[nodiscard]] int transfer(const BufferViews& target_views, std::span<const algos::Slice> target,
                            const BufferViews& source_views, std::span<const algos::Slice> source);
 

@@ -56,6 +56,7 @@ enum class Path : std::uint8_t {
   mapped, // it lies in the rank's arena
   cma,    // cross-memory attach: process_vm_readv and process_vm_writev
   staged, // the rank copies it to and from staging in its arena
+  none,   // nobody does in this epoch: there is no memory that they could reach
 };
 
 struct BufferDescriptor {
@@ -234,9 +235,10 @@ struct Block : BlockHeader, EpochPart {
 // A slot of a channel; the payload of a short message follows.
 struct ChannelSlot {
   static constexpr std::uint64_t at_sender = std::uint64_t{1} << 63U; // the data are in the sender's buffers
+  static constexpr std::uint64_t unread = std::uint64_t{1} << 62U;    // there are none; the rest is errno
 
   std::atomic<std::uint64_t> ready; // the epoch whose message may be fetched
-  std::uint64_t length;             // of the message in bytes, with at_sender or without; ordered by `ready`
+  std::uint64_t length;             // of the message in bytes, with at_sender or without, or unread; ordered by `ready`
 
   [[nodiscard]] std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
 };
