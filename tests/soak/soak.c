@@ -8,7 +8,8 @@
 //
 // From the environment: SOAK_SEED (each run prints its own; else by the clock), SOAK_SECONDS (4; 0 for a few rounds
 // without a look at what grows), SOAK_THREADS (3; 1 with Open MPI 4, which crashes at times when several threads make
-// nonblocking calls), SOAK_SEES_TAGS (set: there must be messages of the drop-in library).
+// nonblocking calls), SOAK_SEES_TAGS (set: there must be messages of the drop-in library), SOAK_ERRORS_ARE_FATAL (0; 1:
+// an error of MPI ends the job).
 #define _GNU_SOURCE // NOLINT(bugprone-reserved-identifier): the C library asks for it
 #include "tests/pmpi/conformance.h"
 #include "tests/soak/footprint.h"
@@ -60,6 +61,11 @@ typedef struct Worker {
   MPI_Comm kept[most_kept];
   long rounds, calls, communicators;
 } Worker;
+
+static double from_environment(const char* name, double otherwise) {
+  const char* value = getenv(name);
+  return value != NULL && *value != '\0' ? strtod(value, NULL) : otherwise;
+}
 
 // ---- communicators
 
@@ -386,11 +392,18 @@ static void* work(void* argument) {
   return NULL;
 }
 
+static MPI_Errhandler error_handler(void) {
+  return from_environment("SOAK_ERRORS_ARE_FATAL", 0) != 0 ? MPI_ERRORS_ARE_FATAL : MPI_ERRORS_RETURN;
+}
+
 static void run_phase(int threads, Worker* workers, int phase, double seconds) {
   pthread_t ids[most_threads];
   for (int t = 0; t < threads; ++t) {
-    MPI_Comm_dup(MPI_COMM_WORLD, &workers[t].base);
-    MPI_Comm_set_errhandler(workers[t].base, MPI_ERRORS_RETURN);
+    expect_success(MPI_Comm_dup(MPI_COMM_WORLD, &workers[t].base), "MPI_Comm_dup");
+    if (failures > 0) {
+      MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    MPI_Comm_set_errhandler(workers[t].base, error_handler());
     workers[t].until = MPI_Wtime() + seconds;
     workers[t].phase = phase;
   }
@@ -453,17 +466,12 @@ static void print(const Footprint* seen) {
 
 // ----
 
-static double from_environment(const char* name, double otherwise) {
-  const char* value = getenv(name);
-  return value != NULL && *value != '\0' ? strtod(value, NULL) : otherwise;
-}
-
 int main(int argc, char** argv) {
   strict = argc == 2 && strcmp(argv[1], "--strict") == 0;
   keeps_handles = open_mpi_4; // which crashes when several threads free such
   int provided = MPI_THREAD_SINGLE;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, error_handler());
   long seed = (long)from_environment("SOAK_SEED", (double)(time(NULL) % 1000000));
   MPI_Bcast(&seed, 1, MPI_LONG, 0, MPI_COMM_WORLD);
   const double seconds = from_environment("SOAK_SECONDS", 4);
