@@ -35,7 +35,7 @@ FOR_EVER = 10 ** 9  # ms
 LONGEST = 60
 # What the MPI library, or what is below it, says of itself; launchers say something of every end.
 LIBRARY_ERROR = re.compile(r'UCX\s+(ERROR|FATAL)|Fatal error in|An error occurred|A system call failed|PML add procs failed|'
-                           r'PMIX ERROR|It looks like|[Oo]ut of memory|[Cc]annot allocate|error while loading')
+                           r'PMIX ERROR|It looks like|[Oo]ut of (dynamic )?memory|Too many open files|[Cc]annot allocate|error while loading')
 ENGINE_ERROR = re.compile(r'rank \d+: code \d+, ')
 PROGRAM_ERROR = re.compile(r'FAILED rank \d+: .*: MPI_Comm_dup: ')
 WRONG = re.compile(r'wrong element|int \d+ of \d+ in the .* buffer is|is not as it must be|beside the calls is wrong')
