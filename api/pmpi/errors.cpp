@@ -64,6 +64,9 @@ std::string text_of(const engine::Error& error) {
 } // namespace
 
 int code_of(const engine::Error& error) {
+  if (error.mpi_code() != MPI_SUCCESS) {
+    return error.mpi_code();
+  }
   const std::lock_guard lock(codes.mutex);
   int& code = codes.codes[static_cast<std::size_t>(error.code())];
   if (code == MPI_SUCCESS) {

@@ -47,7 +47,7 @@ std::string mpi_text(int code) {
 
 void check_mpi(int code, const char* call) {
   if (code != MPI_SUCCESS) {
-    throw Error(Code::mpi, "{}: {}", call, mpi_text(code));
+    throw Error(Code::mpi, code, std::string(call) + ": " + mpi_text(code));
   }
 }
 

@@ -53,7 +53,7 @@ void attempt_on_all(MPI_Comm comm, Work&& work) {
 // MPI's own text for an error code.
 [[nodiscard]] std::string mpi_text(int code);
 
-// Throws Error(Code::mpi) with MPI's own text unless `code` is MPI_SUCCESS.
+// Throws Error(Code::mpi) with MPI's own code and text unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* call);
 
 // Collective over comm: whether it is so on all ranks.

@@ -36,10 +36,15 @@ public:
   requires(sizeof...(Arguments) > 0)
       Error(Code code, fmt::format_string<Arguments...> message, Arguments&&... arguments)
       : Error(code, fmt::format(message, std::forward<Arguments>(arguments)...)) {}
+  // What the MPI library has refused, with its code.
+  Error(Code code, int mpi_code, const std::string& message)
+      : std::runtime_error(message), code_(code), mpi_code_(mpi_code) {}
   [[nodiscard]] Code code() const noexcept { return code_; }
+  [[nodiscard]] int mpi_code() const noexcept { return mpi_code_; } // 0 (MPI_SUCCESS) where there is none
 
 private:
   Code code_;
+  int mpi_code_ = 0;
 };
 
 } // namespace stoker::engine

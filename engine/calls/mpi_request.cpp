@@ -54,12 +54,14 @@ MpiRequest::~MpiRequest() {
 
 void MpiRequest::init(CommLease own) {
   own_ = std::move(own);
-  if (persistent_is_right(kept_.call().collective)) {
-    const int code = init_mpi(kept_.call(), own_->comm, &request_, arrays_);
-    if (code != MPI_ERR_UNSUPPORTED_OPERATION) {
-      check_mpi(code, what);
-      by_persistent_ = true;
-    }
+  const int code = init_mpi(kept_.call(), own_->comm, &request_, arrays_);
+  if (code == MPI_ERR_UNSUPPORTED_OPERATION) {
+    return;
+  }
+  check_mpi(code, what);
+  by_persistent_ = persistent_is_right(kept_.call().collective);
+  if (!by_persistent_) { // it was to check the arguments
+    PMPI_Request_free(&request_);
   }
 }
 
