@@ -4,6 +4,8 @@
 // buffers.
 #pragma once
 
+#include "tests/pmpi/collectives.h"
+
 #include <mpi.h>
 
 #include <stdatomic.h>
@@ -34,42 +36,6 @@ int world_rank(void);
 int world_size(void);
 
 // ---- collective calls
-
-typedef enum Family {
-  allgather,
-  allgatherv,
-  allreduce,
-  alltoall,
-  alltoallv,
-  alltoallw,
-  barrier,
-  bcast,
-  exscan,
-  gather,
-  gatherv,
-  neighbor_allgather,
-  neighbor_allgatherv,
-  neighbor_alltoall,
-  neighbor_alltoallv,
-  neighbor_alltoallw,
-  reduce,
-  reduce_scatter,
-  reduce_scatter_block,
-  scan,
-  scatter,
-  scatterv,
-  family_count
-} Family;
-
-typedef enum Form {
-  form_blocking,
-  form_nonblocking,
-  form_persistent,
-  form_blocking_c,
-  form_nonblocking_c,
-  form_persistent_c,
-  form_mpix // Open MPI 4's persistent collectives under their own names
-} Form;
 
 // A kind of elements, and how a reduction combines two.
 typedef enum Kind {
@@ -125,18 +91,7 @@ typedef struct Call {
   bool holds_handles; // of datatypes and the operator
 } Call;
 
-const char* family_name(Family family);
-const char* form_name(Form form);
 const char* kind_name(Kind kind);
-bool is_neighbor(Family family);
-bool is_reduction(Family family);
-bool has_in_place(Family family);
-bool has_root(Family family);
-bool is_blocking(Form form);
-bool is_persistent(Form form);
-bool is_available(Form form);
-// A form of persistent calls that there is, or form_nonblocking.
-Form some_persistent_form(void);
 
 // ---- what the MPI libraries are known to do wrong
 
@@ -167,7 +122,7 @@ int issue(Call* call);
 void check(const Call* call);
 
 // Characters on MPI_COMM_WORLD, with large counts: displacements may be beyond int.
-int gatherv_far(bool persistent, const void* sendbuf, MPI_Count sendcount, void* recvbuf, const MPI_Count* recvcounts,
+int gatherv_far(bool persistent, const void* sendbuf, int sendcount, void* recvbuf, const MPI_Count* recvcounts,
                 const MPI_Aint* displs, int root, MPI_Request* request);
 
 // fill, issue, MPI_Wait, check

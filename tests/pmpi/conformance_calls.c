@@ -2,119 +2,13 @@
 // Collective calls of every family and form.
 #include "tests/pmpi/conformance.h"
 
-#if MPI_VERSION < 4
-#include <mpi-ext.h>
-#include <stoker/mpi4.h>
-#endif
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// ---- names and traits
-
-#define FAMILIES(X)                                                                                                    \
-  X(Allgather, allgather)                                                                                              \
-  X(Allgatherv, allgatherv)                                                                                            \
-  X(Allreduce, allreduce)                                                                                              \
-  X(Alltoall, alltoall)                                                                                                \
-  X(Alltoallv, alltoallv)                                                                                              \
-  X(Alltoallw, alltoallw)                                                                                              \
-  X(Bcast, bcast)                                                                                                      \
-  X(Exscan, exscan)                                                                                                    \
-  X(Gather, gather)                                                                                                    \
-  X(Gatherv, gatherv)                                                                                                  \
-  X(Neighbor_allgather, neighbor_allgather)                                                                            \
-  X(Neighbor_allgatherv, neighbor_allgatherv)                                                                          \
-  X(Neighbor_alltoall, neighbor_alltoall)                                                                              \
-  X(Neighbor_alltoallv, neighbor_alltoallv)                                                                            \
-  X(Neighbor_alltoallw, neighbor_alltoallw)                                                                            \
-  X(Reduce, reduce)                                                                                                    \
-  X(Reduce_scatter, reduce_scatter)                                                                                    \
-  X(Reduce_scatter_block, reduce_scatter_block)                                                                        \
-  X(Scan, scan)                                                                                                        \
-  X(Scatter, scatter)                                                                                                  \
-  X(Scatterv, scatterv)
-
-#if MPI_VERSION < 4
-// The library alone has none of these: is_available() looks.
-#define WEAK(Name, name)                                                                                               \
-  extern __typeof__(MPI_##Name##_init) MPI_##Name##_init __attribute__((weak));                                        \
-  extern __typeof__(MPI_##Name##_init_c) MPI_##Name##_init_c __attribute__((weak));                                    \
-  extern __typeof__(MPI_##Name##_c) MPI_##Name##_c __attribute__((weak));                                              \
-  extern __typeof__(MPI_I##name##_c) MPI_I##name##_c __attribute__((weak));
-FAMILIES(WEAK)
-extern __typeof__(MPI_Barrier_init) MPI_Barrier_init __attribute__((weak));
-#define MPIX_CASE(Name, ...)                                                                                           \
-  case form_mpix:                                                                                                      \
-    return MPIX_##Name##_init(__VA_ARGS__, MPI_INFO_NULL, &call->request);
-#else
-#define MPIX_CASE(Name, ...)
-#endif
-
-const char* family_name(Family family) {
-  static const char* const names[family_count] = {
-#define NAME(Name, name) [name] = #name,
-      FAMILIES(NAME)[barrier] = "barrier"};
-  return names[family];
-}
-
-const char* form_name(Form form) {
-  static const char* const names[] = {"blocking",       "nonblocking",   "persistent", "blocking _c",
-                                      "nonblocking _c", "persistent _c", "MPIX"};
-  return names[form];
-}
-
 const char* kind_name(Kind kind) {
   static const char* const names[kind_count] = {"int", "gap", "affine", "minloc"};
   return names[kind];
-}
-
-bool is_neighbor(Family family) { return family >= neighbor_allgather && family <= neighbor_alltoallw; }
-
-bool is_reduction(Family family) {
-  return family == allreduce || family == reduce || family == reduce_scatter || family == reduce_scatter_block ||
-         family == scan || family == exscan;
-}
-
-bool has_in_place(Family family) { return family != barrier && family != bcast && !is_neighbor(family); }
-
-bool has_root(Family family) {
-  return family == bcast || family == gather || family == gatherv || family == reduce || family == scatter ||
-         family == scatterv;
-}
-
-bool is_blocking(Form form) { return form == form_blocking || form == form_blocking_c; }
-
-bool is_persistent(Form form) { return form == form_persistent || form == form_persistent_c || form == form_mpix; }
-
-bool is_available(Form form) {
-#if MPI_VERSION < 4
-  switch (form) {
-  case form_blocking:
-  case form_nonblocking:
-  case form_mpix:
-    return true;
-  case form_persistent:
-    return MPI_Alltoall_init != NULL;
-  case form_blocking_c:
-    return MPI_Alltoall_c != NULL;
-  case form_nonblocking_c:
-    return MPI_Ialltoall_c != NULL;
-  case form_persistent_c:
-    return MPI_Alltoall_init_c != NULL;
-  }
-  return false;
-#else
-  return form != form_mpix;
-#endif
-}
-
-Form some_persistent_form(void) {
-  if (is_available(form_persistent)) {
-    return form_persistent;
-  }
-  return is_available(form_mpix) ? form_mpix : form_nonblocking;
 }
 
 // ---- defects
@@ -610,125 +504,57 @@ void check(const Call* call) {
   }
 }
 
-#define EXPAND(...) __VA_ARGS__
-// The same site for all calls of a family's form.
-#define CALL(Name, name, narrow, wide)                                                                                 \
-  switch (call->shape.form) {                                                                                          \
-  case form_blocking:                                                                                                  \
-    return MPI_##Name(EXPAND narrow, comm);                                                                            \
-  case form_nonblocking:                                                                                               \
-    return MPI_I##name(EXPAND narrow, comm, &call->request);                                                           \
-  case form_persistent:                                                                                                \
-    return MPI_##Name##_init(EXPAND narrow, comm, MPI_INFO_NULL, &call->request);                                      \
-  case form_blocking_c:                                                                                                \
-    return MPI_##Name##_c(EXPAND wide, comm);                                                                          \
-  case form_nonblocking_c:                                                                                             \
-    return MPI_I##name##_c(EXPAND wide, comm, &call->request);                                                         \
-  case form_persistent_c:                                                                                              \
-    return MPI_##Name##_init_c(EXPAND wide, comm, MPI_INFO_NULL, &call->request);                                      \
-    MPIX_CASE(Name, EXPAND narrow, comm)                                                                               \
-  default:                                                                                                             \
-    return MPI_ERR_OTHER;                                                                                              \
-  }
-
-int gatherv_far(bool persistent, const void* sendbuf, MPI_Count sendcount, void* recvbuf, const MPI_Count* recvcounts,
+int gatherv_far(bool persistent, const void* sendbuf, int sendcount, void* recvbuf, const MPI_Count* recvcounts,
                 const MPI_Aint* displs, int root, MPI_Request* request) {
-  return persistent ? MPI_Gatherv_init_c(sendbuf, sendcount, MPI_CHAR, recvbuf, recvcounts, displs, MPI_CHAR, root,
-                                         MPI_COMM_WORLD, MPI_INFO_NULL, request)
-                    : MPI_Igatherv_c(sendbuf, sendcount, MPI_CHAR, recvbuf, recvcounts, displs, MPI_CHAR, root,
-                                     MPI_COMM_WORLD, request);
-}
-
-// A barrier has no form with large counts.
-static int issue_barrier(Call* call, MPI_Comm comm) {
-  switch (call->shape.form) {
-  case form_blocking:
-  case form_blocking_c:
-    return MPI_Barrier(comm);
-  case form_nonblocking:
-  case form_nonblocking_c:
-    return MPI_Ibarrier(comm, &call->request);
-  case form_persistent:
-  case form_persistent_c:
-    return MPI_Barrier_init(comm, MPI_INFO_NULL, &call->request);
-    MPIX_CASE(Barrier, comm)
-  default:
-    return MPI_ERR_OTHER;
-  }
+  const Arguments arguments = {.sendbuf = sendbuf,
+                               .sendcount = sendcount,
+                               .sendtype = MPI_CHAR,
+                               .recvbuf = recvbuf,
+                               .wide_recvcounts = recvcounts,
+                               .wide_rdispls = displs,
+                               .recvtype = MPI_CHAR,
+                               .root = root,
+                               .comm = MPI_COMM_WORLD};
+  return call_collective(gatherv, persistent ? form_persistent_c : form_nonblocking_c, &arguments, request);
 }
 
 static int issue_with(Call* call, MPI_Datatype type, MPI_Datatype recv_type, MPI_Op op) {
-  const void* sb = call->send_in_place ? MPI_IN_PLACE : call->send.data;
-  void* rb = call->recv_in_place ? MPI_IN_PLACE : call->recv.data;
   const Side *s = &call->send, *r = &call->recv;
+  const Family family = call->shape.family;
   const int n = call->shape.count, root = call->shape.root;
-  const int sent = s->blocks > 0 ? s->counts[0] : 0, received = r->blocks > 0 ? r->counts[0] : 0;
-  const MPI_Comm comm = call->shape.comm;
   // Only the root's arrays are looked at: elsewhere they are no memory at all.
   static void* volatile no_memory = (void*)sizeof(MPI_Count);
-  if (call->rank != root && call->shape.family == gatherv) {
+  if (call->rank != root && family == gatherv) {
     r = no_memory;
-  } else if (call->rank != root && call->shape.family == scatterv) {
+  } else if (call->rank != root && family == scatterv) {
     s = no_memory;
   }
-  switch (call->shape.family) {
-  case allgather:
-    CALL(Allgather, allgather, (sb, n, type, rb, n, recv_type), (sb, n, type, rb, n, recv_type))
-  case allgatherv:
-    CALL(Allgatherv, allgatherv, (sb, sent, type, rb, r->counts, r->displs, recv_type),
-         (sb, sent, type, rb, r->wide_counts, r->wide_displs, recv_type))
-  case allreduce:
-    CALL(Allreduce, allreduce, (sb, rb, n, type, op), (sb, rb, n, type, op))
-  case alltoall:
-    CALL(Alltoall, alltoall, (sb, n, type, rb, n, recv_type), (sb, n, type, rb, n, recv_type))
-  case alltoallv:
-    CALL(Alltoallv, alltoallv, (sb, s->counts, s->displs, type, rb, r->counts, r->displs, recv_type),
-         (sb, s->wide_counts, s->wide_displs, type, rb, r->wide_counts, r->wide_displs, recv_type))
-  case alltoallw:
-    CALL(Alltoallw, alltoallw, (sb, s->counts, s->bytes, s->types, rb, r->counts, r->bytes, r->types),
-         (sb, s->wide_counts, s->wide_bytes, s->types, rb, r->wide_counts, r->wide_bytes, r->types))
-  case barrier:
-    return issue_barrier(call, comm);
-  case bcast:
-    CALL(Bcast, bcast, (rb, n, type, root), (rb, n, type, root))
-  case exscan:
-    CALL(Exscan, exscan, (sb, rb, n, type, op), (sb, rb, n, type, op))
-  case gather:
-    CALL(Gather, gather, (sb, n, type, rb, n, recv_type, root), (sb, n, type, rb, n, recv_type, root))
-  case gatherv:
-    CALL(Gatherv, gatherv, (sb, sent, type, rb, r->counts, r->displs, recv_type, root),
-         (sb, sent, type, rb, r->wide_counts, r->wide_displs, recv_type, root))
-  case neighbor_allgather:
-    CALL(Neighbor_allgather, neighbor_allgather, (sb, n, type, rb, n, recv_type), (sb, n, type, rb, n, recv_type))
-  case neighbor_allgatherv:
-    CALL(Neighbor_allgatherv, neighbor_allgatherv, (sb, sent, type, rb, r->counts, r->displs, recv_type),
-         (sb, sent, type, rb, r->wide_counts, r->wide_displs, recv_type))
-  case neighbor_alltoall:
-    CALL(Neighbor_alltoall, neighbor_alltoall, (sb, n, type, rb, n, recv_type), (sb, n, type, rb, n, recv_type))
-  case neighbor_alltoallv:
-    CALL(Neighbor_alltoallv, neighbor_alltoallv, (sb, s->counts, s->displs, type, rb, r->counts, r->displs, recv_type),
-         (sb, s->wide_counts, s->wide_displs, type, rb, r->wide_counts, r->wide_displs, recv_type))
-  case neighbor_alltoallw:
-    CALL(Neighbor_alltoallw, neighbor_alltoallw,
-         (sb, s->counts, s->wide_bytes, s->types, rb, r->counts, r->wide_bytes, r->types),
-         (sb, s->wide_counts, s->wide_bytes, s->types, rb, r->wide_counts, r->wide_bytes, r->types))
-  case reduce:
-    CALL(Reduce, reduce, (sb, rb, n, type, op, root), (sb, rb, n, type, op, root))
-  case reduce_scatter:
-    CALL(Reduce_scatter, reduce_scatter, (sb, rb, s->counts, type, op), (sb, rb, s->wide_counts, type, op))
-  case reduce_scatter_block:
-    CALL(Reduce_scatter_block, reduce_scatter_block, (sb, rb, n, type, op), (sb, rb, n, type, op))
-  case scan:
-    CALL(Scan, scan, (sb, rb, n, type, op), (sb, rb, n, type, op))
-  case scatter:
-    CALL(Scatter, scatter, (sb, n, type, rb, n, recv_type, root), (sb, n, type, rb, n, recv_type, root))
-  case scatterv:
-    CALL(Scatterv, scatterv, (sb, s->counts, s->displs, type, rb, received, recv_type, root),
-         (sb, s->wide_counts, s->wide_displs, type, rb, received, recv_type, root))
-  case family_count:
-    break;
-  }
-  return MPI_ERR_OTHER;
+  const bool one_sent = family == allgatherv || family == gatherv || family == neighbor_allgatherv;
+  const bool in_bytes = family == alltoallw || family == neighbor_alltoallw;
+  const Arguments arguments = {.sendbuf = call->send_in_place ? MPI_IN_PLACE : call->send.data,
+                               .sendcount = !one_sent       ? n
+                                            : s->blocks > 0 ? s->counts[0]
+                                                            : 0,
+                               .sendcounts = s->counts,
+                               .sdispls = in_bytes ? s->bytes : s->displs,
+                               .wide_sendcounts = s->wide_counts,
+                               .wide_sdispls = in_bytes ? s->wide_bytes : s->wide_displs,
+                               .sendtype = type,
+                               .sendtypes = s->types,
+                               .recvbuf = call->recv_in_place ? MPI_IN_PLACE : call->recv.data,
+                               .recvcount = family != scatterv ? n
+                                            : r->blocks > 0    ? r->counts[0]
+                                                               : 0,
+                               .recvcounts = family == reduce_scatter ? s->counts : r->counts,
+                               .rdispls = in_bytes ? r->bytes : r->displs,
+                               .wide_recvcounts = family == reduce_scatter ? s->wide_counts : r->wide_counts,
+                               .wide_rdispls = in_bytes ? r->wide_bytes : r->wide_displs,
+                               .recvtype = is_reduction(family) || family == bcast ? type : recv_type,
+                               .recvtypes = r->types,
+                               .op = op,
+                               .root = root,
+                               .comm = call->shape.comm};
+  return call_collective(family, call->shape.form, &arguments, &call->request);
 }
 
 static void make_handles(Call* call) {

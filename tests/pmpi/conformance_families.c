@@ -466,7 +466,7 @@ static void far_blocks(void) {
     }
     MPI_Request request = MPI_REQUEST_NULL;
     char send[bytes];
-    const MPI_Count sendcount = counts[world_rank()];
+    const int sendcount = (int)counts[world_rank()];
     expect_success(gatherv_far(true, send, sendcount, recv, counts, displs, root, &request), "MPI_Gatherv_init_c");
     for (int epoch = 0; epoch < starts; ++epoch) {
       set_context("gatherv of far blocks, epoch %d", epoch);
