@@ -119,7 +119,7 @@ std::unique_ptr<MpiRequest> request_by_mpi(const CollectiveCall& call, Communica
       communicator != nullptr && communicator->inherits() ? &communicator->private_comms() : nullptr;
   if (kept == nullptr && must) { // one rank, or an intercommunicator
     auto made = std::make_unique<MpiRequest>(call);
-    made->init(engine::make_private_comm(call.comm));
+    made->init(engine::make_private_comm(engine::OwnedComm::like(call.comm)));
     return made;
   }
   std::unique_ptr<MpiRequest> made;
@@ -133,7 +133,8 @@ std::unique_ptr<MpiRequest> request_by_mpi(const CollectiveCall& call, Communica
   said = united(call.comm, said);
   if (said.failed == 0 && (must || said.comm_to_be_had())) {
     failure = engine::attempt([&] {
-      made->init(kept != nullptr ? kept->take(call.comm, said.comms_in_use) : engine::make_private_comm(call.comm));
+      made->init(kept != nullptr ? kept->take(call.comm, the_engine()->control(), said.comms_in_use)
+                                 : engine::make_private_comm(engine::OwnedComm::like(call.comm)));
     });
     if (united(call.comm, std::uint64_t{failure ? 1U : 0U}) == 0) {
       return made;
@@ -245,7 +246,8 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
                   }));
     auto own = engine::init(the_engine(), anchored->call(), merged.get());
     if (tried != nullptr) {
-      const auto refused = engine::attempt([&] { tried->init(comms.take(call.comm, said.comms_in_use)); });
+      const auto refused =
+          engine::attempt([&] { tried->init(comms.take(call.comm, the_engine()->control(), said.comms_in_use)); });
       if (united(call.comm, std::uint64_t{refused ? 1U : 0U}) != 0) { // what the engine takes the MPI library need not
         tried->spoil();
         tried.reset();

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace stoker::engine {
@@ -55,6 +56,7 @@ MPI_Comm with_topology(MPI_Comm plain, MPI_Comm comm, int topology) {
 }
 
 std::atomic<int> taken{0};
+std::atomic<std::int64_t> creations{0}; // that this rank was the first rank of
 
 // While a communicator of the application's is used. What fails is not the application's.
 class ErrorsReturned {
@@ -88,6 +90,35 @@ OwnedComm on_all_or_none(MPI_Comm comm, Make&& make) {
   return owned;
 }
 
+// `make`: from the group of the ranks.
+template <class Make>
+OwnedComm like_by(MPI_Comm comm, Make&& make) {
+  MPI_Group ranks = MPI_GROUP_NULL;
+  check_mpi(PMPI_Comm_group(comm, &ranks), "MPI_Comm_group");
+  const OwnedHandle<GroupKind> group(ranks);
+  int topology = MPI_UNDEFINED;
+  check_mpi(PMPI_Topo_test(comm, &topology), "MPI_Topo_test");
+  OwnedComm plain = on_all_or_none(comm, [&](MPI_Comm* made) { make(ranks, made); });
+  return topology == MPI_UNDEFINED
+             ? std::move(plain)
+             : on_all_or_none(comm, [&](MPI_Comm* made) { *made = with_topology(plain, comm, topology); });
+}
+
+// Threads may make communicators from the same one at once, and MPI tells these calls apart by their tags. So each has
+// another, which the first rank of the new communicator chooses.
+int creation_tag(MPI_Comm own) {
+  constexpr int least_bound = 32767; // that MPI allows
+  int* tag_bound = nullptr;
+  int found = 0;
+  int has_world = 0;
+  PMPI_Initialized(&has_world); // else there are sessions only
+  PMPI_Comm_get_attr(has_world != 0 ? MPI_COMM_WORLD : own, MPI_TAG_UB, static_cast<void*>(&tag_bound), &found);
+  int ranks = 0;
+  PMPI_Comm_size(own, &ranks);
+  const std::int64_t number = creations.fetch_add(1, std::memory_order_relaxed) * ranks + rank_in(own);
+  return static_cast<int>(number % (found != 0 ? *tag_bound : least_bound));
+}
+
 } // namespace
 
 void CommKind::free(MPI_Comm* comm) {
@@ -109,16 +140,17 @@ MPI_Comm OwnedComm::release() {
 
 OwnedComm OwnedComm::like(MPI_Comm comm) {
   const ErrorsReturned errors(comm);
-  MPI_Group ranks = MPI_GROUP_NULL;
-  check_mpi(PMPI_Comm_group(comm, &ranks), "MPI_Comm_group");
-  const OwnedHandle<GroupKind> group(ranks);
-  int topology = MPI_UNDEFINED;
-  check_mpi(PMPI_Topo_test(comm, &topology), "MPI_Topo_test");
-  OwnedComm plain =
-      on_all_or_none(comm, [&](MPI_Comm* made) { check_mpi(PMPI_Comm_create(comm, group, made), "MPI_Comm_create"); });
-  return topology == MPI_UNDEFINED
-             ? std::move(plain)
-             : on_all_or_none(comm, [&](MPI_Comm* made) { *made = with_topology(plain, comm, topology); });
+  return like_by(comm, [&](MPI_Group ranks, MPI_Comm* made) {
+    check_mpi(PMPI_Comm_create(comm, ranks, made), "MPI_Comm_create");
+  });
+}
+
+OwnedComm OwnedComm::like(MPI_Comm comm, MPI_Comm own) {
+  int tag = creation_tag(own);
+  check_mpi(PMPI_Bcast(&tag, 1, MPI_INT, 0, comm), "MPI_Bcast");
+  return like_by(comm, [&](MPI_Group ranks, MPI_Comm* made) {
+    check_mpi(PMPI_Comm_create_group(own, ranks, tag, made), "MPI_Comm_create_group");
+  });
 }
 
 OwnedComm OwnedComm::part_of(MPI_Comm comm, int color) {

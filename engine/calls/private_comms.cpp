@@ -26,9 +26,9 @@ CommLease::~CommLease() {
   }
 }
 
-CommLease make_private_comm(MPI_Comm comm) {
+CommLease make_private_comm(OwnedComm comm) {
   auto own = std::make_shared<PrivateComm>();
-  own->comm = OwnedComm::like(comm);
+  own->comm = std::move(comm);
   return CommLease(std::move(own));
 }
 
@@ -50,17 +50,17 @@ PrivateComms::Bits PrivateComms::in_use() {
   return bits;
 }
 
-CommLease PrivateComms::take(MPI_Comm parent, const Bits& in_use) {
+CommLease PrivateComms::take(MPI_Comm parent, MPI_Comm engine_comm, const Bits& in_use) {
   if (const auto unused = first_unused(in_use)) {
     kept_[*unused]->in_use.store(true, std::memory_order_relaxed);
     return CommLease(kept_[*unused]);
   }
   if (kept_.size() == most_kept) {
-    return make_private_comm(parent);
+    return make_private_comm(OwnedComm::like(parent, engine_comm));
   }
   const auto& own = kept_.emplace_back(std::make_shared<PrivateComm>());
   try {
-    own->comm = OwnedComm::like(parent);
+    own->comm = OwnedComm::like(parent, engine_comm);
   } catch (...) { // on all ranks
     kept_.pop_back();
     throw;

@@ -54,8 +54,8 @@ private:
   std::shared_ptr<PrivateComm> leased_;
 };
 
-// Makes a private communicator that will not be used again. Collective over `comm`. Throws Error.
-[[nodiscard]] CommLease make_private_comm(MPI_Comm comm);
+// A private communicator that will not be used again.
+[[nodiscard]] CommLease make_private_comm(OwnedComm comm);
 
 // The private communicators of one communicator of the application's. Used by one thread at a time, as its collectives
 // are.
@@ -66,8 +66,9 @@ public:
 
   // Local. The bits of those that a request of this rank's uses, and of those that do not exist.
   [[nodiscard]] Bits in_use();
-  // Collective over `parent`. `in_use`: on any rank. Throws Error.
-  [[nodiscard]] CommLease take(MPI_Comm parent, const Bits& in_use);
+  // Collective over `parent`, a communicator of the engine's ranks, which `engine_comm` has all. `in_use`: on any rank.
+  // Throws Error.
+  [[nodiscard]] CommLease take(MPI_Comm parent, MPI_Comm engine_comm, const Bits& in_use);
   // Called when the communicator is freed. MPI need not synchronise ranks there, and may delay it differently on each
   // (MPI-4.1, section 7.4.3). So communicators that are still in use here are freed by their lease.
   void free_unused();

@@ -34,9 +34,10 @@ std::vector<int> translate(MPI_Comm comm, MPI_Group engine_group) {
   return translated;
 }
 
-CommContext::CommContext(MPI_Comm comm, MPI_Group engine_group, const topology::Layout& engine_layout)
+CommContext::CommContext(MPI_Comm comm, MPI_Comm engine_comm, MPI_Group engine_group,
+                         const topology::Layout& engine_layout)
     : engine_ranks_(translate(comm, engine_group)), layout_(engine_layout.restricted_to(engine_ranks_)),
-      comm_(OwnedComm::like(comm)) {
+      comm_(OwnedComm::like(comm, engine_comm)) {
   PMPI_Comm_rank(comm_, &rank_);
   if (layout_.nodes() > 1) {
     node_ = OwnedComm::part_of(comm_, layout_.node_of(rank_));

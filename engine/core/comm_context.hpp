@@ -22,8 +22,9 @@ class CommContext {
 public:
   static constexpr int most_comms = 2; // that it takes from the MPI library
 
-  // Collective over comm. `engine_group` and `engine_layout`: the engine's ranks. Throws what translate() does.
-  CommContext(MPI_Comm comm, MPI_Group engine_group, const topology::Layout& engine_layout);
+  // Collective over comm. `engine_comm`, `engine_group` and `engine_layout`: the engine's own ranks. Throws what
+  // translate() does.
+  CommContext(MPI_Comm comm, MPI_Comm engine_comm, MPI_Group engine_group, const topology::Layout& engine_layout);
   CommContext(const CommContext&) = delete;
   CommContext& operator=(const CommContext&) = delete;
   ~CommContext() { free(); }

@@ -137,7 +137,7 @@ std::shared_ptr<CommContext> Engine::context(MPI_Comm comm) {
   if (auto known = known_context(comm)) {
     return known;
   }
-  auto context = std::make_shared<CommContext>(comm, group_, layout());
+  auto context = std::make_shared<CommContext>(comm, control_, group_, layout());
   check_mpi(PMPI_Comm_set_attr(comm, keyval_, context.get()), "MPI_Comm_set_attr");
   const std::lock_guard lock(contexts_mutex_);
   contexts_.emplace_back(comm, context);

@@ -72,7 +72,7 @@ public:
   [[nodiscard]] bool has_context(MPI_Comm comm) { return known_context(comm) != nullptr; }
   // A context of the caller's own, which the engine neither keeps nor frees. Collective over comm.
   [[nodiscard]] std::shared_ptr<CommContext> private_context(MPI_Comm comm) const {
-    return std::make_shared<CommContext>(comm, group_, layout());
+    return std::make_shared<CommContext>(comm, control_, group_, layout());
   }
 
   [[nodiscard]] const Settings& settings() const { return settings_; }
@@ -151,7 +151,7 @@ private:
   void read_cost_model();
   void choose_executor();
   void discover();
-  void open_network(MPI_Comm comm);
+  void open_network();
   void map_node_memory(const OwnedComm& node);
   void gather_helper_facts();
   // Local.

@@ -72,7 +72,7 @@ Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
   read_cost_model();
   choose_executor();
   discover();
-  open_network(comm);
+  open_network();
   agree(control_, attempt([&] { map_node_memory(OwnedComm::part_of(control_, layout().node_of(rank_))); }));
   wait_site_ = {.spin_ns = static_cast<std::uint64_t>(settings_.wait_spin_us) * 1000,
                 .network = data_,
@@ -150,10 +150,10 @@ void Engine::discover() {
   }
 }
 
-void Engine::open_network(MPI_Comm comm) {
+void Engine::open_network() {
   PMPI_Comm_group(control_, &group_);
-  data_ = OwnedComm::like(comm);
-  ready_ = OwnedComm::like(comm);
+  data_ = OwnedComm::like(control_);
+  ready_ = OwnedComm::like(control_);
   transport_.emplace(std::array<MPI_Comm, Transport::channels>{data_, ready_, MPI_COMM_NULL});
   network_ = {.transport = &*transport_, .piece_bytes = agreed_piece_bytes(control_, layout(), settings_)};
   int* tag_bound = nullptr;

@@ -11,7 +11,7 @@ namespace stoker::engine {
 Team::Team(std::shared_ptr<GlobalMemory> global, MPI_Comm comm) : global_(std::move(global)) {
   global_->check_open();
   units_ = global_->engine().ranks_of(comm);
-  comm_ = OwnedComm::like(comm);
+  comm_ = OwnedComm::like(comm, global_->engine().control());
   PMPI_Comm_rank(comm_, &rank_);
   global_->enlist(*this);
 }
