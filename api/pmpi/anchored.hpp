@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstddef>
+#include <vector>
 
 namespace stoker::pmpi {
 
@@ -19,22 +20,30 @@ public:
   AnchoredCall(const engine::CollectiveCall& given, bool at_root) : call_(given) {
     const algos::CollectiveTraits& traits = traits_of(given.collective);
     // Reductions of data at MPI_BOTTOM would need a user-defined operator for such types; the engine refuses them.
-    if (traits.combines || traits.own_types) {
+    if (traits.combines) {
+      return;
+    }
+    if (traits.own_types) {
+      if (given.sendbuf == MPI_BOTTOM || given.recvbuf == MPI_BOTTOM) {
+        anchor_each();
+      }
       return;
     }
     if (given.sendbuf == MPI_BOTTOM && (at_root || !traits.send.root_only)) {
-      call_.sendbuf = anchor(call_.sendtypes, 0);
+      call_.sendbuf = anchor(call_.sendtypes, 1, types_[0]);
     }
     if (given.recvbuf == MPI_BOTTOM && (at_root || !traits.recv.root_only)) {
-      call_.recvbuf = anchor(call_.recvtypes, 1);
+      call_.recvbuf = anchor(call_.recvtypes, 1, types_[1]);
     }
   }
   AnchoredCall(const AnchoredCall&) = delete;
   AnchoredCall& operator=(const AnchoredCall&) = delete;
   ~AnchoredCall() {
-    for (MPI_Datatype& type : types_) {
-      if (type != MPI_DATATYPE_NULL) {
-        PMPI_Type_free(&type);
+    for (std::vector<MPI_Datatype>& types : types_) {
+      for (MPI_Datatype& type : types) {
+        if (type != MPI_DATATYPE_NULL) {
+          PMPI_Type_free(&type);
+        }
       }
     }
   }
@@ -42,25 +51,50 @@ public:
   [[nodiscard]] const engine::CollectiveCall& call() const { return call_; }
 
 private:
-  void* anchor(const MPI_Datatype*& type, std::size_t which) {
+  static MPI_Aint begin_of(MPI_Datatype type) {
     MPI_Aint begin = 0;
     MPI_Aint extent = 0;
-    if (type != nullptr && *type != MPI_DATATYPE_NULL) {
-      engine::check_mpi(PMPI_Type_get_true_extent(*type, &begin, &extent), "MPI_Type_get_true_extent");
+    if (type != MPI_DATATYPE_NULL) {
+      engine::check_mpi(PMPI_Type_get_true_extent(type, &begin, &extent), "MPI_Type_get_true_extent");
+    }
+    return begin;
+  }
+
+  void* anchor(const MPI_Datatype*& types, std::size_t count, std::vector<MPI_Datatype>& anchored) {
+    MPI_Aint begin = 0; // of any of them
+    for (std::size_t i = 0; types != nullptr && i < count && begin == 0; ++i) {
+      begin = begin_of(types[i]);
     }
     if (begin == 0) {
       return MPI_BOTTOM;
     }
     const int one = 1;
     const MPI_Aint back = -begin;
-    engine::check_mpi(PMPI_Type_create_hindexed(1, &one, &back, *type, &types_[which]), "MPI_Type_create_hindexed");
-    PMPI_Type_commit(&types_[which]);
-    type = &types_[which];
+    anchored.assign(count, MPI_DATATYPE_NULL);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (types[i] != MPI_DATATYPE_NULL) {
+        engine::check_mpi(PMPI_Type_create_hindexed(1, &one, &back, types[i], &anchored[i]),
+                          "MPI_Type_create_hindexed");
+        PMPI_Type_commit(&anchored[i]);
+      }
+    }
+    types = anchored.data();
     return reinterpret_cast<void*>(begin); // NOLINT(performance-no-int-to-ptr): MPI says it is one
   }
 
+  // Displacements are in bytes, so that one address does for all blocks.
+  void anchor_each() {
+    const engine::Significant read = engine::significant(call_, engine::peers_of(call_, call_.comm));
+    if (call_.sendbuf == MPI_BOTTOM) {
+      call_.sendbuf = anchor(call_.sendtypes, read.sendtypes, types_[0]);
+    }
+    if (call_.recvbuf == MPI_BOTTOM) {
+      call_.recvbuf = anchor(call_.recvtypes, read.recvtypes, types_[1]);
+    }
+  }
+
   engine::CollectiveCall call_;
-  std::array<MPI_Datatype, 2> types_{MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
+  std::array<std::vector<MPI_Datatype>, 2> types_;
 };
 
 } // namespace stoker::pmpi

@@ -47,18 +47,18 @@ bool is_mistake(const CollectiveCall& call, const Communicator& communicator) {
       (traits.combines && call.op == MPI_OP_NULL)) {
     return true;
   }
-  const auto is_wrong = [](const Numbers<MPI_Count>& numbers, std::size_t count, const MPI_Datatype* type) {
+  const auto is_wrong = [&](const Numbers<MPI_Count>& numbers, std::size_t count, const MPI_Datatype* types) {
     for (std::size_t i = 0; numbers.given() && i < count; ++i) {
-      if (numbers.at(i) < 0) {
+      if (numbers.at(i) < 0 || (traits.own_types && types != nullptr && types[i] == MPI_DATATYPE_NULL)) {
         return true;
       }
     }
-    return type != nullptr && *type == MPI_DATATYPE_NULL;
+    return !traits.own_types && types != nullptr && *types == MPI_DATATYPE_NULL;
   };
   const engine::Significant read = significant(
       call, {.ranks = static_cast<std::size_t>(communicator.size()), .at_root = communicator.rank() == call.root});
-  return !traits.own_types && ((read.send && is_wrong(call.sendcounts, read.sendcounts, call.sendtypes)) ||
-                               (read.recv && is_wrong(call.recvcounts, read.recvcounts, call.recvtypes)));
+  return (read.send && is_wrong(call.sendcounts, read.sendcounts, call.sendtypes)) ||
+         (read.recv && is_wrong(call.recvcounts, read.recvcounts, call.recvtypes));
 }
 
 std::optional<Reason> reason_against(Form form, const CollectiveCall& call, const Communicator& communicator) {

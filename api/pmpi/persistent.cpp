@@ -150,8 +150,10 @@ std::unique_ptr<MpiRequest> request_by_mpi(const CollectiveCall& call, Communica
 int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* request, const MpiInit& mpi,
            Reason reason) {
   int inter = 0;
-  PMPI_Comm_test_inter(call.comm, &inter);
-  const bool better = !engine::own_requests_can_be_given() && inter == 0 &&
+  if (call.comm != MPI_COMM_NULL) {
+    PMPI_Comm_test_inter(call.comm, &inter);
+  }
+  const bool better = call.comm != MPI_COMM_NULL && !engine::own_requests_can_be_given() && inter == 0 &&
                       (is_open(Form::persistent) || reason == Reason::one_process);
   std::unique_ptr<Request> made;
   const std::optional<Error> failure = engine::attempt([&] {
