@@ -182,7 +182,7 @@ int stoker_engine_get_facts(stoker_engine engine, stoker_engine_facts* facts) {
     check_struct(facts, sizeof *facts, "facts");
     const Engine& object = *live(engine);
     const auto& layout = object.layout();
-    const auto& helper = object.helper_facts()[static_cast<std::size_t>(object.carrier())];
+    const auto& helper = object.helper_facts();
     *facts = {.size = facts->size,
               .ranks = layout.ranks(),
               .nodes = layout.nodes(),

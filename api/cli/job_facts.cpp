@@ -77,7 +77,7 @@ ordered_json gather_job(const MpiSession& session, std::span<const engine::Setti
                     {"attach", attach_result(engine->memory().get())}};
   if (engine->helper() != nullptr) {
     mine["helper"] = {{"cpus", engine->helper()->binding().obtained.to_string()},
-                      {"reserved", engine->helper_facts().at(static_cast<std::size_t>(rank)).reserved != 0},
+                      {"reserved", engine->helper_facts().reserved != 0},
                       {"placement", engine->helper_explanation()}};
   }
   engine->destroy();

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -104,30 +105,43 @@ private:
     return row;
   }
 
-  // What a rank keeps of the job, and of each communicator: where its ranks are, and which of the engine's they are. A
-  // thread is the carrier's helper, and the one that initialises requests of a communicator's nonblocking calls.
+  // What ranks keep of the job, and of a communicator: where its ranks are, and which of the engine's they are, in tables
+  // that the node shares (small ones of communicators are not, which are small). A thread is the carrier's helper, and the one that initialises requests of a
+  // communicator's nonblocking calls.
   void report_tables(Session& session, int ranks, int ppn) const {
     const std::uint64_t before = heap_in_use();
     const topology::Layout layout = topology::Layout::uniform(ranks, ppn);
     const std::uint64_t with_engine = heap_in_use();
-    std::vector<int> engine_ranks(static_cast<std::size_t>(ranks));
-    std::iota(engine_ranks.begin(), engine_ranks.end(), 0);
-    const topology::Layout copy = layout.restricted_to(engine_ranks);
-    const std::uint64_t with_communicator = heap_in_use();
-    const auto report_kept = [&](const std::string& what, std::uint64_t bytes, int communicators,
+    const topology::Layout same = layout.restricted_to(in_order(ranks));
+    const std::uint64_t with_same = heap_in_use();
+    std::vector<int> backwards = in_order(ranks);
+    std::ranges::reverse(backwards);
+    const topology::Layout other = layout.restricted_to(backwards);
+    const std::uint64_t with_other = heap_in_use();
+    const auto report_kept = [&](const std::string& what, std::uint64_t bytes, std::uint64_t tables, int communicators,
                                  const NodeResources& resources) {
+      const std::uint64_t shared = ppn > 1 ? tables : 0;
       Row row = row_of(layout, ppn, what);
       row.more["leader_bytes"] = bytes;
-      row.more["rank_bytes"] = bytes;
+      row.more["rank_bytes"] = bytes - shared;
       row.more["communicators"] = communicators;
-      row.more["mappings"] = resources.mappings;
+      row.more["mappings"] = resources.mappings + (shared != 0 ? 1 : 0);
       row.more["descriptors"] = resources.descriptors;
       row.more["threads"] = 1;
-      row.more["node_mib"] = static_cast<double>(bytes) * ppn / mib;
+      row.more["node_mib"] = static_cast<double>(shared + ((bytes - shared) * static_cast<std::uint64_t>(ppn))) / mib;
       session.report().add(row);
     };
-    report_kept("engine", with_engine - before, engine::Engine::most_comms, resources_of_node_memory(ppn));
-    report_kept("communicator", with_communicator - with_engine, engine::Calls::most_comms, {});
+    report_kept("engine", with_engine - before, layout.tables().size(), engine::Engine::most_comms,
+                resources_of_node_memory(ppn));
+    report_kept("communicator", with_same - with_engine, 0, engine::Calls::most_comms, {});
+    report_kept("communicator, other order", with_other - with_same,
+                other.tables().size() + std::as_bytes(std::span(backwards)).size(), engine::Calls::most_comms, {});
+  }
+
+  static std::vector<int> in_order(int ranks) {
+    std::vector<int> all(static_cast<std::size_t>(ranks));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
   }
 
   void report(Session& session, const topology::Layout& layout, int ppn, const Case& what) const {

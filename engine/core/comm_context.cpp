@@ -2,11 +2,26 @@
 #include "engine/core/comm_context.hpp"
 
 #include "engine/base/agreement.hpp"
+#include "engine/shared/shared_table.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
+#include <span>
+#include <utility>
 
 namespace stoker::engine {
+namespace {
+
+// Smaller ones are not worth a mapping: there may be many communicators.
+bool is_large(std::span<const std::byte> table) { return table.size() >= CommContext::least_shared_bytes; }
+
+bool are_first(std::span<const int> ranks) {
+  return ranks.front() == 0 &&
+         std::ranges::adjacent_find(ranks, [](int a, int b) { return b != a + 1; }) == ranks.end();
+}
+
+} // namespace
 
 std::vector<int> translate(MPI_Comm comm, MPI_Group engine_group) {
   int inter = 0;
@@ -36,17 +51,36 @@ std::vector<int> translate(MPI_Comm comm, MPI_Group engine_group) {
 
 CommContext::CommContext(MPI_Comm comm, MPI_Comm engine_comm, MPI_Group engine_group,
                          const topology::Layout& engine_layout)
-    : engine_ranks_(translate(comm, engine_group)), layout_(engine_layout.restricted_to(engine_ranks_)),
-      comm_(OwnedComm::like(comm, engine_comm)) {
+    : CommContext(comm, engine_comm, translate(comm, engine_group), engine_layout) {}
+
+CommContext::CommContext(MPI_Comm comm, MPI_Comm engine_comm, std::vector<int> engine_ranks,
+                         const topology::Layout& engine_layout)
+    : layout_(engine_layout.restricted_to(engine_ranks)), comm_(OwnedComm::like(comm, engine_comm)) {
   PMPI_Comm_rank(comm_, &rank_);
   if (layout_.nodes() > 1) {
     node_ = OwnedComm::part_of(comm_, layout_.node_of(rank_));
   }
+  if (layout_.tables().data() != engine_layout.tables().data() && is_large(layout_.tables())) {
+    if (auto tables = shared_table(node(), layout_.tables())) {
+      layout_ = topology::Layout::over(std::move(tables));
+    }
+  }
+  if (!are_first(engine_ranks)) {
+    auto kept = std::make_shared<const std::vector<int>>(std::move(engine_ranks));
+    const auto bytes = std::as_bytes(std::span(*kept));
+    auto shared = is_large(bytes) ? shared_table(node(), bytes) : nullptr;
+    engine_ranks_ = shared ? std::shared_ptr<const int>(shared, reinterpret_cast<const int*>(shared.get()))
+                           : std::shared_ptr<const int>(kept, kept->data());
+  }
 }
 
 int CommContext::rank_of(int engine_rank) const {
-  const auto found = std::ranges::find(engine_ranks_, engine_rank);
-  return found == engine_ranks_.end() ? -1 : static_cast<int>(found - engine_ranks_.begin());
+  if (!engine_ranks_) {
+    return engine_rank < ranks() ? engine_rank : -1;
+  }
+  const std::span all(engine_ranks_.get(), static_cast<std::size_t>(ranks()));
+  const auto found = std::ranges::find(all, engine_rank);
+  return found == all.end() ? -1 : static_cast<int>(found - all.begin());
 }
 
 void CommContext::free() {

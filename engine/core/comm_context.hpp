@@ -9,6 +9,8 @@
 
 #include <mpi.h>
 
+#include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -20,7 +22,8 @@ namespace stoker::engine {
 
 class CommContext {
 public:
-  static constexpr int most_comms = 2; // that it takes from the MPI library
+  static constexpr int most_comms = 2;                    // that it takes from the MPI library
+  static constexpr std::size_t least_shared_bytes = 4096; // of a table of its ranks that the node shares
 
   // Collective over comm. `engine_comm`, `engine_group` and `engine_layout`: the engine's own ranks. Throws what
   // translate() does.
@@ -38,16 +41,20 @@ public:
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int ranks() const { return layout_.ranks(); }
   [[nodiscard]] const topology::Layout& layout() const { return layout_; }
-  [[nodiscard]] const std::vector<int>& engine_ranks() const { return engine_ranks_; } // of each rank of comm
+  [[nodiscard]] int engine_rank(int rank) const { return engine_ranks_ ? engine_ranks_.get()[rank] : rank; }
   [[nodiscard]] std::span<const int> node_ranks() const { return layout_.node_ranks(layout_.node_of(rank_)); }
   [[nodiscard]] int rank_of(int engine_rank) const; // -1: none
   // Until free().
   [[nodiscard]] Attachments& attachments() { return attachments_; }
 
 private:
-  std::vector<int> engine_ranks_;
+  // `engine_ranks`: of each rank of comm.
+  CommContext(MPI_Comm comm, MPI_Comm engine_comm, std::vector<int> engine_ranks,
+              const topology::Layout& engine_layout);
+
   topology::Layout layout_;
-  Attachments attachments_; // requests among them keep this context: a circle until free()
+  std::shared_ptr<const int> engine_ranks_; // by rank; null: they are the engine's first
+  Attachments attachments_;                 // requests among them keep this context: a circle until free()
   OwnedComm comm_;
   OwnedComm node_; // where there are several
   int rank_ = 0;

@@ -37,10 +37,10 @@
 
 namespace stoker::engine {
 
-// The facts about a rank's helper that every rank knows.
+// The facts about a domain's helper that every rank of the domain knows.
 struct HelperFacts {
-  int running = 0; // this rank hosts one
-  int core = -1;   // OS index, read back; -1: not bound to a single core
+  int running = 0;
+  int core = -1; // OS index, read back; -1: not bound to a single core
   int reserved = 0;
 };
 
@@ -86,8 +86,8 @@ public:
   [[nodiscard]] std::uint32_t arena_of(int engine_rank) const {
     return static_cast<std::uint32_t>(layout().local_index(engine_rank));
   }
-  [[nodiscard]] const std::vector<HelperFacts>& helper_facts() const { return helper_facts_; }
   // For the helper of this rank's domain.
+  [[nodiscard]] const HelperFacts& helper_facts() const { return helper_facts_; }
   [[nodiscard]] HelperStatistics helper_statistics() const;
   [[nodiscard]] const std::string& helper_explanation() const { return helper_explanation_; }
   [[nodiscard]] const std::shared_ptr<NodeMemory>& memory() const { return memory_; }
@@ -152,8 +152,9 @@ private:
   void choose_executor();
   void discover();
   void open_network();
+  void join_node();
   void map_node_memory(const OwnedComm& node);
-  void gather_helper_facts();
+  void exchange_helper_facts();
   // Local.
   void start_helper();
 
@@ -182,7 +183,7 @@ private:
   Attachments attachments_; // before the helper, whose pollers may use what is attached
   std::unique_ptr<Helper> helper_;
   std::optional<Helper::Assist> in_its_place_; // while the engine is being destroyed
-  std::vector<HelperFacts> helper_facts_;
+  HelperFacts helper_facts_;
   std::string helper_explanation_;
   bool helper_reserved_ = false;
 

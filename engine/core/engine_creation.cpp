@@ -6,6 +6,7 @@
 #include "engine/helper/program_poller.hpp"
 #include "engine/settings/cost_file.hpp"
 #include "engine/settings/setting_table.hpp"
+#include "engine/shared/shared_table.hpp"
 #include "engine/transport/eager_limit.hpp"
 #include "topology/reservation.hpp"
 
@@ -73,7 +74,7 @@ Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
   choose_executor();
   discover();
   open_network();
-  agree(control_, attempt([&] { map_node_memory(OwnedComm::part_of(control_, layout().node_of(rank_))); }));
+  join_node();
   wait_site_ = {.spin_ns = static_cast<std::uint64_t>(settings_.wait_spin_us) * 1000,
                 .network = data_,
                 .bell = &memory_->root(memory_->self()).completion};
@@ -90,7 +91,7 @@ Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
     has_helpers_ = false;
     helper_.reset();
   }
-  gather_helper_facts();
+  exchange_helper_facts();
   note_created(*this);
 }
 
@@ -169,6 +170,14 @@ void Engine::open_network() {
   check_mpi(PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_context, &keyval_, this), "MPI_Comm_create_keyval");
 }
 
+void Engine::join_node() {
+  const OwnedComm node = OwnedComm::part_of(control_, layout().node_of(rank_));
+  agree(control_, attempt([&] { map_node_memory(node); }));
+  if (auto tables = shared_table(node, layout().tables())) {
+    discovery_->layout = topology::Layout::over(std::move(tables));
+  }
+}
+
 void Engine::map_node_memory(const OwnedComm& node) {
   int numa = -1;
   if (machine_->is_this_system()) {
@@ -234,13 +243,13 @@ void Engine::start_helper() {
   log_->info("rank {}: helper of domain {}: {}", rank_, layout().domain_of(rank_), helper_explanation_);
 }
 
-void Engine::gather_helper_facts() {
+void Engine::exchange_helper_facts() {
   HelperFacts mine;
   if (helper_ != nullptr) {
     const topology::CpuSet& cpus = helper_->binding().obtained;
     mine = {.running = 1, .core = cpus.size() == 1 ? cpus.first().value : -1, .reserved = helper_reserved_ ? 1 : 0};
   }
-  helper_facts_ = gathered(control_, mine);
+  helper_facts_ = gathered(control_, mine)[static_cast<std::size_t>(carrier())];
 }
 
 } // namespace stoker::engine

@@ -106,7 +106,7 @@ std::shared_ptr<const PutWindow> PutWindows::find(const std::shared_ptr<CommCont
 
 std::shared_ptr<const PutWindow> PutWindows::keep(const std::shared_ptr<CommContext>& context, PutWindow window) {
   window.comm = OwnedComm::like(context->comm()).release();
-  std::pair<int, int> id{context->engine_ranks().front(), 0};
+  std::pair<int, int> id{context->engine_rank(0), 0};
   {
     const std::lock_guard lock(mutex_);
     id.second = made_++;

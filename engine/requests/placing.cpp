@@ -57,7 +57,8 @@ std::shared_ptr<const PutWindow> window_for_puts(Engine& engine, const RequestPl
 
 RankMap rank_map(Engine& engine, const CommContext& context, Executor executor) {
   RankMap map;
-  for (const int rank : context.engine_ranks()) {
+  for (int r = 0; r < context.ranks(); ++r) {
+    const int rank = context.engine_rank(r);
     map.node_of.push_back(engine.layout().node_of(rank));
     map.arena_of.push_back(engine.layout().same_node(rank, engine.rank()) ? static_cast<int>(engine.arena_of(rank))
                                                                           : -1);

@@ -29,7 +29,7 @@ void Request::look_around(std::uint64_t waited_ns) {
     memory_->note_damage(carrier, Damage::root);
   }
   for (const int rank : plan_.context->node_ranks()) {
-    require(plan_.context->engine_ranks()[static_cast<std::size_t>(rank)]);
+    require(plan_.context->engine_rank(rank));
   }
   require(engine_->carrier()); // it may be none of the communicator's
   const auto limit = static_cast<std::uint64_t>(engine_->settings().stall_seconds) * 1'000'000'000U;

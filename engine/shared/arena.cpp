@@ -5,6 +5,7 @@
 #include "engine/base/error.hpp"
 #include "engine/base/round_up.hpp"
 #include "engine/shared/memory_limits.hpp"
+#include "engine/shared/segment.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -26,9 +27,6 @@
 #ifndef MADV_POPULATE_WRITE // C libraries older than the kernel that has it
 #define MADV_POPULATE_WRITE 23
 #endif
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U
-#endif
 
 namespace stoker::engine {
 
@@ -38,25 +36,6 @@ constexpr std::uint64_t smallest_fallback = std::uint64_t{64} << 20;
 constexpr std::uint64_t large_block = std::uint64_t{1} << 20;
 
 std::uint64_t page_size() { return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
-
-// No process of the node may have a segment that can be executed. Kernels before 6.3 do not know the flag.
-OwnedFd new_segment() {
-  const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-  OwnedFd file(memfd_create("stoker-arena", flags | MFD_NOEXEC_SEAL));
-  if (file < 0 && errno == EINVAL) {
-    file = OwnedFd(memfd_create("stoker-arena", flags));
-  }
-  if (file < 0) {
-    throw Error(Code::resource, "shared memory: memfd_create failed: {}", std::strerror(errno));
-  }
-  return file;
-}
-
-std::uint64_t file_size_limit() {
-  rlimit limit{};
-  getrlimit(RLIMIT_FSIZE, &limit);
-  return limit.rlim_cur;
-}
 
 std::string megabytes(std::uint64_t bytes) {
   return fmt::format("{} bytes ({:.1f} MiB)", bytes, static_cast<double>(bytes) / (1 << 20));
@@ -133,7 +112,7 @@ Arena::Arena(const ArenaOptions& options) {
   if (options.bytes < 2 * page || options.bytes > std::uint64_t{1} << 47) {
     throw Error(Code::setting, "setting arena_bytes is {}: expected {} to 2^47", options.bytes, 2 * page);
   }
-  file_ = new_segment();
+  file_ = new_segment("stoker-arena");
   published_ = OwnedFd(fcntl(file_, F_DUPFD_CLOEXEC, 0));
   if (published_ < 0) {
     throw Error(Code::resource, "shared memory: no descriptor is left: {}", std::strerror(errno));

@@ -295,7 +295,11 @@ def idle(driver):
 def footprint(driver):
     rows = driver.rows("footprint", "--ranks", "8,3584", "--ranks-per-node", "112", "--collective", "alltoall,alltoallv,allreduce")
     expect({row["ranks"] for row in rows} == {8, 3584}, "of each job")
-    expect(all(row["node_mib"] > 0 for row in rows if row["ranks"] == 3584), "everything takes memory")
+    large = {row["what"]: row for row in rows if row["ranks"] == 3584}
+    expect(all(row["node_mib"] > 0 for what, row in large.items() if what != "communicator"), "everything takes memory")
+    expect(large["communicator"]["node_mib"] == 0, "a communicator of the engine's ranks has no tables of its own")
+    for what, bytes_each in ("engine", 16), ("communicator, other order", 20):
+        expect(3584 * bytes_each <= large[what]["node_mib"] * 2 ** 20 < 2 * 3584 * bytes_each, f"{what}: one table for a node")
     direct = [row for row in rows if row["what"] == "nonblocking" and row["collective"] == "alltoall" and row["ranks"] == 3584]
     expect(len(direct) == 1 and direct[0]["tags"] == 112, f"one message from each rank of a node: {direct}")
     # Lists of factors are as long as the number of ranks takes.

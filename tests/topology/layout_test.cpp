@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <memory>
+#include <span>
 #include <vector>
 
 namespace stoker::topology {
@@ -45,11 +48,33 @@ TEST(Layout, ASubsetIsNumberedAfresh) {
   EXPECT_EQ(part, Layout({{0, 0}, {1, 1}, {1, 1}}));
 }
 
+TEST(Layout, TablesInOnePieceServeAnotherLayout) {
+  for (const Layout& layout : {Layout({{7, 1}, {3, 1}, {7, 0}, {9, 1}, {3, 1}, {7, 1}}), Layout::uniform(7, 3, 2)}) {
+    const auto tables = layout.tables();
+    const auto bytes = std::make_shared<std::vector<std::byte>>(tables.begin(), tables.end());
+    const Layout other = Layout::over({bytes, bytes->data()});
+    EXPECT_NE(other.tables().data(), tables.data());
+    EXPECT_EQ(other, layout);
+    EXPECT_EQ(other.nodes(), layout.nodes());
+    EXPECT_EQ(other.domains(), layout.domains());
+    for (int n = 0; n < layout.nodes(); ++n) {
+      EXPECT_EQ(list(other.node_ranks(n)), list(layout.node_ranks(n)));
+    }
+    for (int d = 0; d < layout.domains(); ++d) {
+      EXPECT_EQ(list(other.domain_ranks(d)), list(layout.domain_ranks(d)));
+    }
+    for (int r = 0; r < layout.ranks(); ++r) {
+      EXPECT_EQ(other.local_index(r), layout.local_index(r));
+    }
+  }
+}
+
 TEST(Layout, RefusesWhatIsNoLayout) {
   EXPECT_THROW(Layout({}), std::invalid_argument);
   EXPECT_THROW(Layout::uniform(0, 1), std::invalid_argument);
   EXPECT_THROW(Layout::uniform(4, 0), std::invalid_argument);
   EXPECT_THROW((void)Layout::uniform(4, 2).node_of(4), std::out_of_range);
+  EXPECT_THROW((void)Layout::uniform(4, 2).node_of(-1), std::out_of_range);
 }
 
 } // namespace
