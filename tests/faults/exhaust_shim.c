@@ -136,6 +136,23 @@ MAKES_COMM(MPI_Dist_graph_create_adjacent,
             const int* out_weights, MPI_Info info, int reorder, MPI_Comm* made),
            comm, (comm, in, sources, in_weights, out, targets, out_weights, info, reorder, made))
 
+// Here the ranks of the new communicator agree; the others of `comm` do not take part.
+int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made) {
+  REAL(PMPI_Comm_create_group);
+  bool refused = false;
+  int code = real(comm, group, tag, made);
+  if (code == MPI_SUCCESS && *made != MPI_COMM_NULL) {
+    code = refuse(*made, &refused);
+  }
+  if (refused) {
+    PMPI_Comm_free(made);
+  }
+  return code;
+}
+int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made) {
+  return PMPI_Comm_create_group(comm, group, tag, made);
+}
+
 int PMPI_Comm_get_attr(MPI_Comm comm, int keyval, void* value, int* flag) {
   REAL(PMPI_Comm_get_attr);
   const int code = real(comm, keyval, value, flag);
