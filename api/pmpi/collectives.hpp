@@ -13,6 +13,10 @@ namespace stoker::pmpi {
 
 using engine::CollectiveCall;
 
+// Before a blocking call, while uses_are_noted: its communicator may get what its nonblocking calls need. Collective where
+// the call waits for all ranks.
+void note_use(const CollectiveCall& call);
+
 // Local.
 [[nodiscard]] std::optional<int> nonblocking_call(const CollectiveCall& call, MPI_Request* request);
 [[nodiscard]] std::optional<int> blocking_call(const CollectiveCall& call);

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdio>
 #include <utility>
 
@@ -54,7 +55,11 @@ int forget(MPI_Comm comm, int /*keyval*/, void* value, void* /*extra*/) {
 
 } // namespace
 
-bool has_room_for_comms(int count) { return engine::comms_taken() + count <= settings().pmpi_communicators; }
+bool has_room_for_comms(int count, Budget budget) {
+  const int all = settings().pmpi_communicators;
+  const int of_used = all / 3;
+  return engine::comms_taken() + count <= (budget == Budget::of_any ? all - of_used : all);
+}
 
 OwnInfo::OwnInfo(MPI_Info weaker, MPI_Info stronger) {
   for (const char* key : keys) {
@@ -120,7 +125,7 @@ void Communicator::use(OwnInfo info) {
   }
 }
 
-void Communicator::cover() {
+void Communicator::cover(Budget budget) {
   if (!inherits_ || size_ == 1 || calls_ != nullptr) {
     return;
   }
@@ -128,13 +133,18 @@ void Communicator::cover() {
     reason_ = Reason::form_off;
     return;
   }
-  std::array<int, 3> able{has_room_for_comms(engine::Calls::most_comms) ? 1 : 0, off_ ? 0 : 1,
+  std::array<int, 3> able{has_room_for_comms(engine::Calls::most_comms, budget) ? 1 : 0, off_ ? 0 : 1,
                           settings().pmpi_trials && !info_.names_how() ? 1 : 0};
   PMPI_Allreduce(MPI_IN_PLACE, able.data(), static_cast<int>(able.size()), MPI_INT, MPI_MIN, handle_);
   if (able[0] == 0 || able[1] == 0) {
     reason_ = able[1] == 0 ? Reason::off_by_info : Reason::no_comm;
+    waits_for_use_ = able[1] != 0;
+    if (waits_for_use_) {
+      uses_are_noted.store(true, std::memory_order_relaxed);
+    }
     return;
   }
+  waits_for_use_ = false;
   const auto failure =
       engine::attempt([&] { calls_ = std::make_unique<engine::Calls>(the_engine(), handle_, able[2] != 0); });
   if (failure) { // on every rank
@@ -147,6 +157,13 @@ void Communicator::cover() {
   const std::lock_guard lock(registry.mutex);
   const auto self = std::ranges::find(registry.known, this, &std::shared_ptr<Communicator>::get);
   registry.known.splice(registry.known.end(), registry.known, self);
+}
+
+void Communicator::note_use() {
+  constexpr std::uint32_t first = 4; // whose cost is small beside what was before
+  if (++uses_ >= first && std::has_single_bit(uses_)) {
+    cover(Budget::of_used);
+  }
 }
 
 bool Communicator::has_context_or_room() const {

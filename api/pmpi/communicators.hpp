@@ -4,6 +4,10 @@
 // Calls of MPI_I* may not wait for other ranks, so what they need is made, collectively, by the functions that make
 // communicators (creation.cpp). A communicator that came from elsewhere is known from its first call on, and its
 // nonblocking calls are MPI's.
+//
+// That takes communicators of the MPI library's, for which there is a budget. Programs make many that they hardly use, so
+// a third of it is kept for those that communicate: what had no room in the rest gets what it needs in a blocking call
+// that waits for all ranks anyway, and persistent requests take what they need when they are made.
 #pragma once
 
 #include "api/pmpi/state.hpp"
@@ -43,8 +47,10 @@ private:
   MPI_Info info_ = MPI_INFO_NULL;
 };
 
-// Whether this process may take so many more communicators from the MPI library. Local.
-[[nodiscard]] bool has_room_for_comms(int count);
+// Whether this process may take so many more communicators from the MPI library, from those for communicators that
+// communicate or for any. Local.
+enum class Budget : std::uint8_t { of_any, of_used };
+[[nodiscard]] bool has_room_for_comms(int count, Budget budget = Budget::of_used);
 
 // A call under way that has to end before its communicator is freed. One thread may free the communicator while another
 // waits for the call. So a thread that touches the call does so within a Use, and a thread that frees the communicator
@@ -88,7 +94,10 @@ public:
   // Local. Values that are not accepted are reported and ignored.
   void use(OwnInfo info);
   // Collective, where this is inherits() and has no calls yet.
-  void cover();
+  void cover(Budget budget = Budget::of_any);
+  // There was no room for it. Then, collectively, when the ranks make a blocking call that waits for all of them.
+  [[nodiscard]] bool waits_for_use() const { return waits_for_use_; }
+  void note_use();
   // Whether a persistent request of the engine's can be initialised on it, as far as this process knows. Local.
   [[nodiscard]] bool has_context_or_room() const;
   // Collective where there are calls.
@@ -109,6 +118,8 @@ private:
   int rank_ = 0;
   bool inherits_ = false;
   bool off_ = false;
+  bool waits_for_use_ = false; // the same on all ranks
+  std::uint32_t uses_ = 0;     // since then
   Reason reason_ = Reason::unwatched;
   OwnInfo info_;
   engine::Executor executor_ = engine::Executor::inline_;

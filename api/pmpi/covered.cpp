@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/pmpi/covered.hpp"
 
+#include "api/pmpi/collectives.hpp"
 #include "api/pmpi/operators.hpp"
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/statistics.hpp"
@@ -61,6 +62,21 @@ bool is_mistake(const CollectiveCall& call, const Communicator& communicator) {
          (read.recv && is_wrong(call.recvcounts, read.recvcounts, call.recvtypes));
 }
 
+// Whether no rank gets what it needs before all have come.
+bool waits_for_all(const CollectiveCall& call, const Communicator& communicator) {
+  switch (call.collective) {
+  case Collective::barrier:
+    return true;
+  case Collective::allreduce:
+  case Collective::allgather:
+  case Collective::alltoall:
+  case Collective::reduce_scatter_block:
+    return !is_mistake(call, communicator) && known_bytes(call, communicator) != 0;
+  default:
+    return false;
+  }
+}
+
 std::optional<Reason> reason_against(Form form, const CollectiveCall& call, const Communicator& communicator) {
   if (communicator.calls() == nullptr) {
     return communicator.reason();
@@ -111,6 +127,15 @@ Communicator* covering(Form form, const CollectiveCall& call) {
     return nullptr;
   }
   return communicator;
+}
+
+void note_use(const CollectiveCall& call) {
+  Communicator* const communicator = depth == 0 ? communicator_of(call.comm) : nullptr;
+  bool used = false;
+  if (communicator != nullptr && communicator->waits_for_use() &&
+      !engine::attempt([&] { used = waits_for_all(call, *communicator); }) && used) {
+    communicator->note_use();
+  }
 }
 
 std::unique_ptr<engine::CallUnderWay> CoveredCall::start(engine::Executor executor, bool blocking) const {

@@ -18,9 +18,11 @@ using stoker::pmpi::Form;
 using stoker::pmpi::is_open;
 using stoker::pmpi::MpiInit;
 using stoker::pmpi::nonblocking_call;
+using stoker::pmpi::note_use;
 using stoker::pmpi::persistent_init;
 using stoker::pmpi::real;
 using stoker::pmpi::start_narrowed;
+using stoker::pmpi::uses_are_noted;
 
 #define LIST(...) __VA_ARGS__ // what stands in parentheses as one argument of a macro, without them
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a name
@@ -31,6 +33,9 @@ using stoker::pmpi::start_narrowed;
 // Where the MPI library has no such function, it is one for large counts.
 #define DEFINE_BLOCKING(collective, Name, parameters, arguments, ...)                                                  \
   extern "C" int MPI_##Name(LIST parameters, MPI_Comm comm) {                                                          \
+    if (uses_are_noted.load(std::memory_order_relaxed)) [[unlikely]] {                                                 \
+      note_use(CALL(collective, __VA_ARGS__));                                                                         \
+    }                                                                                                                  \
     if (is_open(Form::blocking)) {                                                                                     \
       if (const auto code = blocking_call(CALL(collective, __VA_ARGS__))) {                                            \
         return *code;                                                                                                  \
@@ -106,6 +111,9 @@ using stoker::pmpi::start_narrowed;
 extern "C" {
 
 int MPI_Barrier(MPI_Comm comm) {
+  if (uses_are_noted.load(std::memory_order_relaxed)) [[unlikely]] {
+    note_use({.comm = comm});
+  }
   if (is_open(Form::blocking)) {
     if (const auto code = blocking_call({.comm = comm, .site = __builtin_return_address(0)})) {
       return *code;

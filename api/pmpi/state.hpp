@@ -63,6 +63,9 @@ inline constinit std::array<Gate, form_count> gates{};
 [[nodiscard]] inline Gate& gate(Form form) { return gates[static_cast<std::size_t>(form)]; }
 [[nodiscard]] inline bool is_open(Form form) { return gate(form).open.load(std::memory_order_relaxed); }
 
+// Whether some communicator waits to be used. Written by its own threads in MPI, which also read what they need.
+inline constinit std::atomic<bool> uses_are_noted{false};
+
 // A counter that must cost next to nothing. Calls from several threads at once may be missed.
 using Counter = std::atomic<std::uint64_t>;
 inline constinit std::array<std::array<std::array<Counter, reason_count>, algos::collective_count>, form_count>

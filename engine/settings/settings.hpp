@@ -62,7 +62,7 @@ struct Settings {
   bool pmpi_trials = true;
   bool pmpi_rma = false;
   std::uint64_t pmpi_least_bytes = 16384;
-  int pmpi_communicators = 256;
+  int pmpi_communicators = 384;
   int pmpi_timeout = 20;
   std::string pmpi_summary; // "1": on standard error; else a file
 

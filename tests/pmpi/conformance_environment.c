@@ -36,6 +36,33 @@ static void use(MPI_Comm comm, const char* name, bool neighbors) {
   }
 }
 
+// Many that are not used, and a few that are, each in another way.
+static void used_communicators(void) {
+  enum { count_unused = 30, uses = 8 };
+  MPI_Comm unused[count_unused];
+  for (int i = 0; i < count_unused; ++i) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &unused[i]);
+  }
+  const Family families[] = {barrier, allreduce, allgather, alltoall, reduce_scatter_block, bcast};
+  for (size_t f = 0; f < sizeof families / sizeof *families; ++f) {
+    const char* const name = family_name(families[f]);
+    MPI_Comm used = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &used);
+    char comm_name[MPI_MAX_OBJECT_NAME];
+    (void)snprintf(comm_name, sizeof comm_name, "used-by-%s", name);
+    MPI_Comm_set_name(used, comm_name);
+    for (int i = 0; i < uses; ++i) {
+      set_context("%s, %d", comm_name, i);
+      run_once((Shape){.family = families[f], .form = form_blocking, .count = small_count, .comm = used}, i);
+      run_once((Shape){.family = alltoall, .form = form_nonblocking, .count = large_count, .comm = used}, i);
+    }
+    MPI_Comm_free(&used);
+  }
+  for (int i = 0; i < count_unused; ++i) {
+    MPI_Comm_free(&unused[i]);
+  }
+}
+
 static void communicators(void) {
   const int rank = world_rank();
   MPI_Comm comm = MPI_COMM_NULL, other = MPI_COMM_NULL;
@@ -510,6 +537,7 @@ static void init_session(void) {
 
 const Section environment_sections[] = {
     {"communicators", communicators},
+    {"used-communicators", used_communicators},
     {"topologies", topologies},
     {"attributes", attributes},
     {"freed-communicator", freed_communicator},

@@ -9,6 +9,7 @@ usage: loading.py MPIRUN MPI MPICC LIBRARY CONFORMANCE LATE_RANK
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -243,6 +244,12 @@ class Settings(Case):
         for family in ("allreduce", "reduce_scatter_block", "scan"):
             row = next(line for line in result.stderr.splitlines() if line.startswith(family + " "))
             self.assertIn(" 0% ", row)
+
+    def test_communicators_that_are_used_are_served(self):
+        result = self.run_job(CONFORMANCE, "--strict", "used-communicators", STOKER_PMPI_SUMMARY="1", STOKER_PMPI_COMMUNICATORS="24")
+        served = {line.split()[2] for line in result.stderr.splitlines() if re.match("alltoall +nonblocking +used-by-", line)}
+        families = ("barrier", "allreduce", "allgather", "alltoall", "reduce_scatter_block")
+        self.assertEqual(served, {f"used-by-{family}" for family in families}, result.stderr)  # bcast waits for one rank
 
     def test_switched_off(self):
         result = self.run_job(CONFORMANCE, "opposite-order", STOKER_PMPI_SUMMARY="1", STOKER_PMPI_NONBLOCKING="0",
