@@ -40,12 +40,26 @@ std::optional<std::uint64_t> known_bytes(const CollectiveCall& call, const Commu
   return static_cast<std::uint64_t>(sum * size) * blocks;
 }
 
+// Whether MPI_IN_PLACE is given for a buffer that has no such form.
+bool is_misplaced(const CollectiveCall& call, bool at_root) {
+  const algos::CollectiveTraits& traits = traits_of(call.collective);
+  const bool scatters = traits.send.root_only;
+  const bool sends = at_root || !traits.send.root_only;
+  const bool receives = at_root || !traits.recv.root_only;
+  const bool own = at_root || !traits.has_root; // this rank keeps its part
+  const bool may_send = own && !scatters && traits.pattern != algos::Pattern::neighborhood;
+  const bool may_receive = own && scatters;
+  return (call.sendbuf == MPI_IN_PLACE && sends && !may_send) ||
+         (call.recvbuf == MPI_IN_PLACE && receives && !may_receive);
+}
+
 // Whether MPI will refuse the call on this rank, before it communicates. Its errors are those that the application
 // expects.
 bool is_mistake(const CollectiveCall& call, const Communicator& communicator) {
   const algos::CollectiveTraits& traits = traits_of(call.collective);
+  const bool at_root = communicator.rank() == call.root;
   if ((traits.has_root && (call.root < 0 || call.root >= communicator.size())) ||
-      (traits.combines && call.op == MPI_OP_NULL)) {
+      (traits.combines && call.op == MPI_OP_NULL) || is_misplaced(call, at_root)) {
     return true;
   }
   const auto is_wrong = [&](const Numbers<MPI_Count>& numbers, std::size_t count, const MPI_Datatype* types) {
@@ -56,8 +70,8 @@ bool is_mistake(const CollectiveCall& call, const Communicator& communicator) {
     }
     return !traits.own_types && types != nullptr && *types == MPI_DATATYPE_NULL;
   };
-  const engine::Significant read = significant(
-      call, {.ranks = static_cast<std::size_t>(communicator.size()), .at_root = communicator.rank() == call.root});
+  const engine::Significant read =
+      significant(call, {.ranks = static_cast<std::size_t>(communicator.size()), .at_root = at_root});
   return (read.send && is_wrong(call.sendcounts, read.sendcounts, call.sendtypes)) ||
          (read.recv && is_wrong(call.recvcounts, read.recvcounts, call.recvtypes));
 }

@@ -364,7 +364,8 @@ static bool is_refused_by_engine(Case which, Family family) {
 static bool compare_call(Case which, Family family, Form form, Where where, const Pair* comms, int* buffers[3]) {
   (void)snprintf(context, sizeof context, "%s %s on %s, %s", form_name(form), family_name(family), where_names[where],
                  case_names[which]);
-  const int last = is_persistent(form) && strict ? 2 : 0; // what MPICH 4.0 alone has wrong results from
+  // MPICH 4.0 alone has wrong results from the second start on, and between groups it is left alone.
+  const int last = is_persistent(form) && strict && where != between_groups ? 2 : 0;
   const int left = try_call(which, family, reference_form(form), where, comms->left, last, buffers[0], buffers[1]);
   const int taken = try_call(which, family, form, where, comms->taken, last, buffers[0], buffers[2]);
   const bool refused = taken != MPI_SUCCESS;
