@@ -134,9 +134,13 @@ int issue_as_wide(const CollectiveCall& given, MPI_Comm comm, NarrowArrays& arra
     return code;
   }
   CollectiveCall call = given;
+  if (comm == MPI_COMM_NULL) { // the MPI library says so, and looks at nothing else
+    return issue<form, int>(call, comm, last...);
+  }
   const Significant read = significant(call, peers_of(call, comm));
   const std::size_t sent = read.send ? read.sendcounts : 0;
-  const std::size_t received = call.recvbuf == MPI_IN_PLACE ? 0 : read.recvcounts;
+  const bool receives = call.recvbuf != MPI_IN_PLACE || traits_of(call.collective).combines; // whose counts are of both
+  const std::size_t received = receives ? read.recvcounts : 0;
   const bool fits = narrow(call.sendcounts, sent, arrays.sendcounts) &&
                     narrow(call.recvcounts, received, arrays.recvcounts) &&
                     (call.collective == Collective::neighbor_alltoallw || // displacements are large in either form
