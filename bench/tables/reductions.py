@@ -9,16 +9,14 @@ the MPI libraries (blocking, nonblocking or persistent, on either kind of buffer
 launches is the least, as it was in the launch of the same number.
 """
 import argparse
-import collections
 import dataclasses
-import json
 import pathlib
 import statistics
 import typing
 
 import report
 
-KIB, MIB = 1 << 10, 1 << 20
+KIB, MIB = report.KIB, report.MIB
 MPIS = ("mpich", "openmpi")
 COLLECTIVES = ("allreduce", "reduce", "bcast")
 PLACES = {"1x2": "one host x 2", "4x2": "4 hosts x 2, 1 Gbit/s", "2x4": "2 hosts x 4, 1 Gbit/s",
@@ -53,39 +51,14 @@ class Value:
         return report.value(self.numbers)
 
 
-def read(folder):
-    """All rows, with what their files are called: WHAT.LAUNCH.SHAPE.MPI.json."""
-    rows = []
-    for path in sorted(folder.glob("*.*.*.*.json")):
-        what, launch, shape, mpi = path.stem.split(".")
-        with open(path, encoding="utf-8") as lines:
-            rows += [{**json.loads(line), "what": what, "launch": int(launch), "shape": shape, "mpi": mpi}
-                     for line in lines if line.strip()]
-    return rows
-
-
-def grouped(rows, key):
-    groups = collections.defaultdict(list)
-    for row in rows:
-        groups[key(row)].append(row)
-    return groups
-
-
-def size_text(size):
-    for unit, factor in (("MiB", MIB), ("KiB", KIB)):
-        if size >= factor:
-            return f"{size / factor:g} {unit}"
-    return f"{size} B"
-
-
 def by_launch(rows):
     """The first row of each launch: the algorithm that stoker is asked for first."""
-    return {launch: group[0]["median_us"] for launch, group in grouped(rows, lambda row: row["launch"]).items()}
+    return {launch: group[0]["median_us"] for launch, group in report.grouped(rows, lambda row: row["launch"]).items()}
 
 
 def fastest_call(rows):
     """Name and {launch: microseconds} of that call of the MPI libraries that is the fastest in the median of the launches."""
-    calls = grouped((row for row in rows if row["algorithm"] == "mpi"),
+    calls = report.grouped((row for row in rows if row["algorithm"] == "mpi"),
                     lambda row: f"{row['mpi']}, {row['executor'].removeprefix('mpi-')}, {row['buffers']}")
     times = {name: by_launch(group) for name, group in calls.items()}
     return min(times.items(), key=lambda item: statistics.median(item[1].values()), default=("", {}))
@@ -96,13 +69,13 @@ def to_fastest(collective, buffers, least=0, most=float("inf")):
     def values(rows, mpi):
         found = {}
         rows = [row for row in rows if row["what"] == collective and least <= row["bytes"] <= most]
-        for size, group in sorted(grouped(rows, lambda row: row["bytes"]).items()):
+        for size, group in sorted(report.grouped(rows, lambda row: row["bytes"]).items()):
             ours = by_launch(row for row in group if row["algorithm"] != "mpi" and row["executor"] == "inline"
                              and row["mpi"] == mpi and row["buffers"] == buffers)
             name, theirs = fastest_call(group)
             ratios = [ours[launch] / theirs[launch] for launch in sorted(ours.keys() & theirs.keys())]
             if ratios:
-                found[size_text(size)] = Value(ratios, f"{statistics.median(theirs.values()):.4g} us: {name}")
+                found[report.size_text(size)] = Value(ratios, f"{statistics.median(theirs.values()):.4g} us: {name}")
         return found
     return values
 
@@ -112,11 +85,11 @@ def efficiency(collective):
     def values(rows, mpi):
         found = {}
         rows = [row for row in rows if row["what"] == "overlap" and row["mpi"] == mpi and row["collective"] == collective]
-        for (size, kernel), group in grouped(rows, lambda row: (row["bytes"], row["kernel"])).items():
+        for (size, kernel), group in report.grouped(rows, lambda row: (row["bytes"], row["kernel"])).items():
             of = {executor: [row["efficiency"] for row in group if row["executor"] == executor]
                   for executor in ("engine", "mpi-nonblocking")}
             if of["engine"]:
-                found[f"{size_text(size)}, {kernel} kernel"] = Value(
+                found[f"{report.size_text(size)}, {kernel} kernel"] = Value(
                     of["engine"], f"{statistics.median(of['mpi-nonblocking']):.3g}: nonblocking")
         return found
     return values
@@ -126,7 +99,7 @@ def pipelined(rows, mpi):
     """Time of an iteration over that with MPI_Iallreduce."""
     rows = [row for row in rows if row["what"] == "pipelined-cg" and row["mpi"] == mpi]
     found = {}
-    for (variant, matrix), group in grouped(rows, lambda row: (row["variant"], row["matrix"])).items():
+    for (variant, matrix), group in report.grouped(rows, lambda row: (row["variant"], row["matrix"])).items():
         ours = [row for row in group if row["reduce"] == "stoker"]
         theirs = [row["iteration_us"]["median"] for row in group if row["reduce"] == "mpi"]
         if ours and theirs:
@@ -138,8 +111,8 @@ def pipelined(rows, mpi):
 def from_wisdom(rows, mpi):
     """Time of a program from wisdom over the compiler's."""
     rows = [row for row in rows if row["what"] == "init" and row["mpi"] == mpi and row["executor"] == "wisdom"]
-    points = grouped(rows, lambda row: (row["collective"], row["bytes"], row["ranks"], row["algorithm"]))
-    return {f"{collective} of {size_text(size)}, {ranks} ranks, {algorithm}": Value(
+    points = report.grouped(rows, lambda row: (row["collective"], row["bytes"], row["ranks"], row["algorithm"]))
+    return {f"{collective} of {report.size_text(size)}, {ranks} ranks, {algorithm}": Value(
         [row["ratio"] for row in group], f"{statistics.median(row['baseline_us'] for row in group):.4g} us: compiling")
         for (collective, size, ranks, algorithm), group in points.items()}
 
@@ -189,18 +162,18 @@ def judge(rows):
 def init_lines(rows):
     """Microseconds of compiling and of whole inits."""
     rows = [row for row in rows if row["what"] in ("init", "init-wisdom")]
-    points = grouped(rows, lambda row: (row["collective"], row["bytes"], row["ranks"], row["shape"], row["mpi"],
+    points = report.grouped(rows, lambda row: (row["collective"], row["bytes"], row["ranks"], row["shape"], row["mpi"],
                                         row["executor"] + (", with wisdom" if row["what"] == "init-wisdom" else ""),
                                         row["algorithm"]))
     for (collective, size, ranks, shape, mpi, executor, algorithm), group in sorted(points.items()):
-        yield (collective, size_text(size), str(ranks), f"{mpi}, {PLACES[shape]}", executor, algorithm,
+        yield (collective, report.size_text(size), str(ranks), f"{mpi}, {PLACES[shape]}", executor, algorithm,
                str(Value([row["median_us"] for row in group])))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
-    rows = read(parser.parse_args().folder)
+    rows = report.read(parser.parse_args().folder)
     if not rows:
         parser.error("no results there")
     lines, points = judge(rows)

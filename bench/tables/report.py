@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the scripts here print: values over launches, and tables in markdown."""
+"""What the scripts here have in common: rows of several launches, values over launches, and tables in markdown."""
+import collections
+import json
 import statistics
+
+KIB, MIB = 1 << 10, 1 << 20
 
 
 def value(numbers):
@@ -13,3 +17,28 @@ def print_table(header, lines):
         if line is header:
             print("|" + "---|" * len(header))
     print()
+
+
+def read(folder):
+    """All rows, with what their files are called: WHAT.LAUNCH.SHAPE.MPI.json."""
+    rows = []
+    for path in sorted(folder.glob("*.*.*.*.json")):
+        what, launch, shape, mpi = path.stem.split(".")
+        with open(path, encoding="utf-8") as lines:
+            rows += [{**json.loads(line), "what": what, "launch": int(launch), "shape": shape, "mpi": mpi}
+                     for line in lines if line.strip()]
+    return rows
+
+
+def grouped(rows, key):
+    groups = collections.defaultdict(list)
+    for row in rows:
+        groups[key(row)].append(row)
+    return groups
+
+
+def size_text(size):
+    for unit, factor in (("MiB", MIB), ("KiB", KIB)):
+        if size >= factor:
+            return f"{size / factor:g} {unit}"
+    return f"{size} B"

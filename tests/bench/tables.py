@@ -95,6 +95,25 @@ def check_reductions(bench, folder):
         expect(picture.read(4) == b"\x89PNG", "no picture of allreduce")
 
 
+def check_harmless(bench, folder):
+    """Three launches: steps of 8 B are 10 % behind, those of 64 KiB ahead; the engine takes 1.1 of inline, in one launch 9."""
+    for launch, engine in ((1, 1.1), (2, 9.0), (3, 1.1)):
+        write(f"{folder}/overlap.{launch}.2x1.mpich.json",
+              [{**overlap_row(0.8, size, executor), "ratio": ratio} for size, executor, ratio in
+               ((8, "engine", 1.1), (8, "mpi-nonblocking", 1.0), (64 << 10, "engine", 0.7), (64 << 10, "mpi-nonblocking", 1.2))])
+        write(f"{folder}/at-once.{launch}.1x2.openmpi.json",
+              [{**latency_row(1.0, 8), "executor": executor, "median_us": time}
+               for executor, time in (("engine", engine), ("inline", 1.0), ("mpi-blocking", 0.5))])
+    done = run(f"{bench}/harmless.py", folder)
+    expect(done.returncode == 0, done.stderr)
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines()]
+    targets, missed = lines[2:lines.index([""])], lines[lines.index([""]) + 3:-1]
+    expect([line[2:] for line in targets] == [
+        ["openmpi", "<= 1.2", "0 of 1", "1.1 (1.1 to 9): alltoall, 8 B", "yes"],
+        ["mpich", "<= 1.03", "1 of 2", "1.1 (1.1 to 1.1): alltoall, 8 B, register", "no"]], targets)
+    expect([line[3] for line in missed] == ["alltoall, 8 B, register"], missed)
+
+
 def check_applications(bench, folder):
     """Two launches: stoker takes 7 and 9 s at the shared place, MPI with tests 10 s; the progress thread's launch is as fast as
     stoker, whose own rows of that launch do not count; the engine is 5 % behind inline with Taylor-Green."""
@@ -226,6 +245,8 @@ def main():
         expect("0.800" in done.stdout and "radix:r=2" in done.stdout, done.stdout)
         os.mkdir(f"{folder}/run-reductions")
         check_reductions(bench, f"{folder}/run-reductions")
+        os.mkdir(f"{folder}/run-harmless")
+        check_harmless(bench, f"{folder}/run-harmless")
         os.mkdir(f"{folder}/run-applications")
         check_applications(bench, f"{folder}/run-applications")
         done = run(f"{bench}/plot.py", "--output", f"{folder}/none", "/dev/null")
