@@ -6,7 +6,7 @@
       MPI: mpich | openmpi; PROGRAMS: folder with exchange_loop and libexhaust_shim.so
       DROP_IN, SOAK: the library and tests/soak's program
 
-From the environment: FAULT_MOMENTS (10; so many jobs), FAULT_SEED (each run prints its own; job N of seed S is the
+From the environment: FAULT_MOMENTS (7; so many jobs), FAULT_SEED (each run prints its own; job N of seed S is the
 first job of seed S + N), EXHAUSTION (one kind alone).
 
 A job may end well: then its results are right. Or it ends with an error, of the engine or of the MPI library, and with
@@ -32,7 +32,7 @@ from faults import Failed, Job, all_but_launchers, expect
 RANKS = 4
 FOR_EVER = 10 ** 9  # ms
 # Seconds. An unharmed job takes one or two.
-LONGEST = 60
+LONGEST = 30
 # What the MPI library, or what is below it, says of itself; launchers say something of every end.
 LIBRARY_ERROR = re.compile(r'UCX\s+(ERROR|FATAL)|Fatal error in|An error occurred|A system call failed|PML add procs failed|'
                            r'PMIX ERROR|It looks like|[Oo]ut of (dynamic )?memory|Too many open files|[Cc]annot allocate|error while loading')
@@ -260,7 +260,7 @@ def main():
         return 64
     mpi, folder, drop_in, soak = sys.argv[1:]
     seed = int(os.environ.get('FAULT_SEED') or time.time_ns() % 1000000)
-    count = int(os.environ.get('FAULT_MOMENTS') or 10)
+    count = int(os.environ.get('FAULT_MOMENTS') or 7)
     print(f'FAULT_SEED={seed} FAULT_MOMENTS={count}', file=sys.stderr)
     os.environ['UCX_HANDLE_ERRORS'] = 'none'  # the shim does
     kinds = ['threads', 'segments', 'address space', 'descriptors', 'communicators', 'tags', 'control group']
