@@ -48,8 +48,9 @@ public:
         &Place::domain);
     std::vector<int> local_index(places.size());
     for (const Extent& node : nodes.extents) {
-      for (int i = 0; i < node.count; ++i) {
-        local_index[static_cast<std::size_t>(nodes.members[static_cast<std::size_t>(node.begin + i)])] = i;
+      int index = 0;
+      for (const int rank : of(nodes.members, node)) {
+        local_index[static_cast<std::size_t>(rank)] = index++;
       }
     }
     make_runs(domains, nodes, places, local_index);
@@ -225,7 +226,8 @@ private:
     }
     for (std::size_t r = 0; r < places.size(); ++r) {
       Extent& extent = sorted.extents[static_cast<std::size_t>(places[r].*label)];
-      sorted.members[static_cast<std::size_t>(extent.begin + extent.count++)] = static_cast<int>(r);
+      const int place = extent.begin + extent.count++;
+      sorted.members[static_cast<std::size_t>(place)] = static_cast<int>(r);
     }
     return sorted;
   }

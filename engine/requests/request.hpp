@@ -190,9 +190,9 @@ private:
   WakePolicy wake_policy_;
   std::uint64_t epoch_ = 0;
   std::uint64_t started_ns_ = 0;
-  std::uint64_t exposed_ns_ = 0; // of this epoch
-  std::uint64_t ended_ns_ = 0;   // likewise: when await() found it complete
-  bool stall_reported_ = false;
+  std::uint64_t exposed_ns_ = 0;    // of this epoch
+  std::uint64_t ended_ns_ = 0;      // likewise: when await() found it complete
+  std::uint64_t stalled_epoch_ = 0; // the latest that was reported
   RequestStatistics statistics_;
 };
 

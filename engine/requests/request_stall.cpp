@@ -33,8 +33,8 @@ void Request::look_around(std::uint64_t waited_ns) {
   }
   require(engine_->carrier()); // it may be none of the communicator's
   const auto limit = static_cast<std::uint64_t>(engine_->settings().stall_seconds) * 1'000'000'000U;
-  if (limit != 0 && waited_ns > limit && !stall_reported_) {
-    stall_reported_ = true;
+  if (limit != 0 && waited_ns > limit && stalled_epoch_ != epoch_) {
+    stalled_epoch_ = epoch_;
     std::string reason;
     if (attempt([&] { reason = describe_stall(); })) {
       give_up_damaged(engine_->rank());

@@ -49,6 +49,8 @@ static const char* setting(const char* name, const char* otherwise) {
   return value != NULL ? value : otherwise;
 }
 
+// Headers have other names for parameters, and names of types and functions cannot be in parentheses.
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name,bugprone-macro-parentheses)
 #define REAL(name)                                                                                                     \
   __typeof__(&name) real = NULL;                                                                                       \
   *(void**)&real = dlsym(RTLD_NEXT, #name)
@@ -165,6 +167,7 @@ int MPI_Comm_get_attr(MPI_Comm comm, int keyval, void* value, int* flag) {
   return PMPI_Comm_get_attr(comm, keyval, value, flag);
 }
 
+// NOLINTEND(readability-inconsistent-declaration-parameter-name,bugprone-macro-parentheses)
 // ---- crashes
 
 static bool is_systems(const char* file) {

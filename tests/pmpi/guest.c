@@ -344,17 +344,17 @@ static void stall(void) {
     close(file);
   }
   MPI_Bcast(log, sizeof log, MPI_CHAR, 0, MPI_COMM_WORLD);
-  enum { lanes = 4 }; // the calls of a shape take turns at them, and each says once that it has waited
-  int has_told[lanes] = {0};
-  for (int epoch = 0; epoch < 10; ++epoch) {
+  // The requests of the first epochs are made while all ranks take part. The calls of a shape take turns at them, so that
+  // the first of those that are told is told again at the end.
+  enum { first_told = 8, requests_of_shape = 4, epochs = first_told + requests_of_shape + 1 };
+  for (int epoch = 0; epoch < epochs; ++epoch) {
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     int message = 0;
     const bool last = rank == ranks - 1;
     if (rank == 0) {
       MPI_Irecv(&message, 1, MPI_INT, ranks - 1, 0, MPI_COMM_WORLD, &requests[0]);
     }
-    // The requests of the first epochs are made while all ranks take part.
-    const bool is_told = epoch >= 8 && has_told[epoch % lanes] == 0;
+    const bool is_told = epoch >= first_told;
     for (bool logged = !is_told || getenv("LD_PRELOAD") == NULL || !last; !logged;) {
       logged = stall_logged(log);
       usleep(1000);
@@ -372,10 +372,9 @@ static void stall(void) {
     }
     end_exchange(epoch, &requests[1]);
     if (rank == 0) {
-      has_told[epoch % lanes] |= stall_logged(log) ? 1 : 0;
       demand(truncate(log, 0) == 0, "the log cannot be emptied");
     }
-    MPI_Bcast(has_told, lanes, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
   }
   if (rank == 0) {
     unlink(log);
