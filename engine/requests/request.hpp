@@ -164,6 +164,10 @@ private:
   void call_for_test();
   // Until one of them is complete.
   static void wait_for_one(std::span<Request* const> active);
+  class Hold;
+  [[nodiscard]] bool waits_for_late_rank(const LoweredStep& step) const;
+  // Whether all that it waits for are ranks of its node that have not started the epoch. No if that is not known.
+  [[nodiscard]] bool waits_for_late_ranks() const;
   [[nodiscard]] std::string describe_stall() const;
   // Break the request and throw Error(peer_lost).
   [[noreturn]] void give_up(const std::string& reason);

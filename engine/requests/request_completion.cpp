@@ -107,9 +107,9 @@ void Request::await() {
   }
   const std::uint64_t begin = clock();
   ended_ns_ = begin;
-  if (by_itself() || !was_complete) {
+  if (by_itself() || !was_complete || !ring_deferred_) {
     note_wait(begin);
-  } else if (ring_deferred_) {
+  } else {
     // The helper found the epoch before this Wait.
     begin - started_ns_ > late_wait_ns ? wake_policy_.missed() : wake_policy_.slept();
   }
@@ -203,7 +203,8 @@ void Request::wait_for_one(std::span<Request* const> active) {
   };
   const auto call_helpers = [&] {
     for (Request* request : active) {
-      if (request->ring_deferred_) {
+      // A helper could only have brought on what was started.
+      if (request->ring_deferred_ && !request->waits_for_late_ranks()) {
         request->wake_policy_.slept();
       }
       request->call_helper();

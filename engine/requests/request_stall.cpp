@@ -56,19 +56,54 @@ void Request::give_up_damaged(int rank) {
   give_up("the shared memory of engine rank " + std::to_string(rank) + " " + memory_->damage(arena));
 }
 
+// Nobody executes the request's steps while it holds.
+class Request::Hold {
+public:
+  explicit Hold(const Request& request) : ownership_(request.block_->ownership) {
+    holds_ = request.lowered_.exclusive != 0 || (takes_ = ownership_.try_acquire(rank_executor));
+  }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+  ~Hold() {
+    if (takes_) {
+      ownership_.release();
+    }
+  }
+  [[nodiscard]] bool holds() const { return holds_; }
+
+private:
+  Ownership& ownership_;
+  bool takes_ = false;
+  bool holds_;
+};
+
+bool Request::waits_for_late_rank(const LoweredStep& step) const {
+  return step.op == Op::recv_node &&
+         memory_->at<Block>(lowered_.channel_list[step.channel].peer_block)->started.load(std::memory_order_acquire) <
+             epoch_;
+}
+
+bool Request::waits_for_late_ranks() const {
+  const Hold hold(*this);
+  if (!hold.holds() || lowered_.has_wire != 0) {
+    return false;
+  }
+  bool late = false;
+  const auto damage = attempt([&] {
+    const std::uint32_t count = task_.program.checked_count(block_->state.waiting_count);
+    late = count > 0;
+    for (std::uint32_t i = 0; i < count && late; ++i) {
+      late = waits_for_late_rank(*task_.program.step(task_.program.checked_step(task_.program.waiting()[i])).step);
+    }
+  });
+  return late && !damage;
+}
+
 std::string Request::describe_stall() const {
-  const bool exclusive = lowered_.exclusive != 0;
-  if (!exclusive && !block_->ownership.try_acquire(rank_executor)) {
+  const Hold hold(*this);
+  if (!hold.holds()) {
     return "its steps are being executed";
   }
-  const struct Release {
-    Ownership* ownership;
-    ~Release() {
-      if (ownership != nullptr) {
-        ownership->release();
-      }
-    }
-  } release{exclusive ? nullptr : &block_->ownership};
   std::set<int> not_started;
   std::set<int> silent;
   bool at_fence = false;
@@ -76,10 +111,7 @@ std::string Request::describe_stall() const {
   std::set<int> carriers; // engine ranks whose helpers do the peers' part
   for (std::uint32_t i = 0; i < task_.program.checked_count(block_->state.waiting_count); ++i) {
     const LoweredStep& step = *task_.program.step(task_.program.checked_step(task_.program.waiting()[i])).step;
-    const bool recv = step.op == Op::recv_node;
-    if (recv &&
-        memory_->at<Block>(lowered_.channel_list[step.channel].peer_block)->started.load(std::memory_order_acquire) <
-            epoch_) {
+    if (waits_for_late_rank(step)) {
       not_started.insert(step.peer);
     } else {
       silent.insert(step.peer);
