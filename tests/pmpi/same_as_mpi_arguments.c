@@ -280,7 +280,7 @@ static bool apply(Case which, Family family, bool at_root, Trial* trial) {
   }
 }
 
-// Of the first group of an intercommunicator to the second.
+// The root is the first rank of the first group; the second group receives or sends.
 static int root_between_groups(void) { return rank >= ranks / 2 ? 0 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL; }
 
 // One rank's side of a call on one of the two communicators; fresh data and poisoned outputs before each start, as many as
