@@ -13,8 +13,8 @@ namespace stoker::pmpi {
 
 using engine::CollectiveCall;
 
-// Before a blocking call, while uses_are_noted: its communicator may get what its nonblocking calls need. Collective where
-// the call waits for all ranks.
+// Before a blocking call, while uses_are_noted: its communicator may get what its nonblocking calls need. Collective
+// where the call waits for all ranks.
 void note_use(const CollectiveCall& call);
 
 // Local.

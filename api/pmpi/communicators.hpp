@@ -5,9 +5,9 @@
 // communicators (creation.cpp). A communicator that came from elsewhere is known from its first call on, and its
 // nonblocking calls are MPI's.
 //
-// That takes communicators of the MPI library's, for which there is a budget. Programs make many that they hardly use, so
-// a third of it is kept for those that communicate: what had no room in the rest gets what it needs in a blocking call
-// that waits for all ranks anyway, and persistent requests take what they need when they are made.
+// That takes communicators of the MPI library's, for which there is a budget. Programs make many that they hardly use,
+// so a third of it is kept for those that communicate: what had no room in the rest gets what it needs in a blocking
+// call that waits for all ranks anyway, and persistent requests take what they need when they are made.
 #pragma once
 
 #include "api/pmpi/state.hpp"

@@ -61,8 +61,8 @@ public:
   [[nodiscard]] MPI_Comm release(); // not counted any more
   // The ranks of `comm` in their order, with its topology. Unlike in a duplicate, there are no attributes and no hints:
   // the application's copy functions are never called for a communicator of the engine's. Collective, blocking.
-  // Throws Error(mpi) on all ranks if any has none left. The error handler of `comm` is not told, because it is another one
-  // meanwhile: `comm` is an own one, or one that no other thread of the application's uses yet.
+  // Throws Error(mpi) on all ranks if any has none left. The error handler of `comm` is not told, because it is another
+  // one meanwhile: `comm` is an own one, or one that no other thread of the application's uses yet.
   [[nodiscard]] static OwnedComm like(MPI_Comm comm);
   // The same for any communicator of the application's, whose error handler stays. `own` has all of its ranks.
   [[nodiscard]] static OwnedComm like(MPI_Comm comm, MPI_Comm own);
