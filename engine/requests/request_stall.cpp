@@ -84,8 +84,11 @@ bool Request::waits_for_late_rank(const LoweredStep& step) const {
 }
 
 bool Request::waits_for_late_ranks() const {
+  if (lowered_.has_wire != 0) {
+    return false;
+  }
   const Hold hold(*this);
-  if (!hold.holds() || lowered_.has_wire != 0) {
+  if (!hold.holds()) {
     return false;
   }
   bool late = false;
