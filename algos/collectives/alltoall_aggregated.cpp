@@ -71,11 +71,7 @@ private:
 
   // The destination nodes, in the order in which all ranks of this node go through them.
   [[nodiscard]] std::vector<std::size_t> destinations() const {
-    const auto nodes = static_cast<std::size_t>(exchange_.layout.nodes());
-    std::vector<std::size_t> result;
-    for (std::size_t i = 1; i < nodes; ++i) {
-      result.push_back((node_ + i) % nodes);
-    }
+    std::vector<std::size_t> result = others(node_, static_cast<std::size_t>(exchange_.layout.nodes()));
     if (!direct_) {
       result.push_back(node_);
     }
@@ -132,7 +128,7 @@ private:
   [[nodiscard]] Part outgoing_to(std::size_t node) {
     Part part;
     for (const int target : teams_.node_ranks(node)) {
-      part.add(ends_.outgoing(target));
+      ends_.add_outgoing(target, part);
     }
     return part;
   }
@@ -144,10 +140,8 @@ private:
     for (const Parcel& parcel : arrived(index_)) {
       bundles.push_back({parcel});
     }
-    for (std::size_t i = 0; i < teams_.region_size(region_); ++i) {
-      if (i != index_) {
-        bundles.push_back(for_group(i, index_));
-      }
+    for (const std::size_t i : others(index_, teams_.region_size(region_))) {
+      bundles.push_back(for_group(i, index_));
     }
     for (const auto& bundle : bundles) {
       const Part part = bundles_.ends_of(bundle);
@@ -211,7 +205,7 @@ private:
                    ? bundles_.bytes({teams_.group_ranks(teams_.group_at(a, column)), teams_.region_ranks(b)})
                    : 0;
       };
-      hold(arriving, append_flat(builder_, between, how_.between));
+      hold(arriving, append_flat(builder_, between, how_.between), region_);
     });
     if (!direct_) {
       held_.insert(held_.begin(), kept.begin(), kept.end());
@@ -222,7 +216,7 @@ private:
   [[nodiscard]] std::vector<Parcel> arrived(std::size_t index) const {
     std::vector<Parcel> parcels;
     for (std::size_t column = index; column < teams_.largest_region(); column += teams_.region_size(region_)) {
-      for (std::size_t r = 0; r < teams_.regions(); ++r) {
+      for (const std::size_t r : others(region_, teams_.regions())) {
         if (exchanged(r, region_) && column < teams_.region_size(r)) {
           parcels.push_back({teams_.group_ranks(teams_.group_at(r, column)), teams_.group_ranks(group_)});
         }
@@ -294,12 +288,10 @@ private:
 
   // The parcels that the leader for a column of a region has for `targets`: its own blocks, then those of others.
   [[nodiscard]] std::vector<Parcel> from_region(std::size_t region, std::size_t column, Ranks targets) const {
-    const std::size_t own = teams_.group_at(region, column);
-    std::vector<Parcel> parcels = {{teams_.group_ranks(own), targets}};
-    for (std::size_t i = 0; i < teams_.region_size(region); ++i) {
-      if (const std::size_t other = teams_.group_at(region, i); other != own) {
-        parcels.push_back({teams_.group_ranks(other), targets});
-      }
+    const std::size_t size = teams_.region_size(region);
+    std::vector<Parcel> parcels = {{teams_.group_ranks(teams_.group_at(region, column)), targets}};
+    for (const std::size_t i : others(column % size, size)) {
+      parcels.push_back({teams_.group_ranks(teams_.group_at(region, i)), targets});
     }
     return parcels;
   }
@@ -340,7 +332,7 @@ private:
       }
       return sum;
     };
-    hold(arriving, append_flat(builder_, within, how_.within));
+    hold(arriving, append_flat(builder_, within, how_.within), index_);
   }
 
   // The exchanges between regions in which this leader takes part: one for each index that it stands for.
@@ -365,9 +357,18 @@ private:
     return a != b && !(direct_ && teams_.node_of_region(a) == teams_.node_of_region(b));
   }
 
+  // The other ones of so many, from the next one on: programs of different nodes are alike then.
+  [[nodiscard]] static std::vector<std::size_t> others(std::size_t own, std::size_t count) {
+    std::vector<std::size_t> result;
+    for (std::size_t i = 1; i < count; ++i) {
+      result.push_back((own + i) % count);
+    }
+    return result;
+  }
+
   // Keeps what has arrived and goes on.
-  void hold(std::vector<Bundle>& arriving, const Arrivals& arrivals) {
-    for (std::size_t i = 0; i < arriving.size(); ++i) {
+  void hold(std::vector<Bundle>& arriving, const Arrivals& arrivals, std::size_t own) {
+    for (const std::size_t i : others(own, arriving.size())) {
       if (arrivals[i] && !arriving[i].parcels.empty()) {
         arriving[i].ready = {*arrivals[i]};
         held_.push_back(std::move(arriving[i]));

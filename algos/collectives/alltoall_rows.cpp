@@ -6,6 +6,7 @@
 #include "algos/collectives/factor_rules.hpp"
 #include "algos/collectives/literature.hpp"
 #include "algos/collectives/neighbor_alltoall.hpp"
+#include "algos/collectives/node_parameters.hpp"
 #include "algos/collectives/registry_rows.hpp"
 
 #include <algorithm>
@@ -21,42 +22,19 @@ using topology::Layout;
 
 // ---- parameters ----
 
-std::int32_t largest_node(const Layout& layout) {
-  std::size_t most = 1;
-  for (int node = 0; node < layout.nodes(); ++node) {
-    most = std::max(most, layout.node_ranks(node).size());
-  }
-  return static_cast<std::int32_t>(most);
-}
 std::int32_t square_root(std::int32_t n) {
   return static_cast<std::int32_t>(balanced_radix(static_cast<std::size_t>(n)));
 }
 
 std::int32_t all_ranks(const Layout& layout) { return std::max(2, layout.ranks()); }
 std::int32_t all_ranks_but_one(const Layout& layout) { return std::max(1, layout.ranks() - 1); }
-std::int32_t all_of_a_node(const Layout& layout) { return largest_node(layout); }
 std::int32_t radix_of_a_node(const Layout& layout) { return std::max(2, largest_node(layout)); }
 std::int32_t all_nodes(const Layout& layout) { return std::max(2, layout.nodes()); }
 std::int32_t root_of_ranks(const Layout& layout) { return square_root(layout.ranks()); }
 std::int32_t root_of_node(const Layout& layout) { return square_root(largest_node(layout)); }
-// Four ranks to a leader or group did best at most sizes in the literature's measurements.
-std::int32_t four_ranks_each(const Layout& layout) { return std::max(1, largest_node(layout) / 4); }
 
 constexpr Parameter between{.name = "between", .summary = "exchange between nodes", .exchange = &Tuning::between};
 constexpr Parameter within{.name = "within", .summary = "exchange within a node", .exchange = &Tuning::within};
-constexpr Parameter leaders{.name = "leaders",
-                            .summary = "leaders per node, or domains",
-                            .number = &Tuning::leaders,
-                            .most = all_of_a_node,
-                            .preset = four_ranks_each,
-                            .domains = true};
-constexpr Parameter groups{.name = "groups",
-                           .summary = "groups per node, or domains",
-                           .number = &Tuning::groups,
-                           .most = all_of_a_node,
-                           .preset = four_ranks_each,
-                           .domains = true};
-
 constexpr Parameter batch{.name = "batch",
                           .summary = "messages at a time",
                           .number = &Tuning::batch,
@@ -176,7 +154,7 @@ constexpr Algorithm alltoalls[] = {
      Knowledge::node,
      "node-aware with several groups per node in the place of nodes",
      kinkead,
-     list_of<groups, between, within>,
+     list_of<groups<four_ranks_each>, between, within>,
      locality_aware},
     {{},
      "multileader-node-aware",

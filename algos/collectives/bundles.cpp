@@ -36,7 +36,7 @@ Part Bundles::ends_of(std::span<const Parcel> parcels) {
   for (const Parcel& parcel : parcels) {
     for (const int source : parcel.sources) {
       if (source != exchange_.rank) {
-        part.add(ends_.incoming(source));
+        ends_.add_incoming(source, part);
       }
     }
   }
@@ -44,6 +44,9 @@ Part Bundles::ends_of(std::span<const Parcel> parcels) {
 }
 
 std::uint64_t Bundles::bytes(const Parcel& parcel) const {
+  if (const auto size = exchange_.sizes.uniform_size()) {
+    return *size * parcel.sources.size() * parcel.targets.size();
+  }
   std::uint64_t sum = 0;
   for (const int source : parcel.sources) {
     for (const int target : parcel.targets) {

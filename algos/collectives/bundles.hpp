@@ -47,7 +47,7 @@ public:
             part->add({Buffer::scratch, place, size});
             part->add_after(bundle.ready);
           } else if (part != nullptr) {
-            part->add(ends_.outgoing(target));
+            ends_.add_outgoing(target, *part);
           }
           place += size;
         }

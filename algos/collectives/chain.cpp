@@ -25,10 +25,9 @@ Chain chain_of(const DistributedVector& vector) {
   return {.before = me == order.begin() ? -1 : *(me - 1), .behind = me + 1 == order.end() ? -1 : *(me + 1)};
 }
 
-std::size_t segments_of(const DistributedVector& vector, const Tuning& tuning) {
+std::size_t segments_of(const DistributedVector& vector, const Tuning& tuning, std::size_t links) {
   const auto fixed = static_cast<std::uint64_t>(tuning.fixed_bytes);
-  const std::uint64_t wanted = fixed != 0 ? (vector.sizes.front() + fixed - 1) / fixed
-                                          : 4 * (static_cast<std::uint64_t>(vector.layout.ranks()) - 1);
+  const std::uint64_t wanted = fixed != 0 ? (vector.sizes.front() + fixed - 1) / fixed : 4 * links;
   return static_cast<std::size_t>(std::clamp<std::uint64_t>(wanted, 1, most_segments));
 }
 

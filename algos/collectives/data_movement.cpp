@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bcast, allgather, gather, scatter and barrier.
+// bcast, allgather, gather and scatter.
 #include "algos/collectives/vector_algorithms.hpp"
 
 #include "algos/collectives/chain.hpp"
 #include "algos/collectives/lanes.hpp"
 #include "algos/collectives/multi_radix.hpp"
+#include "algos/collectives/rings.hpp"
+#include "algos/collectives/vector_programs.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -16,121 +18,6 @@ namespace {
 Blocks own_block(std::size_t member) { return {member}; }
 
 std::size_t root_of(const DistributedVector& vector) { return static_cast<std::size_t>(vector.root); }
-
-// ---- bcast ----
-
-class Broadcast {
-public:
-  Broadcast(const DistributedVector& vector, const Tuning& tuning, std::size_t parts)
-      : bytes_(vector.sizes.front()),
-        builder_(vector.rank, vector.layout.ranks(), vector.rank == vector.root ? bytes_ : 0,
-                 vector.rank == vector.root ? 0 : bytes_),
-        steps(builder_, vector,
-              cut(bytes_, parts, vector.element_bytes,
-                  {static_cast<std::uint64_t>(tuning.part_bytes), static_cast<std::uint64_t>(tuning.fixed_bytes)})),
-        home(steps.whole(vector.rank == vector.root ? Buffer::send : Buffer::recv)) {
-    if (vector.rank == vector.root) {
-      steps.begin_at(steps.all(), home);
-    }
-  }
-  [[nodiscard]] Program finish() && { return std::move(builder_).finish(); }
-
-private:
-  std::uint64_t bytes_;
-  Builder builder_;
-
-public:
-  VectorSteps steps;
-  Home home; // of this rank's one buffer
-};
-
-// ---- allgather, gather, scatter ----
-
-// The end of the blocks in the buffer that holds them all.
-std::uint64_t reach(const DistributedVector& vector) {
-  std::uint64_t end = 0;
-  for (std::size_t block = 0; block < vector.sizes.size(); ++block) {
-    end = vector.sizes[block] == 0 ? end : std::max(end, vector.offsets[block] + vector.sizes[block]);
-  }
-  return end;
-}
-
-// A program that moves the ranks' blocks.
-class Movement {
-public:
-  Movement(const DistributedVector& vector, std::uint64_t send_bytes, std::uint64_t recv_bytes)
-      : builder_(vector.rank, vector.layout.ranks(), send_bytes, recv_bytes),
-        steps(builder_, vector, block_cuts(vector)) {}
-  [[nodiscard]] Program finish() && { return std::move(builder_).finish(); }
-
-private:
-  Builder builder_;
-
-public:
-  VectorSteps steps;
-};
-
-Home at_zero(const DistributedVector& vector, Buffer buffer) {
-  return VectorSteps::at(buffer, std::vector<std::uint64_t>(vector.sizes.size(), 0));
-}
-
-// Ranks that receive all blocks have theirs at its place in the end; the others in the send buffer.
-class Gathering {
-public:
-  Gathering(const DistributedVector& vector, bool receives)
-      : call_(vector), movement_(vector, vector.in_place ? 0 : vector.sizes[own()], receives ? reach(vector) : 0),
-        steps(movement_.steps),
-        home(receives ? VectorSteps::at(Buffer::recv, vector.offsets) : movement_.steps.aside()), receives_(receives) {
-    steps.begin_at(Blocks{own()}, vector.in_place ? home : at_zero(vector, Buffer::send));
-  }
-  [[nodiscard]] Program finish() && {
-    if (receives_) {
-      steps.settle(Blocks{own()}, home);
-    }
-    return std::move(movement_).finish();
-  }
-
-private:
-  [[nodiscard]] std::size_t own() const { return static_cast<std::size_t>(call_.rank); }
-
-  const DistributedVector& call_;
-  Movement movement_;
-
-public:
-  VectorSteps& steps;
-  Home home; // where blocks arrive
-
-private:
-  bool receives_;
-};
-
-class Scattering {
-public:
-  explicit Scattering(const DistributedVector& vector)
-      : call_(vector), movement_(vector, is_root() ? reach(vector) : 0, vector.in_place ? 0 : vector.sizes[own()]),
-        steps(movement_.steps), own_home(at_zero(vector, Buffer::recv)) {
-    if (is_root()) {
-      steps.begin_at(steps.all(), VectorSteps::at(Buffer::send, vector.offsets));
-    }
-  }
-  [[nodiscard]] Program finish() && {
-    if (!call_.in_place) {
-      steps.settle(Blocks{own()}, own_home);
-    }
-    return std::move(movement_).finish();
-  }
-
-private:
-  [[nodiscard]] bool is_root() const { return call_.rank == call_.root; }
-  [[nodiscard]] std::size_t own() const { return static_cast<std::size_t>(call_.rank); }
-
-  const DistributedVector& call_;
-  Movement movement_;
-
-public:
-  VectorSteps& steps;
-  Home own_home;
-};
 
 Blocks blocks_where(const DistributedVector& vector, const auto& condition) {
   Blocks blocks;
@@ -151,42 +38,44 @@ Program bcast_tree(const DistributedVector& vector, const Tuning& tuning) {
   return std::move(broadcast).finish();
 }
 
+namespace {
+
+// The root's blocks go down a tree of parts, one for each other rank, which gather them.
+void scatter_allgather(VectorSteps& steps, const Group& group, std::size_t root, const FactorList& factors,
+                       const Home& home) {
+  const auto index = [root](std::size_t member) { return member < root ? member : member - 1; };
+  tree_scatter(
+      steps, group, root, dividing(factors),
+      [&](std::size_t member) { return member == root ? Blocks{} : Blocks{index(member)}; }, home, home);
+  if (group.me == root) {
+    return;
+  }
+  Group others{group.members, index(group.me)};
+  others.members.erase(others.members.begin() + static_cast<std::ptrdiff_t>(root));
+  cyclic_allgather(steps, others, gathering(factors), own_block, home);
+}
+
+} // namespace
+
 Program bcast_scatter(const DistributedVector& vector, const Tuning& tuning) {
   const Group group = all_ranks(vector);
+  Broadcast broadcast(vector, tuning, std::max<std::size_t>(1, group.size() - 1));
+  scatter_allgather(broadcast.steps, group, root_of(vector), tuning.factors, broadcast.home);
+  return std::move(broadcast).finish();
+}
+
+Program bcast_scatter_ring(const DistributedVector& vector, const Tuning& tuning) {
+  const Group group = all_ranks(vector);
   Broadcast broadcast(vector, tuning, group.size());
-  VectorSteps& steps = broadcast.steps;
-  if (vector.rank == vector.root) {
-    for (std::size_t i = 1; i < group.size(); ++i) {
-      const std::size_t member = (group.me + i) % group.size();
-      steps.send(group.members[member], Blocks{member});
-    }
-  } else {
-    steps.receive(vector.root, Blocks{group.me}, broadcast.home);
-  }
-  // The root has all parts already, and would have to receive into the buffer that it sends from. It only gives its own
-  // part.
-  Group others;
-  for (std::size_t member = 0; member < group.size(); ++member) {
-    if (member != root_of(vector)) {
-      others.me = member == group.me ? others.size() : others.me;
-      others.members.push_back(group.members[member]);
-    }
-  }
-  if (vector.rank == vector.root) {
-    for (const int member : others.members) {
-      steps.send(member, Blocks{group.me});
-    }
-    return std::move(broadcast).finish();
-  }
-  steps.receive(vector.root, Blocks{root_of(vector)}, broadcast.home);
-  const auto part_of = [&](std::size_t member) { return Blocks{static_cast<std::size_t>(others.members[member])}; };
-  cyclic_allgather(steps, others, gathering(cyclic_factors(others.size(), Signs::gathering)), part_of, broadcast.home);
+  tree_scatter(broadcast.steps, group, root_of(vector), gathering(tuning.factors), own_block, broadcast.home,
+               broadcast.home);
+  ring_allgather(broadcast.steps, group, own_block, broadcast.home, root_of(vector));
   return std::move(broadcast).finish();
 }
 
 Program bcast_chain(const DistributedVector& vector, const Tuning& tuning) {
   const Chain chain = chain_of(vector);
-  Broadcast broadcast(vector, tuning, segments_of(vector, tuning));
+  Broadcast broadcast(vector, tuning, segments_of(vector, tuning, static_cast<std::size_t>(vector.layout.ranks()) - 1));
   for (const std::size_t segment : broadcast.steps.all()) {
     if (chain.before >= 0) {
       broadcast.steps.receive(chain.before, Blocks{segment}, broadcast.home);
@@ -235,6 +124,25 @@ Program bcast_node_aware(const DistributedVector& vector, const Tuning& tuning) 
   return std::move(broadcast).finish();
 }
 
+Program bcast_hierarchical(const DistributedVector& vector, const Tuning& tuning) {
+  const Lanes lanes(vector, 1, vector.root);
+  const auto nodes = static_cast<std::size_t>(vector.layout.nodes());
+  const bool scatters = !dividing(tuning.factors_between).empty();
+  Broadcast broadcast(vector, tuning, scatters ? nodes - 1 : 1);
+  VectorSteps& steps = broadcast.steps;
+  if (lanes.node().me == lanes.head()) {
+    const auto root_node = static_cast<std::size_t>(vector.layout.node_of(vector.root));
+    if (scatters) {
+      scatter_allgather(steps, lanes.between(0), root_node, tuning.factors_between, broadcast.home);
+    } else {
+      tree_broadcast(steps, lanes.between(0), root_node, gathering(tuning.factors_between), steps.all(),
+                     broadcast.home);
+    }
+  }
+  tree_broadcast(steps, lanes.node(), lanes.head(), gathering(tuning.factors_within), steps.all(), broadcast.home);
+  return std::move(broadcast).finish();
+}
+
 Program allgather_exchange(const DistributedVector& vector, const Tuning& tuning) {
   Gathering gathering_of_all(vector, true);
   exchange_allgather(gathering_of_all.steps, all_ranks(vector), gathering(tuning.factors),
@@ -246,6 +154,22 @@ Program allgather_cyclic(const DistributedVector& vector, const Tuning& tuning) 
   Gathering gathering_of_all(vector, true);
   cyclic_allgather(gathering_of_all.steps, all_ranks(vector), gathering(tuning.factors), own_block,
                    gathering_of_all.home);
+  return std::move(gathering_of_all).finish();
+}
+
+Program allgather_ring(const DistributedVector& vector, const Tuning& /*tuning*/) {
+  Gathering gathering_of_all(vector, true);
+  ring_allgather(gathering_of_all.steps, all_ranks(vector), own_block, gathering_of_all.home);
+  return std::move(gathering_of_all).finish();
+}
+
+Program allgather_neighbor(const DistributedVector& vector, const Tuning& tuning) {
+  const Group group = all_ranks(vector);
+  if (group.size() % 2 == 1) {
+    return allgather_ring(vector, tuning);
+  }
+  Gathering gathering_of_all(vector, true);
+  neighbor_allgather(gathering_of_all.steps, group, own_block, gathering_of_all.home);
   return std::move(gathering_of_all).finish();
 }
 
@@ -293,7 +217,7 @@ Program gather_node_aware(const DistributedVector& vector, const Tuning& tuning)
   const topology::Layout& layout = vector.layout;
   Gathering to_root(vector, vector.rank == vector.root);
   const std::size_t me = lanes.node().me;
-  const auto head = static_cast<std::size_t>(layout.local_index(lanes.here(0)));
+  const std::size_t head = lanes.head();
   const std::vector<std::size_t> all{lanes.node().size()};
   if (lanes.node().size() > 1) {
     tree_gather(
@@ -341,87 +265,6 @@ Program scatter_node_aware(const DistributedVector& vector, const Tuning& tuning
     steps.receive(lanes.here(0), Blocks{static_cast<std::size_t>(vector.rank)}, from_root.own_home);
   }
   return std::move(from_root).finish();
-}
-
-// ---- barrier ----
-
-namespace {
-
-class Barrier {
-public:
-  explicit Barrier(const DistributedVector& vector)
-      : builder_(vector.rank, vector.layout.ranks(), 0, 0), steps(builder_, vector, {0}) {}
-  [[nodiscard]] Program finish() && { return std::move(builder_).finish(); }
-
-private:
-  Builder builder_;
-
-public:
-  VectorSteps steps;
-};
-
-// Hensgen, Finkel and Manber's dissemination with any radix.
-void disseminate(VectorSteps& steps, const Group& group, std::span<const std::size_t> factors) {
-  std::size_t held = 1;
-  for (const std::size_t factor : factors) {
-    const std::size_t after = std::min(held * factor, group.size());
-    for (std::size_t j = 1; j * held < after; ++j) {
-      steps.signal(group.members[(group.me + group.size() - (j * held)) % group.size()]);
-    }
-    for (std::size_t j = 1; j * held < after; ++j) {
-      steps.await(group.members[(group.me + (j * held)) % group.size()]);
-    }
-    held = after;
-  }
-}
-
-} // namespace
-
-Program barrier_cyclic(const DistributedVector& vector, const Tuning& tuning) {
-  Barrier barrier(vector);
-  disseminate(barrier.steps, all_ranks(vector), gathering(tuning.factors));
-  return std::move(barrier).finish();
-}
-
-Program barrier_tree(const DistributedVector& vector, const Tuning& /*tuning*/) {
-  Barrier barrier(vector);
-  // Children 4i + 1 to 4i + 4.
-  constexpr int arity = 4;
-  const int ranks = vector.layout.ranks();
-  const auto for_children = [&](auto visit) {
-    for (int child = (arity * vector.rank) + 1; child <= (arity * vector.rank) + arity && child < ranks; ++child) {
-      visit(child);
-    }
-  };
-  for_children([&](int child) { barrier.steps.await(child); });
-  if (vector.rank > 0) {
-    const int parent = (vector.rank - 1) / arity;
-    barrier.steps.signal(parent);
-    barrier.steps.await(parent);
-  }
-  for_children([&](int child) { barrier.steps.signal(child); });
-  return std::move(barrier).finish();
-}
-
-Program barrier_node_aware(const DistributedVector& vector, const Tuning& tuning) {
-  Barrier barrier(vector);
-  const Lanes lanes(vector, 1);
-  if (lanes.mine() != 0) {
-    barrier.steps.signal(lanes.here(0));
-    barrier.steps.await(lanes.here(0));
-    return std::move(barrier).finish();
-  }
-  const auto for_others = [&](auto visit) {
-    for (const int rank : lanes.node().members) {
-      if (rank != vector.rank) {
-        visit(rank);
-      }
-    }
-  };
-  for_others([&](int rank) { barrier.steps.await(rank); });
-  disseminate(barrier.steps, lanes.between(0), gathering(tuning.factors_between));
-  for_others([&](int rank) { barrier.steps.signal(rank); });
-  return std::move(barrier).finish();
 }
 
 } // namespace stoker::algos

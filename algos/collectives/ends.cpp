@@ -30,21 +30,31 @@ Ends::Ends(Builder& builder, const Exchange& exchange, SetAside how)
   }
 }
 
-Part Ends::outgoing(int peer) {
+void Ends::add_outgoing(int peer, Part& part) {
   if (exchange_.in_place) {
-    return aside(peer);
+    part.add(aside(peer));
+  } else {
+    part.add(exchange_.outgoing(peer));
   }
+}
+
+void Ends::add_incoming(int peer, Part& part) {
+  const Slice block = exchange_.incoming(peer);
+  part.add(block);
+  if (exchange_.in_place && block.length > 0) {
+    part.add_after(aside(peer).after);
+  }
+}
+
+Part Ends::outgoing(int peer) {
   Part part;
-  part.add(exchange_.outgoing(peer));
+  add_outgoing(peer, part);
   return part;
 }
 
 Part Ends::incoming(int peer) {
   Part part;
-  part.add(exchange_.incoming(peer));
-  if (exchange_.in_place && !part.slices.empty()) {
-    part.after = aside(peer).after;
-  }
+  add_incoming(peer, part);
   return part;
 }
 

@@ -17,6 +17,9 @@ public:
   // This rank's block for `peer`, and the place of the block from there. No slice when the block is empty.
   [[nodiscard]] Part outgoing(int peer);
   [[nodiscard]] Part incoming(int peer);
+  // The same, appended to a part.
+  void add_outgoing(int peer, Part& part);
+  void add_incoming(int peer, Part& part);
   // The exchange of blocks between this rank and the other `members`, which hold this rank too. Lives as long as this
   // does.
   [[nodiscard]] GroupExchange among(std::span<const int> members);

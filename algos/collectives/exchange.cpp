@@ -45,10 +45,7 @@ void BlockSizes::set_column(int rank, std::vector<std::uint64_t> sizes) {
   columns_.at(static_cast<std::size_t>(rank)) = std::move(sizes);
 }
 
-std::uint64_t BlockSizes::operator()(int source, int target) const {
-  if (uniform_) {
-    return *uniform_;
-  }
+std::uint64_t BlockSizes::from_table(int source, int target) const {
   if (!rows_[source].empty()) {
     return rows_[source][target];
   }

@@ -25,10 +25,16 @@ public:
   void set_column(int rank, std::vector<std::uint64_t> sizes);
 
   // Throws std::logic_error when neither the row of `source` nor the column of `target` is known.
-  [[nodiscard]] std::uint64_t operator()(int source, int target) const;
+  [[nodiscard]] std::uint64_t operator()(int source, int target) const {
+    return uniform_ ? *uniform_ : from_table(source, target);
+  }
+  // The one size for all pairs, if there is one.
+  [[nodiscard]] std::optional<std::uint64_t> uniform_size() const { return uniform_; }
   [[nodiscard]] int ranks() const { return ranks_; }
 
 private:
+  [[nodiscard]] std::uint64_t from_table(int source, int target) const;
+
   int ranks_ = 0;
   std::optional<std::uint64_t> uniform_;
   std::vector<std::vector<std::uint64_t>> rows_; // empty where unknown

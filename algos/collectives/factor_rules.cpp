@@ -2,6 +2,7 @@
 #include "algos/collectives/factor_rules.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <ranges>
 
 namespace stoker::algos {
@@ -26,7 +27,8 @@ FactorList list_of(const Factors& dividing, const Factors& gathering, Signs sign
 }
 
 std::string expected(const FactorList& list, std::size_t members) {
-  return " for " + std::to_string(members) + " members; expected, for example, " + to_text(list);
+  return " for " + std::to_string(members) + " members; expected" +
+         (list.empty() ? " no factors" : ", for example, " + to_text(list));
 }
 
 // Which signs there are, and in which order.
@@ -137,6 +139,10 @@ std::string exchange_defect(const FactorList& factors, std::size_t members, Sign
   return defect.empty() ? defect : defect + expected(exchange_factors(members, signs), members);
 }
 
+std::string folded_defect(const FactorList& factors, std::size_t members, Signs signs) {
+  return exchange_defect(factors, std::bit_floor(members), signs);
+}
+
 std::string cyclic_defect(const FactorList& factors, std::size_t members, Signs signs) {
   return each_sign_defect(factors, members, signs, true, cyclic_factors(members, signs));
 }
@@ -145,8 +151,33 @@ std::string tree_defect(const FactorList& factors, std::size_t members, Signs si
   return each_sign_defect(factors, members, signs, false, cyclic_factors(members, signs));
 }
 
-FactorList exchange_factors(std::size_t members, Signs signs) {
-  constexpr std::size_t most = 8;
+std::string scatter_defect(const FactorList& factors, std::size_t members, Signs signs) {
+  std::string defect = sign_defect(factors, signs);
+  Factors from_leaves = dividing(factors);
+  std::ranges::reverse(from_leaves);
+  if (defect.empty()) {
+    defect = product_defect(from_leaves, members, false);
+  }
+  if (defect.empty()) {
+    defect = product_defect(gathering(factors), std::max<std::size_t>(1, members - 1), true);
+  }
+  return defect.empty() ? defect : defect + expected(scatter_factors(members, signs), members);
+}
+
+std::string torus_defect(const FactorList& dimensions, std::size_t members) {
+  const auto all = dimensions.all();
+  std::string defect = sign_defect(dimensions, Signs::gathering);
+  if (defect.empty() && product(gathering(dimensions)) != members) {
+    defect = "has a product of " + std::to_string(product(gathering(dimensions)));
+  } else if (defect.empty() && all.size() > 1 &&
+             std::ranges::any_of(all, [](std::int32_t size) { return size % 2 != 0; })) {
+    defect = "has an odd dimension beside others,";
+  }
+  const std::string one = std::to_string(members);
+  return defect.empty() ? defect : defect + " for " + one + " members; expected, for example, " + one;
+}
+
+std::vector<std::size_t> bundled_factors(std::size_t members, std::size_t most) {
   Factors factors;
   for (std::size_t prime = 2, rest = members; rest > 1; ++prime) {
     prime = prime * prime > rest ? rest : prime;
@@ -158,7 +189,19 @@ FactorList exchange_factors(std::size_t members, Signs signs) {
       }
     }
   }
+  std::ranges::sort(factors);
+  return factors;
+}
+
+FactorList exchange_factors(std::size_t members, Signs signs) {
+  constexpr std::size_t most = 8;
+  const Factors factors = bundled_factors(members, most);
   return list_of(factors, {factors.rbegin(), factors.rend()}, signs);
+}
+
+FactorList folded_factors(std::size_t members, Signs signs) {
+  const Factors factors(static_cast<std::size_t>(std::bit_width(members)) - 1, 2);
+  return list_of(factors, factors, signs);
 }
 
 FactorList cyclic_factors(std::size_t members, Signs signs) {
@@ -167,6 +210,35 @@ FactorList cyclic_factors(std::size_t members, Signs signs) {
     factors.push_back(std::min<std::size_t>(4, (members + held - 1) / held));
   }
   return list_of({factors.rbegin(), factors.rend()}, factors, signs);
+}
+
+FactorList even_factors(std::size_t members, std::size_t most, Signs signs) {
+  const auto power = [](std::size_t base, std::size_t exponent) { return product(Factors(exponent, base)); };
+  std::size_t count = 0;
+  while (power(most, count) < members) {
+    ++count;
+  }
+  std::size_t factor = 2;
+  while (count > 0 && power(factor, count) < members) {
+    ++factor;
+  }
+  Factors factors;
+  for (std::size_t held = 1; held < members; held *= factors.back()) {
+    factors.push_back(std::min(factor, (members + held - 1) / held));
+  }
+  return list_of({factors.rbegin(), factors.rend()}, factors, signs);
+}
+
+FactorList scatter_factors(std::size_t members, Signs /*signs*/) {
+  FactorList list;
+  if (members > 1) {
+    list.add(-static_cast<std::int32_t>(members));
+    const FactorList others = cyclic_factors(members - 1, Signs::gathering);
+    for (const std::int32_t factor : others.all()) {
+      list.add(factor);
+    }
+  }
+  return list;
 }
 
 FactorList exchange_or_cyclic_factors(std::size_t members, Signs signs) {

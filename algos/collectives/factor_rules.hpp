@@ -34,15 +34,28 @@ enum class Signs : std::uint8_t { dividing, gathering, both };
 // to a divisor of the members, the first positive ones complete it to their number (if both signs are there), the
 // others multiply to that divisor. With one sign: to the number of members.
 [[nodiscard]] std::string exchange_defect(const FactorList& factors, std::size_t members, Signs signs);
+// The same for an exchange among the largest power of two of the members; the others stand back.
+[[nodiscard]] std::string folded_defect(const FactorList& factors, std::size_t members, Signs signs);
 // Cyclic shift, and trees, of any number of members: the product of each sign is at least that number, and no factor
 // can be left out or, in cyclic shift, be smaller in the last stage of the gathering.
 [[nodiscard]] std::string cyclic_defect(const FactorList& factors, std::size_t members, Signs signs);
 [[nodiscard]] std::string tree_defect(const FactorList& factors, std::size_t members, Signs signs);
+// A scatter down a tree of the members, and a cyclic allgather among all of them but the root.
+[[nodiscard]] std::string scatter_defect(const FactorList& factors, std::size_t members, Signs signs);
 
-// Prime factors, bundled up to 8; fours.
+// The dimensions of a torus of so many members: they multiply to that number, and are even if there are several.
+[[nodiscard]] std::string torus_defect(const FactorList& dimensions, std::size_t members);
+
+// The prime factors of a number, bundled to at most `most` where they are not larger themselves; the least first.
+[[nodiscard]] std::vector<std::size_t> bundled_factors(std::size_t members, std::size_t most);
+// These factors, up to 8; twos; fours; the root to all others, and fours.
 [[nodiscard]] FactorList exchange_factors(std::size_t members, Signs signs);
+[[nodiscard]] FactorList folded_factors(std::size_t members, Signs signs);
 [[nodiscard]] FactorList cyclic_factors(std::size_t members, Signs signs);
-// The one of the two with fewer steps: an exchange, unless a prime factor of the members is large.
+[[nodiscard]] FactorList scatter_factors(std::size_t members, Signs signs);
+// As few factors up to `most` as there can be for so many members, and those as equal as they can be.
+[[nodiscard]] FactorList even_factors(std::size_t members, std::size_t most, Signs signs);
+// The one of the first and the third with fewer steps: an exchange, unless a prime factor of the members is large.
 [[nodiscard]] FactorList exchange_or_cyclic_factors(std::size_t members, Signs signs);
 
 } // namespace stoker::algos

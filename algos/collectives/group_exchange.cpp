@@ -59,8 +59,7 @@ Arrivals append_direct(Builder& builder, const GroupExchange& group, std::size_t
       current.push_back(builder.send(group.members[to], part.slices, with_previous(part.after)));
     }
     if (i % batch == 0 && !current.empty()) {
-      // An empty copy joins many steps, so that edges grow with the sum of two batches and not with their product.
-      previous = current.size() > 2 ? std::vector{builder.copy(std::span<const Slice>(), {}, current)} : current;
+      previous = current.size() > 2 ? std::vector{builder.join_steps(current)} : current;
       current.clear();
     }
   }

@@ -8,7 +8,7 @@
 
 namespace stoker::algos {
 
-Lanes::Lanes(const DistributedVector& vector, std::int32_t per_node, int root) : call_(vector) {
+Lanes::Lanes(const DistributedVector& vector, std::int32_t per_node, int root) {
   const topology::Layout& layout = vector.layout;
   my_node_ = layout.node_of(vector.rank);
   const auto mine = layout.node_ranks(my_node_);
@@ -34,6 +34,7 @@ Lanes::Lanes(const DistributedVector& vector, std::int32_t per_node, int root) :
     count = std::min(count, static_cast<std::size_t>(per_node));
   }
   lanes_.resize(count);
+  lane_of_.resize(static_cast<std::size_t>(layout.ranks()));
   for (int node = 0; node < layout.nodes(); ++node) {
     const auto ranks = layout.node_ranks(node);
     std::vector<int> chosen;
@@ -44,8 +45,12 @@ Lanes::Lanes(const DistributedVector& vector, std::int32_t per_node, int root) :
       const auto index = static_cast<std::size_t>(layout.local_index(root));
       chosen[index * count / ranks.size()] = root;
     }
-    for (std::size_t lane = 0; lane < count; ++lane) {
+    for (std::size_t index = 0; index < ranks.size(); ++index) {
+      lane_of_[static_cast<std::size_t>(ranks[index])] = index * count / ranks.size();
+    }
+    for (std::size_t lane = 0; lane < count; ++lane) { // each acts for itself
       lanes_[lane].push_back(chosen[lane]);
+      lane_of_[static_cast<std::size_t>(chosen[lane])] = lane;
     }
   }
   mine_ = 0;
@@ -54,18 +59,11 @@ Lanes::Lanes(const DistributedVector& vector, std::int32_t per_node, int root) :
   }
 }
 
-Group Lanes::between(std::size_t lane) const { return {lanes_[lane], static_cast<std::size_t>(my_node_)}; }
-
-std::size_t Lanes::lane_of(int rank) const {
-  const int node = call_.layout.node_of(rank);
-  // A lane acts for itself.
-  for (std::size_t lane = 0; lane < count(); ++lane) {
-    if (lanes_[lane][static_cast<std::size_t>(node)] == rank) {
-      return lane;
-    }
-  }
-  return static_cast<std::size_t>(call_.layout.local_index(rank)) * count() / call_.layout.node_ranks(node).size();
+std::size_t Lanes::head() const {
+  return static_cast<std::size_t>(std::ranges::find(node_.members, here(0)) - node_.members.begin());
 }
+
+Group Lanes::between(std::size_t lane) const { return {lanes_[lane], static_cast<std::size_t>(my_node_)}; }
 
 void share_from_lanes(VectorSteps& steps, const Lanes& lanes,
                       const std::function<Blocks(std::size_t lane, int to)>& blocks_of, const Home& home) {

@@ -22,18 +22,20 @@ public:
   // The rank that is the lane on a node; and on this rank's node.
   [[nodiscard]] int rank(std::size_t lane, int node) const { return lanes_[lane][static_cast<std::size_t>(node)]; }
   [[nodiscard]] int here(std::size_t lane) const { return rank(lane, my_node_); }
+  // The index in node() of the first lane.
+  [[nodiscard]] std::size_t head() const;
   // The lane that this rank is on its node; count() if it is none.
   [[nodiscard]] std::size_t mine() const { return mine_; }
   // The ranks of a lane on all nodes, in the nodes' order, seen from this node.
   [[nodiscard]] Group between(std::size_t lane) const;
   // Which lane acts for a rank of any node.
-  [[nodiscard]] std::size_t lane_of(int rank) const;
+  [[nodiscard]] std::size_t lane_of(int rank) const { return lane_of_[static_cast<std::size_t>(rank)]; }
 
 private:
-  const DistributedVector& call_;
   Group node_;
   int my_node_ = 0;
   std::vector<std::vector<int>> lanes_; // by lane and node
+  std::vector<std::size_t> lane_of_;    // by rank
   std::size_t mine_ = 0;
 };
 

@@ -25,8 +25,21 @@ inline constexpr std::string_view rabenseifner =
     "Thakur, Rabenseifner and Gropp, Optimization of collective communication operations in MPICH, 2005";
 inline constexpr std::string_view traff =
     "Traff and Hunold, Decomposing MPI collectives for exploiting multi-lane communication, 2020";
+inline constexpr std::string_view bienz_allgather = "Bienz, Gautam and Kharel, A Locality-Aware Bruck Allgather, 2022";
+inline constexpr std::string_view bienz_allreduce =
+    "Bienz, Olson and Gropp, Node-Aware Improvements to Allreduce, 2019";
 inline constexpr std::string_view worringen =
     "Worringen, Pipelining and overlapping for MPI collective operations, 2003";
+inline constexpr std::string_view patarasuk =
+    "Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations, 2009";
+inline constexpr std::string_view chen = "Chen, Zhang, Zhang and Yuan, Performance evaluation of allgather algorithms "
+                                         "on terascale Linux cluster with fast Ethernet, 2005";
+inline constexpr std::string_view sanders =
+    "Sanders, Speck and Traff, Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009";
+inline constexpr std::string_view bine =
+    "De Sensi et al., Bine Trees: Enhancing Collective Operations by Optimizing Communication Locality, 2025";
+inline constexpr std::string_view swing =
+    "De Sensi et al., Swing: Short-cutting Rings for Higher Bandwidth Allreduce, 2024";
 inline constexpr std::string_view hensgen =
     "Hensgen, Finkel and Manber, Two algorithms for barrier synchronization, 1988";
 inline constexpr std::string_view hillis = "Hillis and Steele, Data parallel algorithms, 1986";

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "algos/collectives/multi_radix.hpp"
 
+#include "algos/collectives/power_of_two.hpp"
+
 #include <algorithm>
+#include <bit>
 #include <iterator>
 
 namespace stoker::algos {
@@ -18,6 +21,17 @@ std::vector<std::size_t> cyclic_holdings(std::span<const std::size_t> factors, s
 }
 
 std::vector<std::size_t> reversed(std::span<const std::size_t> factors) { return {factors.rbegin(), factors.rend()}; }
+
+// The blocks of `count` consecutive members of a ring.
+Blocks blocks_round(const std::function<Blocks(std::size_t member)>& blocks_of, std::size_t members, std::size_t begin,
+                    std::size_t count) {
+  Blocks result;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Blocks more = blocks_of((begin + i) % members);
+    result.insert(result.end(), more.begin(), more.end());
+  }
+  return result;
+}
 
 // The members that a member meets in a stage, itself among them, in their order.
 std::vector<std::size_t> partners_of(std::size_t member, std::size_t stride, std::size_t factor) {
@@ -105,15 +119,36 @@ void exchange_allgather(VectorSteps& steps, const Group& group, std::span<const 
   }
 }
 
+namespace {
+
+// Where the result goes when so many rounds are left in which members combine.
+const Home& home_before(VectorSteps& steps, std::size_t rounds, const Home& home) {
+  return rounds % 2 == 0 ? home : steps.aside();
+}
+
+} // namespace
+
+void combine_in_rounds(VectorSteps& steps, std::size_t rounds, const std::function<Group(std::size_t round)>& group_in,
+                       const Blocks& blocks, const Home& home) {
+  for (std::size_t round = 0; round < rounds; ++round) {
+    const Group group = group_in(round);
+    const Home& place = home_before(steps, rounds - 1 - round, home);
+    // In place, the operands may be where the result should go.
+    const Home& to = !steps.is_at(blocks.front(), place) ? place : &place == &home ? steps.aside() : home;
+    for (std::size_t i = 1; i < group.size(); ++i) {
+      steps.send(group.members[(group.me + i) % group.size()], blocks);
+    }
+    steps.reduce(group, blocks, to);
+  }
+  steps.settle(blocks, home);
+}
+
 void exchange_allreduce(VectorSteps& steps, const Group& group, const Phases& phases, std::size_t first,
                         const Home& home) {
   const std::size_t parts = phases.parts();
-  // A member that combines sends its operands, too, so that the result goes to another place. The last one shall be
-  // `home`.
-  std::size_t combining_left = phases.combining.size();
-  const auto place = [&]() -> const Home& { return combining_left % 2 == 0 ? home : steps.aside(); };
+  const std::vector<std::size_t>& combining = phases.combining;
   exchange_reduce_scatter(steps, group, phases.dividing, first, PartOrder::nested,
-                          [&](bool /*last*/) -> const Home& { return place(); });
+                          [&](bool /*last*/) -> const Home& { return home_before(steps, combining.size(), home); });
 
   // Where the parts of a member are, by its digits.
   const auto part_of = [&](std::size_t member) {
@@ -125,45 +160,30 @@ void exchange_allreduce(VectorSteps& steps, const Group& group, const Phases& ph
     }
     return Blocks{first + part};
   };
-  const Blocks mine = part_of(group.me);
-  std::size_t stride = parts;
-  for (const std::size_t factor : phases.combining) {
-    --combining_left;
-    // In place, the operands may be where the result should go.
-    const Home& to = steps.is_at(mine.front(), place()) ? (&place() == &home ? steps.aside() : home) : place();
-    const std::size_t digit = group.me / stride % factor;
-    const std::vector<std::size_t> partners = partners_of(group.me, stride, factor);
-    for (std::size_t d = 1; d < factor; ++d) {
-      steps.send(group.members[partners[(digit + d) % factor]], mine);
-    }
-    steps.reduce(group.subgroup(partners), mine, to);
-    stride *= factor;
-  }
-  steps.settle(mine, home);
+  const auto group_in = [&](std::size_t round) {
+    const std::size_t stride = parts * product(std::span(combining).first(round));
+    return group.subgroup(partners_of(group.me, stride, combining[round]));
+  };
+  combine_in_rounds(steps, combining.size(), group_in, part_of(group.me), home);
   exchange_allgather(steps, group, phases.gathering, parts, part_of, home);
 }
 
 void cyclic_reduce_scatter(VectorSteps& steps, const Group& group, std::span<const std::size_t> factors,
-                           std::size_t first, const Home& home) {
+                           const std::function<Blocks(std::size_t member)>& blocks_of, const Home& home) {
   // The reverse of an allgather: what is brought there in the last stage leaves here in the first one.
   const std::size_t members = group.size();
   const std::vector<std::size_t> held = cyclic_holdings(reversed(factors), members);
-  const auto blocks = [&](std::size_t begin, std::size_t end) { // by distance from this member
-    Blocks result;
-    for (std::size_t distance = begin; distance < end; ++distance) {
-      result.push_back(first + ((group.me + distance) % members));
-    }
-    return result;
-  };
   for (std::size_t stage = factors.size(); stage-- > 0;) {
     const std::size_t before = held[stage + 1];
     const std::size_t after = held[stage];
     const auto share = [&](std::size_t j) { return std::min((j + 1) * after, before) - (j * after); };
     for (std::size_t j = 1; j * after < before; ++j) {
-      steps.send(group.members[(group.me + (j * after)) % members], blocks(j * after, (j * after) + share(j)));
+      const std::size_t to = (group.me + (j * after)) % members;
+      steps.send(group.members[to], blocks_round(blocks_of, members, to, share(j)));
     }
     for (std::size_t j = 1; j * after < before; ++j) {
-      steps.accumulate(group.members[(group.me + members - (j * after)) % members], blocks(0, share(j)), home);
+      steps.accumulate(group.members[(group.me + members - (j * after)) % members],
+                       blocks_round(blocks_of, members, group.me, share(j)), home);
     }
   }
 }
@@ -171,25 +191,18 @@ void cyclic_reduce_scatter(VectorSteps& steps, const Group& group, std::span<con
 void cyclic_allgather(VectorSteps& steps, const Group& group, std::span<const std::size_t> factors,
                       const std::function<Blocks(std::size_t member)>& blocks_of, const Home& home) {
   const std::size_t members = group.size();
-  const auto blocks = [&](std::size_t begin, std::size_t count) { // of consecutive members
-    Blocks result;
-    for (std::size_t i = 0; i < count; ++i) {
-      const Blocks more = blocks_of((begin + i) % members);
-      result.insert(result.end(), more.begin(), more.end());
-    }
-    return result;
-  };
   const std::vector<std::size_t> held = cyclic_holdings(factors, members);
   for (std::size_t stage = 0; stage < factors.size(); ++stage) {
     const std::size_t before = held[stage];
     const std::size_t after = held[stage + 1];
     const auto share = [&](std::size_t j) { return std::min((j + 1) * before, after) - (j * before); };
     for (std::size_t j = 1; j * before < after; ++j) {
-      steps.send(group.members[(group.me + members - (j * before)) % members], blocks(group.me, share(j)));
+      steps.send(group.members[(group.me + members - (j * before)) % members],
+                 blocks_round(blocks_of, members, group.me, share(j)));
     }
     for (std::size_t j = 1; j * before < after; ++j) {
       const std::size_t from = (group.me + (j * before)) % members;
-      steps.receive(group.members[from], blocks(from, share(j)), home);
+      steps.receive(group.members[from], blocks_round(blocks_of, members, from, share(j)), home);
     }
   }
 }
@@ -204,8 +217,17 @@ void allgather(VectorSteps& steps, const Group& group, const FactorList& factors
   }
 }
 
+void folded_allreduce(VectorSteps& steps, const Group& group, const FactorList& factors, std::size_t first,
+                      const Home& home) {
+  const Phases phases = phases_of(factors, std::bit_floor(group.size()));
+  among_a_power_of_two(steps, group, block_range(first, first + phases.parts()), home,
+                       [&](const Group& others) { exchange_allreduce(steps, others, phases, first, home); });
+}
+
 std::size_t allreduce_parts(const FactorList& factors, std::size_t members) {
-  return exchange_defect(factors, members, Signs::both).empty() ? phases_of(factors, members).parts() : members;
+  return exchange_defect(factors, members, Signs::both).empty() ? phases_of(factors, members).parts()
+         : folded_defect(factors, members, Signs::both).empty() ? product(dividing(factors))
+                                                                : members;
 }
 
 void allreduce(VectorSteps& steps, const Group& group, const FactorList& factors, std::size_t first, const Home& home) {
@@ -213,11 +235,14 @@ void allreduce(VectorSteps& steps, const Group& group, const FactorList& factors
     exchange_allreduce(steps, group, phases_of(factors, group.size()), first, home);
     return;
   }
-  cyclic_reduce_scatter(steps, group, dividing(factors), first, home);
-  const Blocks mine{first + group.me};
-  steps.settle(mine, home);
-  cyclic_allgather(
-      steps, group, gathering(factors), [&](std::size_t member) { return Blocks{first + member}; }, home);
+  if (folded_defect(factors, group.size(), Signs::both).empty()) {
+    folded_allreduce(steps, group, factors, first, home);
+    return;
+  }
+  const auto part_of = [&](std::size_t member) { return Blocks{first + member}; };
+  cyclic_reduce_scatter(steps, group, dividing(factors), part_of, home);
+  steps.settle(part_of(group.me), home);
+  cyclic_allgather(steps, group, gathering(factors), part_of, home);
 }
 
 // ---- trees ----

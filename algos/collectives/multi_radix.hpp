@@ -26,20 +26,29 @@ void exchange_reduce_scatter(VectorSteps& steps, const Group& group, std::span<c
 void exchange_allgather(VectorSteps& steps, const Group& group, std::span<const std::size_t> factors, std::size_t parts,
                         const std::function<Blocks(std::size_t member)>& blocks_of, const Home& home);
 
+// In each round the members of a group, of which this rank is one, send each other what they have, and all combine it.
+// The result is in `home`.
+void combine_in_rounds(VectorSteps& steps, std::size_t rounds, const std::function<Group(std::size_t round)>& group_in,
+                       const Blocks& blocks, const Home& home);
 // Recursive exchange with all its phases over blocks first..first+parts, from where they are to `home`.
 void exchange_allreduce(VectorSteps& steps, const Group& group, const Phases& phases, std::size_t first,
                         const Home& home);
 
-// Member m ends with block first + m.
+// Each member ends with its own blocks.
 void cyclic_reduce_scatter(VectorSteps& steps, const Group& group, std::span<const std::size_t> factors,
-                           std::size_t first, const Home& home);
+                           const std::function<Blocks(std::size_t member)>& blocks_of, const Home& home);
 void cyclic_allgather(VectorSteps& steps, const Group& group, std::span<const std::size_t> factors,
                       const std::function<Blocks(std::size_t member)>& blocks_of, const Home& home);
 
 // Allgather by recursive exchange where the list's product is the number of members, else by cyclic shift.
 void allgather(VectorSteps& steps, const Group& group, const FactorList& factors,
                const std::function<Blocks(std::size_t member)>& blocks_of, const Home& home);
-// Allreduce likewise; how many blocks a list needs.
+// Recursive exchange among a power of two of the members. In each of the first pairs the second one stands back.
+void folded_allreduce(VectorSteps& steps, const Group& group, const FactorList& factors, std::size_t first,
+                      const Home& home);
+
+// Allreduce by recursive exchange, folded or not, if the list is one for that, else by cyclic shift; how many blocks a
+// list needs.
 [[nodiscard]] std::size_t allreduce_parts(const FactorList& factors, std::size_t members);
 void allreduce(VectorSteps& steps, const Group& group, const FactorList& factors, std::size_t first, const Home& home);
 

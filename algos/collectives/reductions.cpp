@@ -5,6 +5,8 @@
 #include "algos/collectives/chain.hpp"
 #include "algos/collectives/lanes.hpp"
 #include "algos/collectives/multi_radix.hpp"
+#include "algos/collectives/rings.hpp"
+#include "algos/collectives/vector_programs.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -15,36 +17,7 @@ namespace stoker::algos {
 
 namespace {
 
-// A program that reduces the whole vector, cut into parts.
-class Reduction {
-public:
-  Reduction(const DistributedVector& vector, const Tuning& tuning, std::size_t parts, bool receives)
-      : bytes_(vector.sizes.front()),
-        builder_(vector.rank, vector.layout.ranks(), vector.in_place ? 0 : bytes_, receives ? bytes_ : 0),
-        steps(builder_, vector,
-              cut(bytes_, parts, vector.element_bytes,
-                  {static_cast<std::uint64_t>(tuning.part_bytes), static_cast<std::uint64_t>(tuning.fixed_bytes)})),
-        result(receives ? steps.whole(Buffer::recv) : steps.aside()) {
-    steps.begin_at(steps.all(), steps.whole(vector.in_place ? Buffer::recv : Buffer::send));
-  }
-  [[nodiscard]] Program finish() && { return std::move(builder_).finish(); }
-
-private:
-  std::uint64_t bytes_;
-  Builder builder_;
-
-public:
-  VectorSteps steps;
-  Home result; // in the receive buffer, or in scratch on a rank that has none
-};
-
-Reduction allreduction(const DistributedVector& vector, const Tuning& tuning, std::size_t parts) {
-  return {vector, tuning, parts, true};
-}
-
-Reduction reduction_to_root(const DistributedVector& vector, const Tuning& tuning, std::size_t parts) {
-  return {vector, tuning, parts, vector.rank == vector.root};
-}
+Blocks own_block(std::size_t member) { return {member}; }
 
 Program finish_in_place_of_result(Reduction&& reduction) {
   reduction.steps.settle(reduction.steps.all(), reduction.result);
@@ -97,11 +70,9 @@ Program allreduce_exchange(const DistributedVector& vector, const Tuning& tuning
 Program allreduce_cyclic(const DistributedVector& vector, const Tuning& tuning) {
   const Group group = all_ranks(vector);
   Reduction reduction = allreduction(vector, tuning, group.size());
-  cyclic_reduce_scatter(reduction.steps, group, dividing(tuning.factors), 0, reduction.result);
+  cyclic_reduce_scatter(reduction.steps, group, dividing(tuning.factors), own_block, reduction.result);
   reduction.steps.settle(Blocks{group.me}, reduction.result);
-  cyclic_allgather(
-      reduction.steps, group, gathering(tuning.factors), [](std::size_t member) { return Blocks{member}; },
-      reduction.result);
+  cyclic_allgather(reduction.steps, group, gathering(tuning.factors), own_block, reduction.result);
   return std::move(reduction).finish();
 }
 
@@ -116,63 +87,31 @@ Program allreduce_tree(const DistributedVector& vector, const Tuning& tuning) {
   return std::move(reduction).finish();
 }
 
-// The parts go round, each from the rank after the one that it ends at; every rank adds its own operand on the way.
 Program allreduce_copy_in(const DistributedVector& vector, const Tuning& tuning) {
   const Group group = all_ranks(vector);
-  const std::size_t ranks = group.size();
-  Reduction reduction = allreduction(vector, tuning, ranks);
-  const int before = group.members[(group.me + ranks - 1) % ranks];
-  const int behind = group.members[(group.me + 1) % ranks];
-  for (std::size_t step = 1; step < ranks; ++step) {
-    reduction.steps.send(before, Blocks{(group.me + step - 1) % ranks});
-    const bool last = step + 1 == ranks;
-    reduction.steps.accumulate(behind, Blocks{(group.me + step) % ranks},
-                               last ? reduction.result : reduction.steps.aside());
-  }
-  const auto part_of = [&](std::size_t member) { return Blocks{(member + ranks - 1) % ranks}; };
-  reduction.steps.settle(part_of(group.me), reduction.result);
-  const std::vector<std::size_t> all{ranks};
-  cyclic_allgather(reduction.steps, group, ranks > 1 ? all : std::vector<std::size_t>{}, part_of, reduction.result);
+  Reduction reduction = allreduction(vector, tuning, group.size());
+  ring_reduce_scatter(reduction.steps, group, reduction.result);
+  reduction.steps.settle(Blocks{group.me}, reduction.result);
+  const std::vector<std::size_t> all{group.size()};
+  cyclic_allgather(reduction.steps, group, group.size() > 1 ? all : std::vector<std::size_t>{}, own_block,
+                   reduction.result);
+  return std::move(reduction).finish();
+}
+
+Program allreduce_ring(const DistributedVector& vector, const Tuning& tuning) {
+  const Group group = all_ranks(vector);
+  Reduction reduction = allreduction(vector, tuning, group.size());
+  ring_reduce_scatter(reduction.steps, group, reduction.result);
+  reduction.steps.settle(Blocks{group.me}, reduction.result);
+  ring_allgather(reduction.steps, group, own_block, reduction.result);
   return std::move(reduction).finish();
 }
 
 Program allreduce_building_blocks(const DistributedVector& vector, const Tuning& tuning) {
   const Group group = all_ranks(vector);
-  std::size_t members = 1;
-  FactorList factors;
-  while (2 * members <= group.size()) {
-    members *= 2;
-    factors.add(-2);
-  }
-  for (std::size_t m = members; m > 1; m /= 2) {
-    factors.add(2);
-  }
-  Reduction reduction = allreduction(vector, tuning, members);
-  VectorSteps& steps = reduction.steps;
-  // In each of the first pairs the second rank stands back.
-  const std::size_t pairs = group.size() - members;
-  Group exchanging;
-  for (std::size_t member = 0; member < group.size(); ++member) {
-    if (member >= 2 * pairs || member % 2 == 0) {
-      exchanging.me = member == group.me ? exchanging.size() : exchanging.me;
-      exchanging.members.push_back(group.members[member]);
-    }
-  }
-  const bool paired = group.me < 2 * pairs;
-  if (paired && group.me % 2 == 1) {
-    steps.send(vector.rank - 1, steps.all());
-    steps.receive(vector.rank - 1, steps.all(), reduction.result);
-    return std::move(reduction).finish();
-  }
-  if (paired) {
-    steps.reduce(group.subgroup(std::vector<std::size_t>{group.me, group.me + 1}), steps.all(), reduction.result);
-  }
-  exchange_allreduce(steps, exchanging, phases_of(factors, members), 0, reduction.result);
-  steps.settle(steps.all(), reduction.result);
-  if (paired) {
-    steps.send(vector.rank + 1, steps.all());
-  }
-  return std::move(reduction).finish();
+  Reduction reduction = allreduction(vector, tuning, product(dividing(tuning.factors)));
+  folded_allreduce(reduction.steps, group, tuning.factors, 0, reduction.result);
+  return finish_in_place_of_result(std::move(reduction));
 }
 
 namespace {
@@ -180,14 +119,15 @@ namespace {
 // A list between nodes may be one for cyclic shift, which takes operands in any order.
 FactorList factors_between(const DistributedVector& vector, const FactorList& given) {
   const auto nodes = static_cast<std::size_t>(vector.layout.nodes());
-  if (vector.commutative || exchange_defect(given, nodes, Signs::both).empty()) {
+  if (vector.commutative || exchange_defect(given, nodes, Signs::both).empty() ||
+      folded_defect(given, nodes, Signs::both).empty()) {
     return given;
   }
   const FactorList exchange = exchange_factors(nodes, Signs::both);
   if (given == exchange_or_cyclic_factors(nodes, Signs::both)) { // it is the preset
     return exchange;
   }
-  throw std::invalid_argument("node-aware: between=" + to_text(given) +
+  throw std::invalid_argument("between=" + to_text(given) +
                               " is for cyclic shift, but the operation is not "
                               "commutative; expected, for example, " +
                               to_text(exchange));
@@ -212,6 +152,22 @@ Program allreduce_node_aware(const DistributedVector& vector, const Tuning& tuni
   return std::move(reduction).finish();
 }
 
+Program allreduce_hierarchical(const DistributedVector& vector, const Tuning& tuning) {
+  check_order(vector);
+  const Lanes lanes(vector, 1);
+  const FactorList factors = factors_between(vector, tuning.factors_between);
+  Reduction reduction =
+      allreduction(vector, tuning, allreduce_parts(factors, static_cast<std::size_t>(vector.layout.nodes())));
+  VectorSteps& steps = reduction.steps;
+  tree_reduce(steps, lanes.node(), lanes.head(), dividing(tuning.factors_within), steps.all(), reduction.result);
+  if (lanes.node().me == lanes.head()) {
+    allreduce(steps, lanes.between(0), factors, 0, reduction.result);
+    steps.settle(steps.all(), reduction.result);
+  }
+  tree_broadcast(steps, lanes.node(), lanes.head(), gathering(tuning.factors_within), steps.all(), reduction.result);
+  return std::move(reduction).finish();
+}
+
 // ---- reduce ----
 
 Program reduce_exchange(const DistributedVector& vector, const Tuning& tuning) {
@@ -226,7 +182,7 @@ Program reduce_exchange(const DistributedVector& vector, const Tuning& tuning) {
 Program reduce_cyclic(const DistributedVector& vector, const Tuning& tuning) {
   const Group group = all_ranks(vector);
   Reduction reduction = reduction_to_root(vector, tuning, group.size());
-  cyclic_reduce_scatter(reduction.steps, group, dividing(tuning.factors), 0, reduction.result);
+  cyclic_reduce_scatter(reduction.steps, group, dividing(tuning.factors), own_block, reduction.result);
   gather_parts(reduction.steps, group, static_cast<std::size_t>(vector.root), reduction.result);
   return std::move(reduction).finish();
 }
@@ -244,7 +200,8 @@ Program reduce_tree(const DistributedVector& vector, const Tuning& tuning) {
 
 Program reduce_chain(const DistributedVector& vector, const Tuning& tuning) {
   const Chain chain = chain_of(vector);
-  Reduction reduction = reduction_to_root(vector, tuning, segments_of(vector, tuning));
+  Reduction reduction = reduction_to_root(
+      vector, tuning, segments_of(vector, tuning, static_cast<std::size_t>(vector.layout.ranks()) - 1));
   for (const std::size_t segment : reduction.steps.all()) {
     if (chain.behind >= 0) {
       reduction.steps.accumulate(chain.behind, Blocks{segment}, reduction.result);
@@ -289,44 +246,23 @@ Program reduce_node_aware(const DistributedVector& vector, const Tuning& tuning)
   return std::move(reduction).finish();
 }
 
+Program reduce_hierarchical(const DistributedVector& vector, const Tuning& tuning) {
+  check_order(vector);
+  const Lanes lanes(vector, 1, vector.root);
+  Reduction reduction = reduction_to_root(vector, tuning, 1);
+  VectorSteps& steps = reduction.steps;
+  tree_reduce(steps, lanes.node(), lanes.head(), dividing(tuning.factors_within), steps.all(), reduction.result);
+  if (lanes.node().me == lanes.head()) {
+    tree_reduce(steps, lanes.between(0), static_cast<std::size_t>(vector.layout.node_of(vector.root)),
+                dividing(tuning.factors_between), steps.all(), reduction.result);
+  }
+  if (vector.rank == vector.root) {
+    steps.settle(steps.all(), reduction.result);
+  }
+  return std::move(reduction).finish();
+}
+
 // ---- reduce_scatter ----
-
-namespace {
-
-// A program that ends with one block of the vector at each rank.
-class BlockReduction {
-public:
-  explicit BlockReduction(const DistributedVector& vector)
-      : rank_(static_cast<std::size_t>(vector.rank)), cuts_(block_cuts(vector)),
-        // In place the receive buffer holds all operands.
-        builder_(vector.rank, vector.layout.ranks(), vector.in_place ? 0 : cuts_.back(),
-                 vector.in_place ? cuts_.back() : vector.sizes[rank_]),
-        in_place_(vector.in_place), steps(builder_, vector, cuts_),
-        result(VectorSteps::at(Buffer::recv, std::vector<std::uint64_t>(vector.sizes.size(), 0))) {
-    steps.begin_at(steps.all(), steps.whole(in_place_ ? Buffer::recv : Buffer::send));
-  }
-  // Where the last sum goes: in place there may be operands in the way until all is over.
-  [[nodiscard]] const Home& last_home() { return in_place_ ? steps.aside() : result; }
-  [[nodiscard]] Program finish() && {
-    if (in_place_) {
-      builder_.wait_all();
-    }
-    steps.settle(Blocks{rank_}, result);
-    return std::move(builder_).finish();
-  }
-
-private:
-  std::size_t rank_;
-  std::vector<std::uint64_t> cuts_;
-  Builder builder_;
-  bool in_place_;
-
-public:
-  VectorSteps steps;
-  Home result;
-};
-
-} // namespace
 
 Program reduce_scatter_exchange(const DistributedVector& vector, const Tuning& tuning) {
   BlockReduction reduction(vector);
@@ -338,7 +274,14 @@ Program reduce_scatter_exchange(const DistributedVector& vector, const Tuning& t
 
 Program reduce_scatter_cyclic(const DistributedVector& vector, const Tuning& tuning) {
   BlockReduction reduction(vector);
-  cyclic_reduce_scatter(reduction.steps, all_ranks(vector), dividing(tuning.factors), 0, reduction.steps.aside());
+  cyclic_reduce_scatter(reduction.steps, all_ranks(vector), dividing(tuning.factors), own_block,
+                        reduction.steps.aside());
+  return std::move(reduction).finish();
+}
+
+Program reduce_scatter_ring(const DistributedVector& vector, const Tuning& /*tuning*/) {
+  BlockReduction reduction(vector);
+  ring_reduce_scatter(reduction.steps, all_ranks(vector), reduction.last_home());
   return std::move(reduction).finish();
 }
 

@@ -32,6 +32,7 @@ struct Tuning {
   std::int32_t part_bytes = 0;  // the least part of a vector that is cut
   std::int32_t fixed_bytes = 0; // all parts but the last
   FactorList factors;           // among all ranks
+  FactorList factors_within;    // among the ranks of a node
   FactorList factors_between;   // among nodes
   bool operator==(const Tuning&) const = default;
 };
@@ -48,9 +49,10 @@ struct Parameter {
   bool domains = false;                                      // "domains" is a value, too
   FlatExchange Tuning::*exchange = nullptr;
   FactorList Tuning::*factors = nullptr;
-  FactorList (*preset_factors)(const topology::Layout&) = nullptr;
-  // The error in a list, with a list that works; "" if there is none.
-  std::string (*factors_defect)(const FactorList&, const topology::Layout&) = nullptr;
+  // The list where none is given; and the error in a list, with a list that works, or "" if there is none. The values
+  // of the parameters before this one in a row are resolved.
+  FactorList (*preset_factors)(const topology::Layout&, const Tuning&) = nullptr;
+  std::string (*factors_defect)(const FactorList&, const topology::Layout&, const Tuning&) = nullptr;
 };
 
 // Whose block sizes an algorithm reads: those of its own rank, of every rank of its node, or of all.

@@ -4,61 +4,82 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace stoker::algos {
 
 namespace {
 
-// Cuts `items` into parts. `domain_of` is asked for Parts::domains only.
-template <class Item, class DomainOf>
-std::vector<std::vector<Item>> cut(const std::vector<Item>& items, Parts parts, DomainOf domain_of) {
-  std::vector<std::vector<Item>> result;
+// The part in which each of so many items lies. `domain_of` is asked for Parts::domains only.
+template <class DomainOf>
+std::vector<std::size_t> cut(std::size_t items, Parts parts, DomainOf domain_of) {
+  std::vector<std::size_t> part(items);
   if (parts.per_node == Parts::domains) {
     std::map<int, std::size_t> known; // domains are numbered in the order of their lowest rank
-    for (const Item& item : items) {
-      const auto [entry, fresh] = known.try_emplace(domain_of(item), result.size());
-      if (fresh) {
-        result.emplace_back();
-      }
-      result[entry->second].push_back(item);
+    for (std::size_t i = 0; i < items; ++i) {
+      part[i] = known.try_emplace(domain_of(i), known.size()).first->second;
     }
-    return result;
+    return part;
   }
-  const std::size_t wanted = parts.per_node == Parts::each ? items.size() : static_cast<std::size_t>(parts.per_node);
-  result.resize(std::min(wanted, items.size()));
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    result[i * result.size() / items.size()].push_back(items[i]);
+  const std::size_t wanted = parts.per_node == Parts::each ? items : static_cast<std::size_t>(parts.per_node);
+  for (std::size_t i = 0; i < items; ++i) {
+    part[i] = i * std::min(wanted, items) / items;
   }
-  return result;
+  return part;
 }
 
 } // namespace
 
 Teams::Teams(const topology::Layout& layout, Parts groups, Parts regions)
     : group_of_(static_cast<std::size_t>(layout.ranks())), index_in_group_(group_of_.size()) {
+  groups_.reserve(groups.per_node == Parts::each ? group_of_.size() : 0);
   for (int node = 0; node < layout.nodes(); ++node) {
-    const std::size_t node_begin = order_.size();
-    const std::size_t first_region = regions_.size();
-    const auto members = layout.node_ranks(node);
-    const auto node_groups =
-        cut(std::vector(members.begin(), members.end()), groups, [&](int rank) { return layout.domain_of(rank); });
-    const auto node_regions = cut(node_groups, regions, [&](const auto& g) { return layout.domain_of(g.front()); });
-    for (const auto& region : node_regions) {
-      const std::size_t region_begin = order_.size();
-      const std::size_t first_group = groups_.size();
-      for (const auto& group : region) {
-        groups_.push_back({{order_.size(), group.size()}, regions_.size()});
-        for (const int rank : group) {
-          group_of_[static_cast<std::size_t>(rank)] = groups_.size() - 1;
-          index_in_group_[static_cast<std::size_t>(rank)] = order_.size() - groups_.back().ranks.begin;
-          order_.push_back(rank);
-        }
-      }
-      regions_.push_back(
-          {{region_begin, order_.size() - region_begin}, static_cast<std::size_t>(node), first_group, region.size()});
-      largest_region_ = std::max(largest_region_, region.size());
+    add_node(layout, node, groups, regions);
+  }
+}
+
+void Teams::add_node(const topology::Layout& layout, int node, Parts groups, Parts regions) {
+  const auto members = layout.node_ranks(node);
+  const std::vector<std::size_t> group_of_member =
+      cut(members.size(), groups, [&](std::size_t i) { return layout.domain_of(members[i]); });
+  std::vector<std::size_t> sizes;
+  std::vector<int> leaders;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (group_of_member[i] == sizes.size()) {
+      sizes.push_back(0);
+      leaders.push_back(members[i]);
     }
-    nodes_.push_back({{node_begin, order_.size() - node_begin}, first_region, regions_.size() - first_region});
+    ++sizes[group_of_member[i]];
+  }
+  const std::vector<std::size_t> region_of_group =
+      cut(sizes.size(), regions, [&](std::size_t g) { return layout.domain_of(leaders[g]); });
+  std::vector<std::size_t> by_region(sizes.size());
+  std::iota(by_region.begin(), by_region.end(), std::size_t{0});
+  if (!std::ranges::is_sorted(region_of_group)) {
+    std::ranges::stable_sort(by_region, {}, [&](std::size_t g) { return region_of_group[g]; });
+  }
+
+  nodes_.push_back({{order_.size(), members.size()}, regions_.size(), 0});
+  std::vector<std::size_t> numbers(sizes.size()); // of the node's groups, among all
+  std::size_t begin = order_.size();
+  for (const std::size_t group : by_region) {
+    if (region_of_group[group] == nodes_.back().regions) {
+      regions_.push_back({{begin, 0}, static_cast<std::size_t>(node), groups_.size(), 0});
+      ++nodes_.back().regions;
+    }
+    numbers[group] = groups_.size();
+    groups_.push_back({{begin, 0}, regions_.size() - 1});
+    begin += sizes[group];
+    regions_.back().ranks.count += sizes[group];
+    largest_region_ = std::max(largest_region_, ++regions_.back().groups);
+  }
+  order_.resize(begin);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto rank = static_cast<std::size_t>(members[i]);
+    group_of_[rank] = numbers[group_of_member[i]];
+    Run& ranks = groups_[group_of_[rank]].ranks;
+    index_in_group_[rank] = ranks.count++;
+    order_[ranks.begin + index_in_group_[rank]] = members[i];
   }
 }
 

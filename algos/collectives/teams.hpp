@@ -71,6 +71,7 @@ private:
     std::size_t first_region = 0;
     std::size_t regions = 0;
   };
+  void add_node(const topology::Layout& layout, int node, Parts groups, Parts regions);
   [[nodiscard]] std::span<const int> run(Run r) const { return std::span(order_).subspan(r.begin, r.count); }
 
   std::vector<int> order_;

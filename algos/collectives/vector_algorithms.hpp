@@ -6,6 +6,7 @@
 #pragma once
 
 #include "algos/collectives/registry.hpp"
+#include "algos/collectives/teams.hpp"
 
 namespace stoker::algos {
 
@@ -14,30 +15,57 @@ namespace stoker::algos {
 [[nodiscard]] Program allreduce_cyclic(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program allreduce_tree(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program allreduce_copy_in(const DistributedVector& vector, const Tuning& tuning);
-// Rabenseifner's halving and doubling after a step that leaves a power of two of ranks.
+[[nodiscard]] Program allreduce_ring(const DistributedVector& vector, const Tuning& tuning);
+// Recursive exchange after a step that leaves a power of two of ranks: Rabenseifner's halving and doubling, or another
+// list.
 [[nodiscard]] Program allreduce_building_blocks(const DistributedVector& vector, const Tuning& tuning);
+// De Sensi et al.: with Bine butterflies the vector is divided and gathered, or combined whole; Swing does the former in
+// all dimensions and directions of a torus at the same time.
+[[nodiscard]] Program allreduce_bine(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program allreduce_bine_doubling(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program allreduce_swing(const DistributedVector& vector, const Tuning& tuning);
+// Segments go up and down two binary trees.
+[[nodiscard]] Program allreduce_two_tree(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program allreduce_node_aware(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program allreduce_locality_aware(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program allreduce_multileader(const DistributedVector& vector, const Tuning& tuning);
+// With one leader per node, and trees within nodes. Likewise reduce and bcast.
+[[nodiscard]] Program allreduce_hierarchical(const DistributedVector& vector, const Tuning& tuning);
 
 [[nodiscard]] Program reduce_exchange(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program reduce_cyclic(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program reduce_tree(const DistributedVector& vector, const Tuning& tuning);
 // Segments go from rank to rank, each of which adds its own operand; to the root from the rank behind it.
 [[nodiscard]] Program reduce_chain(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program reduce_bine(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program reduce_node_aware(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program reduce_hierarchical(const DistributedVector& vector, const Tuning& tuning);
 
 [[nodiscard]] Program reduce_scatter_exchange(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program reduce_scatter_cyclic(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program reduce_scatter_ring(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program reduce_scatter_bine(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program reduce_scatter_node_aware(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program reduce_scatter_locality_aware(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program reduce_scatter_multileader(const DistributedVector& vector, const Tuning& tuning);
 
 [[nodiscard]] Program bcast_tree(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program bcast_scatter(const DistributedVector& vector, const Tuning& tuning); // and allgather
+[[nodiscard]] Program bcast_scatter_ring(const DistributedVector& vector, const Tuning& tuning);
 // Segments go from rank to rank, from the root on.
 [[nodiscard]] Program bcast_chain(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program bcast_bine(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program bcast_node_aware(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program bcast_hierarchical(const DistributedVector& vector, const Tuning& tuning);
 
 [[nodiscard]] Program allgather_exchange(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program allgather_cyclic(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program allgather_ring(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program allgather_neighbor(const DistributedVector& vector, const Tuning& tuning); // odd ranks: the ring
+[[nodiscard]] Program allgather_bine(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program allgather_node_aware(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program allgather_locality_aware(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program allgather_multileader(const DistributedVector& vector, const Tuning& tuning);
 
 [[nodiscard]] Program gather_tree(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program gather_node_aware(const DistributedVector& vector, const Tuning& tuning);
@@ -53,5 +81,9 @@ namespace stoker::algos {
 [[nodiscard]] Program scan_node_aware(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program exscan_cyclic(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program exscan_node_aware(const DistributedVector& vector, const Tuning& tuning);
+
+// How the locality-aware and the multileader ones divide a layout.
+[[nodiscard]] Teams locality_aware_teams(const topology::Layout& layout, const Tuning& tuning);
+[[nodiscard]] Teams multileader_teams(const topology::Layout& layout, const Tuning& tuning);
 
 } // namespace stoker::algos

@@ -2,6 +2,7 @@
 // One row per algorithm of every other collective.
 #include "algos/collectives/factor_rules.hpp"
 #include "algos/collectives/literature.hpp"
+#include "algos/collectives/node_parameters.hpp"
 #include "algos/collectives/registry_rows.hpp"
 #include "algos/collectives/vector_algorithms.hpp"
 
@@ -24,6 +25,7 @@ using Preset = FactorList (*)(std::size_t, Signs);
 
 std::size_t ranks_of(const Layout& layout) { return static_cast<std::size_t>(layout.ranks()); }
 std::size_t nodes_of(const Layout& layout) { return static_cast<std::size_t>(layout.nodes()); }
+std::size_t largest_of(const Layout& layout) { return static_cast<std::size_t>(largest_node(layout)); }
 
 template <Preset preset, Rule rule, Signs signs>
 constexpr Parameter factors{
@@ -32,20 +34,57 @@ constexpr Parameter factors{
                : signs == Signs::dividing ? "list of factors, as in -4 -2"
                                           : "list of factors, as in 2 4",
     .factors = &Tuning::factors,
-    .preset_factors = [](const Layout& layout) { return preset(ranks_of(layout), signs); },
-    .factors_defect = [](const FactorList& list, const Layout& layout) { return rule(list, ranks_of(layout), signs); }};
+    .preset_factors = [](const Layout& layout, const Tuning&) { return preset(ranks_of(layout), signs); },
+    .factors_defect = [](const FactorList& list, const Layout& layout,
+                         const Tuning&) { return rule(list, ranks_of(layout), signs); }};
 template <Preset preset, Rule rule, Signs signs>
 constexpr Parameter factors_between{
     .name = "between",
     .summary = "list of factors between nodes",
     .factors = &Tuning::factors_between,
-    .preset_factors = [](const Layout& layout) { return preset(nodes_of(layout), signs); },
-    .factors_defect = [](const FactorList& list, const Layout& layout) { return rule(list, nodes_of(layout), signs); }};
-// A list for recursive exchange where it is one, else for cyclic shift.
+    .preset_factors = [](const Layout& layout, const Tuning&) { return preset(nodes_of(layout), signs); },
+    .factors_defect = [](const FactorList& list, const Layout& layout,
+                         const Tuning&) { return rule(list, nodes_of(layout), signs); }};
+// Among regions whose leaders share the messages of a stage: by default one message each, or four regions. The leaders
+// of an allreduce share the operands, of which a region's own is one.
+template <Teams (*teams_of)(const Layout&, const Tuning&), Signs signs>
+constexpr Parameter factors_between_regions{
+    .name = "between",
+    .summary = "list of factors between groups or leaders",
+    .factors = &Tuning::factors_between,
+    .preset_factors =
+        [](const Layout& layout, const Tuning& tuning) {
+          constexpr std::size_t few = 4;
+          const Teams teams = teams_of(layout, tuning);
+          const std::size_t leaders = teams.groups() / teams.regions();
+          return signs == Signs::both ? even_factors(teams.regions(), std::max(few, leaders), Signs::gathering)
+                                      : even_factors(teams.regions(), std::max(few, leaders + 1), signs);
+        },
+    .factors_defect =
+        [](const FactorList& list, const Layout& layout, const Tuning& tuning) {
+          const bool combines = signs == Signs::both && dividing(list).empty();
+          return tree_defect(list, teams_of(layout, tuning).regions(), combines ? Signs::gathering : signs);
+        }};
+template <Signs signs>
+constexpr Parameter tree_list_within{
+    .name = "within",
+    .summary = "list of factors within a node",
+    .factors = &Tuning::factors_within,
+    .preset_factors = [](const Layout& layout, const Tuning&) { return cyclic_factors(largest_of(layout), signs); },
+    .factors_defect = [](const FactorList& list, const Layout& layout,
+                         const Tuning&) { return tree_defect(list, largest_of(layout), signs); }};
+// A list for recursive exchange where it is one, folded or not, else for cyclic shift.
 std::string exchange_or_cyclic_defect(const FactorList& list, std::size_t members, Signs signs) {
   const std::string defect = exchange_defect(list, members, signs);
-  return defect.empty() || cyclic_defect(list, members, signs).empty() ? "" : defect;
+  const bool folded = signs == Signs::both && folded_defect(list, members, signs).empty();
+  return defect.empty() || folded || cyclic_defect(list, members, signs).empty() ? "" : defect;
 }
+// A list for a scatter and an allgather where it is one, else for a tree.
+std::string tree_or_scatter_defect(const FactorList& list, std::size_t members, Signs /*signs*/) {
+  return dividing(list).empty() ? tree_defect(list, members, Signs::gathering)
+                                : scatter_defect(list, members, Signs::both);
+}
+FactorList tree_factors(std::size_t members, Signs /*signs*/) { return cyclic_factors(members, Signs::gathering); }
 
 std::int32_t smallest_node(const Layout& layout) {
   std::size_t least = layout.node_ranks(0).size();
@@ -56,6 +95,7 @@ std::int32_t smallest_node(const Layout& layout) {
 }
 std::int32_t any_number(const Layout& /*layout*/) { return std::numeric_limits<std::int32_t>::max(); }
 std::int32_t a_cache_line(const Layout& /*layout*/) { return 64; }
+std::int32_t a_long_message(const Layout& /*layout*/) { return 8192; }
 std::int32_t not_fixed(const Layout& /*layout*/) { return 0; }
 
 constexpr Parameter lanes{.name = "lanes",
@@ -69,6 +109,11 @@ constexpr Parameter part{.name = "part",
                          .number = &Tuning::part_bytes,
                          .most = any_number,
                          .preset = a_cache_line};
+constexpr Parameter segment{.name = "part",
+                            .summary = "least bytes of a segment",
+                            .number = &Tuning::part_bytes,
+                            .most = any_number,
+                            .preset = a_long_message};
 constexpr Parameter fixed{.name = "fixed",
                           .summary = "bytes of all parts but the last, in the place of equal ones; 0: equal",
                           .number = &Tuning::fixed_bytes,
@@ -80,12 +125,35 @@ template <Signs signs>
 constexpr Parameter exchange_list = factors<exchange_factors, exchange_defect, signs>;
 template <Signs signs>
 constexpr Parameter cyclic_list = factors<cyclic_factors, cyclic_defect, signs>;
+constexpr Parameter folded_list = factors<folded_factors, folded_defect, Signs::both>;
+constexpr Parameter scatter_list = factors<scatter_factors, scatter_defect, Signs::both>;
 template <Signs signs>
 constexpr Parameter tree_list = factors<cyclic_factors, tree_defect, signs>;
 template <Signs signs>
 constexpr Parameter flat_list_between = factors_between<exchange_or_cyclic_factors, exchange_or_cyclic_defect, signs>;
 template <Signs signs>
 constexpr Parameter tree_list_between = factors_between<cyclic_factors, tree_defect, signs>;
+template <Signs signs>
+constexpr Parameter list_between_groups = factors_between_regions<locality_aware_teams, signs>;
+template <Signs signs>
+constexpr Parameter list_between_leaders = factors_between_regions<multileader_teams, signs>;
+constexpr Parameter bcast_list_between = factors_between<tree_factors, tree_or_scatter_defect, Signs::both>;
+
+// The whole torus is one dimension, unless something else is asked for.
+FactorList one_ring(const Layout& layout, const Tuning& /*tuning*/) {
+  FactorList list;
+  if (layout.ranks() > 1) {
+    list.add(layout.ranks());
+  }
+  return list;
+}
+constexpr Parameter dims{.name = "dims",
+                         .summary = "dimensions of a torus of all ranks, the last one fastest, as in 4 8",
+                         .factors = &Tuning::factors,
+                         .preset_factors = one_ring,
+                         .factors_defect = [](const FactorList& list, const Layout& layout, const Tuning&) {
+                           return torus_defect(list, ranks_of(layout));
+                         }};
 
 // ---- the rows ----
 
@@ -112,10 +180,30 @@ constexpr VectorRow allreduces[] = {
     {"tree", "reduce to one rank, then broadcast", jocksch, list_of<tree_list<both>>, allreduce_tree},
     {"cyclic-copy-in", "parts go round, and every rank adds its own operand", jocksch, list_of<part, fixed>,
      allreduce_copy_in, true},
-    {"building-blocks", "halving and doubling among a power of two of the ranks", rabenseifner, list_of<part, fixed>,
-     allreduce_building_blocks},
+    {"ring", "parts go round twice, first combined and then gathered", patarasuk, list_of<part, fixed>, allreduce_ring,
+     true},
+    {"building-blocks", "recursive exchange among a power of two of the ranks: halving and doubling, or other factors",
+     rabenseifner, list_of<folded_list, part, fixed>, allreduce_building_blocks},
+    {"hierarchical", "a tree to one leader per node; leaders combine; a tree back", jocksch,
+     list_of<tree_list_within<both>, flat_list_between<both>, part>, allreduce_hierarchical, false, false},
+    {"bine", "a butterfly of short distances divides the vector and gathers it", bine, list_of<part>, allreduce_bine,
+     true},
+    {"bine-doubling",
+     "a butterfly of short distances combines the vector whole",
+     bine,
+     {},
+     allreduce_bine_doubling,
+     true},
+    {"swing", "the same as bine in all dimensions and directions of a torus at once", swing, list_of<dims, part>,
+     allreduce_swing, true},
+    {"two-tree", "segments go up and down two binary trees", sanders, list_of<segment, fixed>, allreduce_two_tree},
     {"node-aware", "lanes divide the vector within each node, and combine it between nodes", traff,
      list_of<lanes, flat_list_between<both>, part>, allreduce_node_aware, false, false},
+    {"locality-aware", "all ranks of a node exchange with other nodes, each with another one, then combine",
+     bienz_allreduce, list_of<groups<one_a_node>, list_between_groups<both>, part>, allreduce_locality_aware, false,
+     false},
+    {"multileader", "several leaders per node combine for their ranks, then among themselves", kinkead,
+     list_of<leaders, list_between_leaders<both>, part>, allreduce_multileader, false, false},
 };
 constexpr VectorRow reduces[] = {
     {"tree", "operands meet in a tree of any factors", jocksch, list_of<tree_list<divide>>, reduce_tree},
@@ -125,6 +213,9 @@ constexpr VectorRow reduces[] = {
      list_of<cyclic_list<divide>, part, fixed>, reduce_cyclic, true},
     {"chain", "segments go from rank to rank, which add their operands, to the root", worringen, list_of<part, fixed>,
      reduce_chain, true, false},
+    {"hierarchical", "trees to one leader per node, then between nodes", jocksch,
+     list_of<tree_list_within<divide>, tree_list_between<divide>>, reduce_hierarchical, false, false},
+    {"bine", "a binomial tree of short distances", bine, {}, reduce_bine, true},
     {"node-aware", "lanes divide the vector within each node; trees between nodes", traff,
      list_of<lanes, tree_list_between<divide>, part>, reduce_node_aware, false, false},
 };
@@ -133,14 +224,26 @@ constexpr VectorRow reduce_scatters[] = {
      reduce_scatter_exchange},
     {"cyclic-shift", "the same among neighbours in a ring; for any number of ranks", bruck_ho,
      list_of<cyclic_list<divide>>, reduce_scatter_cyclic, true},
+    {"ring", "sums go round, and every rank adds its own operand", patarasuk, {}, reduce_scatter_ring, true},
+    {"bine", "a butterfly of short distances divides the vector", bine, {}, reduce_scatter_bine, true},
     {"node-aware", "lanes combine within each node what others need, then between nodes", traff, list_of<lanes>,
      reduce_scatter_node_aware, false, false},
+    {"locality-aware", "all ranks of a node exchange with other nodes, each with another one, and combine",
+     bienz_allgather, list_of<groups<one_a_node>, list_between_groups<divide>>, reduce_scatter_locality_aware, true,
+     false},
+    {"multileader", "several leaders per node combine for their ranks, then among themselves", kinkead,
+     list_of<leaders, list_between_leaders<divide>>, reduce_scatter_multileader, true, false},
 };
 constexpr VectorRow bcasts[] = {
     {"tree", "a tree of any factors", jocksch, list_of<tree_list<gather>>, bcast_tree},
-    {"scatter-allgather", "the root scatters parts, which the others gather", rabenseifner, list_of<part, fixed>,
-     bcast_scatter},
+    {"scatter-allgather", "the root scatters parts, which the others gather", rabenseifner,
+     list_of<scatter_list, part, fixed>, bcast_scatter},
+    {"scatter-ring", "the root scatters parts down a tree, and they go round", rabenseifner,
+     list_of<tree_list<gather>, part, fixed>, bcast_scatter_ring},
     {"chain", "segments go from rank to rank, from the root on", worringen, list_of<part, fixed>, bcast_chain},
+    {"hierarchical", "a tree between one leader per node, or scatter and allgather; then trees within nodes", jocksch,
+     list_of<tree_list_within<gather>, bcast_list_between, part>, bcast_hierarchical},
+    {"bine", "a binomial tree of short distances", bine, {}, bcast_bine},
     {"node-aware", "lanes bring a part of the vector to each node", traff,
      list_of<lanes, tree_list_between<gather>, part>, bcast_node_aware},
 };
@@ -149,8 +252,19 @@ constexpr VectorRow allgathers[] = {
      allgather_exchange},
     {"cyclic-shift", "the same among neighbours in a ring; for any number of ranks", bruck,
      list_of<cyclic_list<gather>>, allgather_cyclic},
+    {"ring", "blocks go round, from neighbour to neighbour", rabenseifner, {}, allgather_ring},
+    {"neighbor-exchange",
+     "two blocks at a time, with either neighbour in turn; the ring for an odd number of ranks",
+     chen,
+     {},
+     allgather_neighbor},
+    {"bine", "a butterfly of short distances", bine, {}, allgather_bine},
     {"node-aware", "lanes exchange the blocks of nodes, then share them", traff,
      list_of<lanes, flat_list_between<gather>>, allgather_node_aware},
+    {"locality-aware", "all ranks of a node exchange with other nodes, each with another one, and share",
+     bienz_allgather, list_of<groups<one_a_node>, list_between_groups<gather>>, allgather_locality_aware},
+    {"multileader", "several leaders per node exchange the blocks of their ranks", kinkead,
+     list_of<leaders, list_between_leaders<gather>>, allgather_multileader},
 };
 constexpr VectorRow gathers[] = {
     {"tree", "blocks meet in a tree of any factors", jocksch, list_of<tree_list<divide>>, gather_tree},

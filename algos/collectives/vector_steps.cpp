@@ -173,6 +173,12 @@ void VectorSteps::receive(int peer, std::span<const std::size_t> blocks, const H
   if (without_bytes(target)) {
     return;
   }
+  // What is replaced may never have been read: whoever writes to its place next waits for it all the same.
+  for (const std::size_t block : blocks) {
+    for (const StepId step : states_[block].ready) {
+      states_[block].read.emplace_back(states_[block].place, step);
+    }
+  }
   std::vector<StepId> after;
   add_readers(blocks, home, after);
   move(blocks, home, builder_.recv(peer, target, after));

@@ -132,9 +132,8 @@ void Builder::wait_all() {
       last.push_back(id);
     }
   }
-  // An empty copy joins many steps, so that edges grow with the steps before and after and not with their product.
   if (last.size() > 2) {
-    last = {append(StepKind::copy, -1, {}, {}, last)};
+    last = {join_steps(last)};
   }
   frontier_ = std::move(last);
   barrier_ = static_cast<StepId>(program_.steps.size());
@@ -142,6 +141,23 @@ void Builder::wait_all() {
 
 StepId Builder::append(StepKind kind, int peer, std::span<const Slice> source, std::span<const Slice> target,
                        std::span<const StepId> after) {
+  constexpr std::size_t many = 8;
+  if (after.size() < many) {
+    return append_step(kind, peer, source, target, after);
+  }
+  if (!std::ranges::equal(after, many_)) {
+    many_.assign(after.begin(), after.end());
+    join_.reset();
+    return append_step(kind, peer, source, target, after);
+  }
+  if (!join_) {
+    join_ = join_steps(after);
+  }
+  return append_step(kind, peer, source, target, {&*join_, 1});
+}
+
+StepId Builder::append_step(StepKind kind, int peer, std::span<const Slice> source, std::span<const Slice> target,
+                            std::span<const StepId> after) {
   const auto id = static_cast<StepId>(program_.steps.size());
   Step step;
   step.kind = kind;

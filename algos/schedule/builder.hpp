@@ -4,6 +4,10 @@
 
 #include "algos/schedule/schedule.hpp"
 
+#include <optional>
+#include <span>
+#include <vector>
+
 namespace stoker::algos {
 
 // Makes `block` a part of `last` if the two together are again one slice: contiguous, or one more of evenly spaced
@@ -23,7 +27,8 @@ public:
 
   // Each appends a step that starts once all of `after` are done, and returns its id. Slices without bytes are dropped,
   // and blocks that touch or are evenly spaced become one slice; the order of the bytes stays. A send, recv or copy of
-  // nothing is still a step where it is asked for; algorithms leave out empty blocks themselves.
+  // nothing is still a step where it is asked for; algorithms leave out empty blocks themselves. Where several
+  // steps in a row wait for the same many ones, join_steps() is called for them.
   StepId send(int peer, std::span<const Slice> source, std::span<const StepId> after = {});
   StepId recv(int peer, std::span<const Slice> target, std::span<const StepId> after = {});
   StepId copy(std::span<const Slice> target, std::span<const Slice> source, std::span<const StepId> after = {});
@@ -50,6 +55,10 @@ public:
     return copy(std::span(&target, 1), std::span(&source, 1), after);
   }
 
+  // An empty copy, which is done when all of `after` are. Edges then grow with the steps before and after it, and not
+  // with their product.
+  StepId join_steps(std::span<const StepId> after) { return append_step(StepKind::copy, -1, {}, {}, after); }
+
   // From here on every step waits for all steps so far, in addition to its own `after`: the literature's "wait all".
   void wait_all();
 
@@ -59,6 +68,8 @@ public:
 private:
   StepId append(StepKind kind, int peer, std::span<const Slice> source, std::span<const Slice> target,
                 std::span<const StepId> after);
+  StepId append_step(StepKind kind, int peer, std::span<const Slice> source, std::span<const Slice> target,
+                     std::span<const StepId> after);
   Range append_slices(std::span<const Slice> slices);
 
   struct Edge {
@@ -69,6 +80,8 @@ private:
   Program program_;
   std::vector<Edge> edges_;
   std::vector<StepId> waiter_;   // of each step, the latest that waits for it; 0 if none does
+  std::vector<StepId> many_;     // the latest long `after`
+  std::optional<StepId> join_;   // of them
   std::vector<StepId> frontier_; // steps that every later one waits for
   StepId barrier_ = 0;           // steps before it are covered by frontier_
 };

@@ -66,11 +66,15 @@ std::string to_text(const Program& program) {
   }
   std::string text = "rank " + std::to_string(program.rank) + " of " + std::to_string(program.ranks) + ": send " +
                      std::to_string(program.send_bytes) + " B, recv " + std::to_string(program.recv_bytes) +
-                     " B, scratch " + std::to_string(program.scratch_bytes) + " B, " +
-                     std::to_string(program.steps.size()) + " steps\n";
+                     " B, scratch " + std::to_string(program.scratch_bytes) + " B, ";
+  if (program.element_bytes != 1) {
+    text += "elements of " + std::to_string(program.element_bytes) + " B, ";
+  }
+  text += std::to_string(program.steps.size()) + " steps\n";
   for (StepId id = 0; id < program.steps.size(); ++id) {
     const Step& step = program.steps[id];
     text += "  " + std::to_string(id) + ": " + action(step);
+    text += step.announced ? ", announced" : "";
     text += step.kind == StepKind::fence ? "" : ", " + std::to_string(step.bytes) + " B: ";
     switch (step.kind) {
     case StepKind::send:

@@ -18,7 +18,7 @@ namespace stoker::algos {
 [[nodiscard]] std::string describe(const Step& step, StepId id);
 
 // A heading, then one line a step: id, kind, peer, bytes, slices, and the steps that it waits for. The program must be
-// free of defects.
+// free of defects. parse.hpp reads it back.
 [[nodiscard]] std::string to_text(const Program& program);
 
 } // namespace stoker::algos

@@ -148,13 +148,13 @@ std::vector<std::string_view> names_for_any_operation(Collective collective) {
 
 void resolve_factors(Choice& choice, const Parameter& parameter, const topology::Layout& layout, Misfit misfit) {
   FactorList& factors = choice.tuning.*parameter.factors;
-  const std::string defect = factors.empty() ? "" : parameter.factors_defect(factors, layout);
-  if (!defect.empty() && misfit == Misfit::refuse) {
+  const std::string defect = factors.empty() ? "" : parameter.factors_defect(factors, layout, choice.tuning);
+  if (!defect.empty() && misfit != Misfit::adapt) {
     refuse(std::string(choice.algorithm->name) + ": " + std::string(parameter.name) + "=" + to_text(factors) + " " +
            defect);
   }
   if (factors.empty() || !defect.empty()) {
-    factors = parameter.preset_factors(layout);
+    factors = parameter.preset_factors(layout, choice.tuning);
   }
 }
 
@@ -287,7 +287,7 @@ Choice resolve(Choice choice, const topology::Layout& layout, Misfit misfit) {
     if (value == 0) {
       value = std::min(parameter.preset(layout), most);
     }
-    if (misfit == Misfit::adapt) {
+    if (misfit != Misfit::refuse) {
       value = std::min(value, most);
     }
     if (value < parameter.least || value > most) {

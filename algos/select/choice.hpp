@@ -32,8 +32,8 @@ void parse_choices(std::string_view list, Choices& choices);
 
 // The same with every parameter filled in and checked against a layout. A value that does not fit is refused: throws
 // std::invalid_argument that names algorithm, parameter, and a value that fits. Or it is adapted: the largest number
-// that fits, or the default list of factors, takes its place.
-enum class Misfit : std::uint8_t { refuse, adapt };
+// that fits, or the default list of factors, takes its place. `adapt_numbers` adapts numbers and refuses lists.
+enum class Misfit : std::uint8_t { refuse, adapt_numbers, adapt };
 [[nodiscard]] Choice resolve(Choice choice, const topology::Layout& layout, Misfit misfit = Misfit::refuse);
 
 // Whose block sizes a resolved choice needs.

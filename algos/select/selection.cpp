@@ -6,123 +6,85 @@
 #include "algos/collectives/lanes.hpp"
 
 #include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <string_view>
 
 namespace stoker::algos {
 
 namespace {
 
-// The numbers of groups and leaders that an algorithm has by default may be 1 on small nodes; it is then a simpler one.
-bool is_degenerate(const Choice& choice) { return choice.tuning.leaders == 1 || choice.tuning.groups == 1; }
+// Whether it tells nodes apart, which makes sense where there are several, of several ranks.
+bool knows_nodes(const Algorithm& algorithm) {
+  constexpr std::array<std::string_view, 5> names = {"between", "r2", "lanes", "leaders", "groups"};
+  return pattern_of(algorithm.collective) == Pattern::neighborhood
+             ? algorithm.knowledge == Knowledge::node
+             : std::ranges::any_of(algorithm.parameters, [&](const Parameter& parameter) {
+                 return std::ranges::find(names, parameter.name) != names.end();
+               });
+}
+
+// Whether the operands of a node's ranks may be combined before others.
+bool combines_by_node(Collective collective, const topology::Layout& layout, bool commutative) {
+  const bool any_order =
+      (!combines(collective) || commutative) && collective != Collective::scan && collective != Collective::exscan;
+  return any_order || nodes_in_order(layout);
+}
+
+// In chains a vector goes from rank to rank in segments, or a part at a time: what a rank does does not tell how many are
+// before it. To compile a rank's program for swing, or for one of bine's butterflies, takes time for all ranks in each
+// step.
+bool is_worth_a_try(const Algorithm& algorithm, const topology::Layout& layout, std::uint64_t bytes) {
+  constexpr int few_ranks = 512;
+  if (algorithm.name == "swing" || (algorithm.name == "bine" && !has_root(algorithm.collective))) {
+    return layout.ranks() <= few_ranks;
+  }
+  return (algorithm.name != "chain" && algorithm.name != "scatter-ring") ||
+         bytes >= static_cast<std::uint64_t>(layout.ranks()) * least_chain_bytes_per_rank;
+}
 
 } // namespace
 
-std::vector<Choice> candidates(Collective collective, const topology::Layout& layout) {
-  std::vector<Choice> result = {resolve(parse_choice(collective, "nonblocking"), layout)};
-  if (layout.nodes() == 1 || layout.nodes() == layout.ranks()) {
-    return result;
+bool takes_any_operation(const Choice& choice, const topology::Layout& layout) {
+  if (choice.algorithm->commutative || choice.algorithm->fixed_order) {
+    return !choice.algorithm->commutative; // whatever the list of factors, and wherever the ranks are
   }
-  for (const std::string_view name :
-       {"hierarchical", "node-aware", "multileader-node-aware", "locality-aware", "multileader", "radix2"}) {
-    const Algorithm* algorithm = find(collective, name);
-    if (algorithm == nullptr || (algorithm->knowledge == Knowledge::all && collective != Collective::alltoall)) {
-      continue;
-    }
-    if (const Choice choice = resolve({algorithm, {}}, layout); !is_degenerate(choice)) {
-      result.push_back(choice);
-    }
+  const auto ranks = static_cast<std::size_t>(layout.ranks());
+  DistributedVector vector{.layout = layout, .commutative = false};
+  vector.sizes.assign(has_blocks(choice.algorithm->collective) ? ranks : 1, 1);
+  vector.offsets = equal_offsets(static_cast<int>(vector.sizes.size()), 1);
+  try {
+    static_cast<void>(compile(choice, vector));
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;
   }
-  return result;
 }
 
-std::vector<Choice> vector_candidates(Collective collective, const topology::Layout& layout, bool commutative,
-                                      std::uint64_t bytes) {
+std::vector<Choice> candidates(Collective collective, const topology::Layout& layout, std::uint64_t bytes,
+                               bool commutative, Breadth breadth) {
+  const bool has_shared_nodes = layout.nodes() > 1 && layout.nodes() < layout.ranks();
   std::vector<Choice> result;
-  const auto add = [&](const std::string& text) {
-    const Choice choice = resolve(parse_choice(collective, text), layout);
-    const bool known = std::ranges::any_of(result, [&](const Choice& other) {
-      return other.algorithm == choice.algorithm && other.tuning == choice.tuning;
-    });
-    if (!known && (commutative || !choice.algorithm->commutative)) {
-      result.push_back(choice);
-    }
-  };
-  constexpr int few = 16; // so many messages at once are no burden
-  const bool aggregates = layout.nodes() > 1 && layout.nodes() < layout.ranks();
-  const bool any_order =
-      (!combines(collective) || commutative) && collective != Collective::scan && collective != Collective::exscan;
-  if (aggregates && (any_order || nodes_in_order(layout))) {
-    const bool has_lanes = find(collective, "node-aware")->parameters.front().number != nullptr;
-    for (const std::string_view lanes : {":lanes=1", ":lanes=domains", ":"}) {
-      if (lanes == ":lanes=domains" && layout.domains() == layout.nodes()) {
-        continue;
-      }
-      const std::string text = "node-aware" + std::string(has_lanes && lanes != ":" ? lanes : "");
-      if (collective == Collective::allreduce && layout.nodes() <= few) {
-        add(text + (lanes == ":" ? ":" : ",") + "between=" + std::to_string(layout.nodes()));
-      }
-      add(text);
-    }
-  }
-  if (collective == Collective::allreduce && layout.ranks() <= few && layout.ranks() > 1) {
-    add("recursive-exchange:factors=" + std::to_string(layout.ranks()));
-  }
-  const bool long_enough = bytes >= static_cast<std::uint64_t>(layout.ranks()) * least_chain_bytes_per_rank;
   for (const Algorithm& algorithm : algorithms_of(collective)) {
-    if (algorithm.name != "node-aware" && (algorithm.name != "chain" || (layout.nodes() > 1 && long_enough))) {
-      add(std::string(algorithm.name));
+    const bool fits = (commutative || !algorithm.commutative) && !algorithm.puts &&
+                      (breadth == Breadth::many || is_worth_a_try(algorithm, layout, bytes));
+    if (fits && (!knows_nodes(algorithm) || (has_shared_nodes && combines_by_node(collective, layout, commutative)))) {
+      for (const Choice& choice : family(algorithm, layout, bytes, breadth)) {
+        if ((collective != Collective::alltoallv || knowledge_of(choice) != Knowledge::all) &&
+            (commutative || !combines(collective) || takes_any_operation(choice, layout))) {
+          result.push_back(choice);
+        }
+      }
     }
   }
   return result;
 }
 
 std::size_t preferred(std::span<const double> seconds) {
-  // The model is not more exact than that, and simple schedules have fewer parts that can be slow.
-  constexpr double close = 1.1;
+  constexpr double close = 1.01; // simple schedules have fewer parts that can be slow
   const double least = *std::ranges::min_element(seconds);
   return static_cast<std::size_t>(std::ranges::find_if(seconds, [&](double s) { return s <= close * least; }) -
                                   seconds.begin());
-}
-
-NodeLoad::NodeLoad(Driver driver, const topology::Layout& layout, int node) : driver_(driver), layout_(layout) {
-  int last = 0;
-  first_domain_ = layout.domains();
-  for (const int rank : layout.node_ranks(node)) {
-    first_domain_ = std::min(first_domain_, layout.domain_of(rank));
-    last = std::max(last, layout.domain_of(rank));
-  }
-  // Domains of a node may be numbered in any order among others: there may be gaps, which cost nothing.
-  sums_.resize(2 + static_cast<std::size_t>(last - first_domain_ + 1), 0);
-}
-
-void NodeLoad::add(int rank, const Load& load) {
-  sums_[0] += load.port_out;
-  sums_[1] += load.port_in;
-  longest_ = std::max(longest_, load.chain);
-  if (driver_ == Driver::rank) {
-    longest_ = std::max({longest_, load.sending, load.receiving});
-  } else {
-    sums_[2 + static_cast<std::size_t>(layout_.domain_of(rank) - first_domain_)] += load.sending + load.receiving;
-  }
-}
-
-double NodeLoad::seconds() const { return std::max(longest_, *std::ranges::max_element(sums_)); }
-
-double expected_seconds(const Choice& choice, const topology::Layout& layout, std::uint64_t bytes,
-                        const CostModel& model, Driver driver) {
-  const auto sizes = BlockSizes::uniform(layout.ranks(), bytes);
-  const std::vector<std::uint64_t> offsets = equal_offsets(layout.ranks(), bytes);
-  NodeLoad node(driver, layout, 0);
-  for (const int rank : layout.node_ranks(0)) {
-    const std::vector<std::uint64_t> puts(offsets.size(), offsets[static_cast<std::size_t>(rank)]);
-    const Exchange exchange{.layout = layout,
-                            .rank = rank,
-                            .sizes = sizes,
-                            .send_offsets = offsets,
-                            .recv_offsets = offsets,
-                            .put_offsets = puts};
-    node.add(rank, load_of(compile(choice, exchange), layout, model));
-  }
-  return node.seconds();
 }
 
 } // namespace stoker::algos

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The default choice of an algorithm: the one that the cost model expects to be fastest. Every rank compiles its own
-// program of each candidate and adds up its costs. The largest sums over all ranks decide, so that all ranks make the
-// same choice.
+// The default choice of an algorithm: the one that is expected to be fastest on the machine. Which time is expected of
+// each, says algos/simulate/expectation.hpp.
 #pragma once
 
 #include "algos/select/choice.hpp"
-#include "algos/select/cost_model.hpp"
+#include "algos/select/family.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -15,47 +14,26 @@
 
 namespace stoker::algos {
 
-// The candidates, resolved for the layout, the simplest first; the same on all ranks. Algorithms for alltoallv that
-// need to know all sizes are left out. Within one node, or with one rank per node, there is nothing to aggregate, and
-// the direct exchange is the only candidate.
-[[nodiscard]] std::vector<Choice> candidates(Collective collective, const topology::Layout& layout);
-// The same for a distributed vector of so many bytes, with this or another operation. Those that aggregate messages
-// between nodes come first. Chains are left out where their length counts, which the ranks' own costs do not show.
-[[nodiscard]] std::vector<Choice> vector_candidates(Collective collective, const topology::Layout& layout,
-                                                    bool commutative, std::uint64_t bytes);
+// The candidates, resolved for the layout, in the order of the registry; the same on all ranks. `bytes`: of a block; of
+// the vector where there are no blocks. Algorithms for alltoallv that need to know all sizes are left out, and so are
+// those that write into other ranks' buffers, which not every MPI library and executor can.
+[[nodiscard]] std::vector<Choice> candidates(Collective collective, const topology::Layout& layout, std::uint64_t bytes,
+                                             bool commutative = true, Breadth breadth = Breadth::few);
+
+// Whether a resolved choice for a reduction takes operations that are not commutative: some algorithms do with some
+// lists of factors, and where the ranks of a node or group follow each other. Where the order depends on the nodes, a
+// program is compiled to find out.
+[[nodiscard]] bool takes_any_operation(const Choice& choice, const topology::Layout& layout);
 
 // The index of the candidate to take, given the expected time of each: the first that comes close to the fastest.
 [[nodiscard]] std::size_t preferred(std::span<const double> seconds);
 
-// Who carries the steps out: every rank its own, sending and receiving at the same time; or a helper those of all ranks
-// of its domain, one after the other.
+// Who carries the steps out: every rank its own; or a helper those of all ranks of its domain, one after the other.
 enum class Driver : std::uint8_t { rank, helper };
-
-// Adds up the loads of the ranks of one node, from which the least time of a schedule follows.
-class NodeLoad {
-public:
-  NodeLoad(Driver driver, const topology::Layout& layout, int node);
-  void add(int rank, const Load& load);
-  [[nodiscard]] double seconds() const;
-  // The values to be summed over the ranks of the node if each rank knows only its own load.
-  [[nodiscard]] std::span<double> sums() { return sums_; }
-
-private:
-  Driver driver_;
-  const topology::Layout& layout_;
-  int first_domain_;
-  std::vector<double> sums_; // port out, port in, each domain's helper
-  double longest_ = 0;
-};
-
-// The least time of an alltoall with such blocks, by the sums from which the default choice is made. Compiles the
-// programs of one node's ranks only, so all nodes of the layout must be alike.
-[[nodiscard]] double expected_seconds(const Choice& choice, const topology::Layout& layout, std::uint64_t bytes,
-                                      const CostModel& model, Driver driver = Driver::rank);
 
 // For help texts.
 inline constexpr std::string_view selection_text =
-    "of nonblocking and the algorithms that aggregate messages between nodes, where several ranks share one: the "
-    "simplest that the cost model (setting cost_model) expects to come within 10 % of the fastest";
+    "of all algorithms with several values of their parameters: the one that is expected to be fastest on the machine "
+    "(setting cost_model)";
 
 } // namespace stoker::algos

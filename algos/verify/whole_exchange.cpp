@@ -45,6 +45,43 @@ std::uint64_t reach(std::span<const std::uint64_t> block_offsets, std::span<cons
   return end;
 }
 
+// The sizes that a rank gets to see of an exchange in which they differ.
+BlockSizes sizes_known_to(const WholeExchange& whole, int rank, Knowledge knowledge) {
+  BlockSizes known = BlockSizes::table(whole.layout.ranks());
+  const auto reveal = [&](int member) {
+    known.set_row(member, whole.sizes[static_cast<std::size_t>(member)]);
+    known.set_column(member, column(whole.sizes, static_cast<std::size_t>(member)));
+  };
+  switch (knowledge) {
+  case Knowledge::own:
+    reveal(rank);
+    break;
+  case Knowledge::node: {
+    const auto members = whole.layout.node_ranks(whole.layout.node_of(rank));
+    std::for_each(members.begin(), members.end(), reveal);
+    break;
+  }
+  case Knowledge::all:
+    for (int member = 0; member < whole.layout.ranks(); ++member) {
+      reveal(member);
+    }
+    break;
+  }
+  return known;
+}
+
+Program program(const WholeExchange& whole, const Choice& resolved, const BlockSizes& known, int rank) {
+  const auto r = static_cast<std::size_t>(rank);
+  return compile(resolved,
+                 Exchange{.layout = whole.layout,
+                          .rank = rank,
+                          .sizes = known,
+                          .send_offsets = whole.in_place ? std::vector<std::uint64_t>{} : whole.send_offsets[r],
+                          .recv_offsets = whole.recv_offsets[r],
+                          .in_place = whole.in_place,
+                          .put_offsets = column(whole.recv_offsets, r)});
+}
+
 } // namespace
 
 WholeExchange WholeExchange::uniform(topology::Layout layout, std::uint64_t bytes, bool in_place) {
@@ -76,53 +113,36 @@ void WholeExchange::check() const {
   }
 }
 
-std::vector<Program> WholeExchange::compile(const Choice& choice) const {
+std::function<Program(int)> WholeExchange::program_of(const Choice& choice) const {
   const Choice resolved = resolve(choice, layout);
-  const bool uniform = resolved.algorithm->collective == Collective::alltoall;
-  const std::uint64_t bytes = sizes[0][0];
-  const auto differs = [&](const auto& row) {
-    return std::any_of(row.begin(), row.end(), [&](std::uint64_t size) { return size != bytes; });
-  };
-  if (uniform && std::any_of(sizes.begin(), sizes.end(), differs)) {
-    throw std::invalid_argument("alltoall needs blocks of equal size");
-  }
-  const auto sizes_known_to = [&](int rank) {
-    if (uniform) {
-      return BlockSizes::uniform(layout.ranks(), bytes);
-    }
-    BlockSizes known = BlockSizes::table(layout.ranks());
-    const auto reveal = [&](int member) {
-      known.set_row(member, sizes[member]);
-      known.set_column(member, column(sizes, static_cast<std::size_t>(member)));
+  if (resolved.algorithm->collective == Collective::alltoall) {
+    const std::uint64_t bytes = sizes[0][0];
+    const auto differs = [&](const auto& row) {
+      return std::any_of(row.begin(), row.end(), [&](std::uint64_t size) { return size != bytes; });
     };
-    switch (knowledge_of(resolved)) {
-    case Knowledge::own:
-      reveal(rank);
-      break;
-    case Knowledge::node: {
-      const auto members = layout.node_ranks(layout.node_of(rank));
-      std::for_each(members.begin(), members.end(), reveal);
-      break;
+    if (std::any_of(sizes.begin(), sizes.end(), differs)) {
+      throw std::invalid_argument("alltoall needs blocks of equal size");
     }
-    case Knowledge::all:
-      for (int member = 0; member < layout.ranks(); ++member) {
-        reveal(member);
-      }
-      break;
+    return [this, resolved, known = BlockSizes::uniform(layout.ranks(), bytes)](int rank) {
+      return program(*this, resolved, known, rank);
+    };
+  }
+  const Knowledge knowledge = knowledge_of(resolved);
+  // What ranks know stays for the next one, if that one knows the same.
+  return [this, resolved, knowledge, known = BlockSizes::table(0), who = -1](int rank) mutable {
+    const int next = knowledge == Knowledge::own ? rank : knowledge == Knowledge::node ? layout.node_of(rank) : 0;
+    if (next != std::exchange(who, next)) {
+      known = sizes_known_to(*this, rank, knowledge);
     }
-    return known;
+    return program(*this, resolved, known, rank);
   };
+}
+
+std::vector<Program> WholeExchange::compile(const Choice& choice) const {
+  const auto program_of_rank = program_of(choice);
   std::vector<Program> programs;
   for (int rank = 0; rank < layout.ranks(); ++rank) {
-    const BlockSizes known = sizes_known_to(rank);
-    const Exchange exchange{.layout = layout,
-                            .rank = rank,
-                            .sizes = known,
-                            .send_offsets = in_place ? std::vector<std::uint64_t>{} : send_offsets[rank],
-                            .recv_offsets = recv_offsets[rank],
-                            .in_place = in_place,
-                            .put_offsets = column(recv_offsets, static_cast<std::size_t>(rank))};
-    programs.push_back(algos::compile(resolved, exchange));
+    programs.push_back(program_of_rank(rank));
   }
   return programs;
 }

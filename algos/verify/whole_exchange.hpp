@@ -7,6 +7,7 @@
 #include "algos/verify/verifier.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace stoker::algos {
@@ -32,6 +33,8 @@ struct WholeExchange {
   // The program of each rank. A rank gets to see the sizes that the algorithm says it needs, and no others. An
   // algorithm for alltoall needs equal sizes.
   [[nodiscard]] std::vector<Program> compile(const Choice& choice) const;
+  // The same one by one, quickest in the order of the ranks. Not to be called after this exchange is gone.
+  [[nodiscard]] std::function<Program(int rank)> program_of(const Choice& choice) const;
   // The contents of each rank's buffers: before the exchange, and as they must be after it.
   [[nodiscard]] std::vector<Contents> contents() const;
 };

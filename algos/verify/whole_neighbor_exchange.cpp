@@ -31,15 +31,20 @@ WholeNeighborExchange::WholeNeighborExchange(topology::Layout l, std::span<const
   }
 }
 
-WholeNeighborExchange WholeNeighborExchange::grid(topology::Layout layout, std::span<const int> dimensions,
-                                                  std::uint64_t bytes) {
+std::int64_t grid_points(std::span<const int> dimensions) {
   std::int64_t points = 1;
   for (const int extent : dimensions) {
     if (extent < 1) {
       throw std::invalid_argument("a grid needs positive dimensions");
     }
-    points *= extent;
+    points = std::min<std::int64_t>(points * extent, std::int64_t{1} << 31U);
   }
+  return points;
+}
+
+WholeNeighborExchange WholeNeighborExchange::grid(topology::Layout layout, std::span<const int> dimensions,
+                                                  std::uint64_t bytes) {
+  const std::int64_t points = grid_points(dimensions);
   if (points != layout.ranks()) {
     throw std::invalid_argument("a grid of " + std::to_string(points) + " points for " +
                                 std::to_string(layout.ranks()) + " ranks; expected as many");
@@ -60,18 +65,25 @@ WholeNeighborExchange WholeNeighborExchange::grid(topology::Layout layout, std::
   return WholeNeighborExchange(std::move(layout), edges);
 }
 
-std::vector<Program> WholeNeighborExchange::compile(const Choice& choice) const {
-  std::vector<Program> programs;
-  for (int rank = 0; rank < layout.ranks(); ++rank) {
+std::function<Program(int)> WholeNeighborExchange::program_of(const Choice& choice) const {
+  return [this, choice](int rank) {
     std::vector<Neighborhood> node;
     if (knowledge_of(choice) != Knowledge::own) {
       for (const int member : layout.node_ranks(layout.node_of(rank))) {
         node.push_back(ranks[static_cast<std::size_t>(member)]);
       }
     }
-    const NeighborExchange exchange{
-        .layout = layout, .rank = rank, .own = ranks[static_cast<std::size_t>(rank)], .node = node};
-    programs.push_back(algos::compile(choice, exchange));
+    return algos::compile(
+        choice,
+        NeighborExchange{.layout = layout, .rank = rank, .own = ranks[static_cast<std::size_t>(rank)], .node = node});
+  };
+}
+
+std::vector<Program> WholeNeighborExchange::compile(const Choice& choice) const {
+  const auto program_of_rank = program_of(choice);
+  std::vector<Program> programs;
+  for (int rank = 0; rank < layout.ranks(); ++rank) {
+    programs.push_back(program_of_rank(rank));
   }
   return programs;
 }

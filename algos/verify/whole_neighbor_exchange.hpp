@@ -7,10 +7,15 @@
 #include "algos/verify/verifier.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 namespace stoker::algos {
+
+// The points of a grid, but 2^31 where there are more: so many ranks there are not. Throws std::invalid_argument for
+// dimensions below 1.
+[[nodiscard]] std::int64_t grid_points(std::span<const int> dimensions);
 
 struct WholeNeighborExchange {
   // One block from source to target; offset in bytes in the source's sendbuf, where blocks may overlap.
@@ -33,6 +38,8 @@ struct WholeNeighborExchange {
 
   // The program of each rank, which gets to see the neighborhoods that the algorithm says it needs, and no others.
   [[nodiscard]] std::vector<Program> compile(const Choice& choice) const;
+  // The same one by one. Not to be called after this exchange is gone.
+  [[nodiscard]] std::function<Program(int rank)> program_of(const Choice& choice) const;
   // The contents of each rank's buffers: before the exchange, and as they must be after it.
   [[nodiscard]] std::vector<Contents> contents() const;
 };

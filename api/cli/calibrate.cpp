@@ -1,164 +1,218 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `stoker calibrate`: the cost model's parameters for the machine that the job runs on, from ping-pongs with MPI.
+// `stoker calibrate`: a machine file for the machine that the job runs on, from messages with MPI. What it does not
+// measure is what a typical cluster has, and so is what makes no sense.
+#include "algos/schedule/traffic.hpp"
 #include "api/cli/commands.hpp"
+#include "api/cli/message_costs.hpp"
 #include "api/cli/mpi_session.hpp"
-#include "engine/settings/cost_file.hpp"
+#include "engine/settings/machine_file.hpp"
 #include "topology/discover.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstring>
-#include <limits>
+#include <fstream>
+#include <iterator>
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace stoker::cli {
 namespace {
 
-using algos::Cost;
-using algos::Level;
+using algos::Distance;
+using algos::PortCost;
 
-constexpr std::size_t small_bytes = 8;
-constexpr std::size_t large_bytes = std::size_t{1} << 20U;
-constexpr int repetitions = 7; // of which the shortest counts: what disturbs only makes things longer
-
-double since(double begin) { return MPI_Wtime() - begin; }
-
-// The straight line through two lengths.
-Cost line(double small_seconds, double large_seconds) {
-  const double per_byte = (large_seconds - small_seconds) / static_cast<double>(large_bytes - small_bytes);
-  return {small_seconds, std::max(0.0, per_byte)};
-}
-
-// Seconds for one message between ranks a and b; on all ranks.
-double ping_pong(int rank, int a, int b, std::size_t bytes) {
-  std::vector<char> buffer(bytes);
-  const int rounds = bytes == small_bytes ? 50 : 2;
-  const int count = static_cast<int>(bytes);
-  double best = std::numeric_limits<double>::infinity();
-  for (int repetition = 0; repetition < repetitions; ++repetition) {
-    MPI_Barrier(MPI_COMM_WORLD);
-    const double begin = MPI_Wtime();
-    for (int i = 0; i < rounds && (rank == a || rank == b); ++i) {
-      const int peer = rank == a ? b : a;
-      if (rank == a) {
-        MPI_Send(buffer.data(), count, MPI_BYTE, peer, 0, MPI_COMM_WORLD);
-      }
-      MPI_Recv(buffer.data(), count, MPI_BYTE, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      if (rank == b) {
-        MPI_Send(buffer.data(), count, MPI_BYTE, peer, 0, MPI_COMM_WORLD);
-      }
-    }
-    best = std::min(best, since(begin) / (2 * rounds));
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  if (!(file << text) || !file.flush()) {
+    throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(errno))); // NOLINT(concurrency-mt-unsafe)
   }
-  MPI_Bcast(&best, 1, MPI_DOUBLE, a, MPI_COMM_WORLD);
-  return best;
 }
 
-// Seconds until all of `pairs` have sent a message at the same time; on all ranks.
-double all_at_once(int rank, const std::vector<std::pair<int, int>>& pairs, std::size_t bytes) {
-  std::vector<char> buffer(bytes);
-  double best = std::numeric_limits<double>::infinity();
-  for (int repetition = 0; repetition < repetitions; ++repetition) {
-    MPI_Barrier(MPI_COMM_WORLD);
-    const double begin = MPI_Wtime();
-    for (const auto& [from, to] : pairs) {
-      if (rank == from) {
-        MPI_Send(buffer.data(), static_cast<int>(bytes), MPI_BYTE, to, 0, MPI_COMM_WORLD);
-      } else if (rank == to) {
-        MPI_Recv(buffer.data(), static_cast<int>(bytes), MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      }
-    }
-    double seconds = since(begin);
-    MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    best = std::min(best, seconds);
-  }
-  return best;
-}
-
-Cost copies() {
-  const auto seconds = [](std::size_t bytes) {
-    std::vector<char> from(bytes, 1);
-    std::vector<char> to(bytes);
-    const int rounds = bytes == small_bytes ? 1000 : 4;
-    double best = std::numeric_limits<double>::infinity();
-    for (int repetition = 0; repetition < repetitions; ++repetition) {
-      const double begin = MPI_Wtime();
-      for (int i = 0; i < rounds; ++i) {
-        std::memcpy(to.data(), from.data(), bytes);
-        asm volatile("" : : "r"(to.data()) : "memory"); // the copy is wanted
-      }
-      best = std::min(best, since(begin) / rounds);
-    }
-    return best;
-  };
-  return line(seconds(small_bytes), seconds(large_bytes));
-}
-
-// The first pair of ranks at that distance.
-std::optional<std::pair<int, int>> pair_at(const topology::Layout& layout, Level level) {
+// The first pair of ranks at that distance. Layouts do not tell sockets apart, nor switches.
+std::optional<RankPair> pair_at(const topology::Layout& layout, algos::Level level) {
   for (int a = 0; a < layout.ranks(); ++a) {
     for (int b = a + 1; b < layout.ranks(); ++b) {
       if (algos::level_between(layout, a, b) == level) {
-        return std::pair(a, b);
+        return RankPair(a, b);
       }
     }
   }
   return std::nullopt;
 }
 
+// What was found out, in words: what the file's head says was measured, and what makes no sense.
+struct Findings {
+  std::vector<std::string> measured;
+  std::vector<std::string> notes;
+};
+
+constexpr double microsecond = 1e-6;
+
+// Where overheads or gap make no sense the time of a short message is divided as on a typical cluster.
+void set_message(algos::MessageCost& cost, const MessageTimes& times, const std::string& where, Findings& findings) {
+  const double one_way = times.one_way.seconds;
+  const double together = cost.send_overhead + cost.latency + cost.receive_overhead;
+  for (double* const part : {&cost.send_overhead, &cost.latency, &cost.receive_overhead, &cost.gap}) {
+    *part *= one_way / together;
+  }
+  cost.gap_per_byte = times.one_way.seconds_per_byte;
+  std::string what = "latency_us, bandwidth_GB_per_s";
+  const double overheads = times.send_overhead + times.receive_overhead;
+  const auto [shorter, longer] = std::minmax(times.send_overhead, times.receive_overhead);
+  if (shorter > 0 && longer <= one_way) {
+    // Part of either call is not on the way of a short message: within a node both may together take longer than it.
+    // Then they are shortened alike, which leaves a tenth for the way.
+    const double share = std::min(1.0, 0.9 * one_way / overheads);
+    cost.send_overhead = share * times.send_overhead;
+    cost.receive_overhead = share * times.receive_overhead;
+    cost.latency = one_way - (share * overheads);
+    what += ", send_overhead_us, receive_overhead_us";
+  } else {
+    findings.notes.push_back(fmt::format(
+        "{}: overheads of {:.3f} and {:.3f} us in a message of {:.3f} us; a typical cluster's shares stand for them",
+        where, times.send_overhead / microsecond, times.receive_overhead / microsecond, one_way / microsecond));
+  }
+  if (times.stream > 0 && times.stream <= one_way) {
+    // A stream that its receiver slows down says only that the gap is not longer.
+    cost.gap = times.stream > cost.receive_overhead ? times.stream : std::min(times.stream, cost.send_overhead);
+    what += ", gap_us";
+  } else {
+    findings.notes.push_back(fmt::format("{}: a gap of {:.3f} us beside {:.3f} us for a whole message; a typical "
+                                         "cluster's share stands for it",
+                                         where, times.stream / microsecond, one_way / microsecond));
+  }
+  findings.measured.push_back(fmt::format("[{}] {}", where, what));
+}
+
+// `one_way`: seconds of a short message. A library that finds receives by hashing needs nothing for each, give or take.
+void set_matching(algos::Machine& machine, const MatchingTimes& times, double one_way, Findings& findings) {
+  constexpr double nothing = 1e-9;
+  std::string what;
+  const auto take = [&](double& place, double seconds, const char* key) {
+    if (seconds > -nothing && seconds <= one_way) {
+      place = std::max(0.0, seconds);
+      what += fmt::format("{}{}", what.empty() ? "" : ", ", key);
+    } else {
+      findings.notes.push_back(
+          fmt::format("{}: {:.4f} us beside {:.3f} us for a whole message; a typical cluster's stands "
+                      "for it",
+                      key, seconds / microsecond, one_way / microsecond));
+    }
+  };
+  take(machine.match_per_posted, times.posted, "match_us");
+  take(machine.post, times.post, "post_us");
+  if (!what.empty()) {
+    findings.measured.push_back("[message] " + what);
+  }
+  findings.measured.push_back(
+      fmt::format("a receive is compared with an unexpected message in {:.4f} us, which no key says",
+                  times.unexpected / microsecond));
+}
+
+// What all ranks of a node share when they send to another one at the same time.
+PortCost port_of(const topology::Layout& layout, int rank) {
+  const auto here = layout.node_ranks(0);
+  const auto there = layout.node_ranks(1);
+  std::vector<RankPair> pairs;
+  for (std::size_t i = 0; i < std::min(here.size(), there.size()); ++i) {
+    pairs.emplace_back(here[i], there[i]);
+  }
+  const double share = 1.0 / static_cast<double>(pairs.size());
+  const PortCost together = line(all_at_once(rank, pairs, small_bytes), all_at_once(rank, pairs, large_bytes));
+  return {pairs.size() > 1 ? together.seconds * share : 0.0, together.seconds_per_byte * share};
+}
+
+// From far to near.
+struct Level {
+  algos::Level level;
+  std::vector<Distance> distances;
+};
+const std::array levels = {Level{algos::Level::network, {Distance::network, Distance::switched}},
+                           Level{algos::Level::node, {Distance::node, Distance::socket}},
+                           Level{algos::Level::domain, {Distance::domain}}};
+
+// Distances that do not occur in the job get the cost of the next farther one; the farthest that of the next nearer.
+void measure_messages(const topology::Layout& layout, int rank, algos::Machine& machine, Findings& findings) {
+  std::vector<std::optional<MessageTimes>> measured;
+  std::optional<RankPair> farthest;
+  for (const Level& level : levels) {
+    const auto pair = pair_at(layout, level.level);
+    farthest = farthest ? farthest : pair;
+    measured.push_back(pair ? std::optional(message_times(rank, *pair)) : std::nullopt);
+    if (!pair) {
+      findings.notes.push_back(
+          fmt::format("no two ranks at distance {}; the next distance's cost stands for it", name_of(level.level)));
+    }
+  }
+  MessageTimes next = **std::ranges::find_if(measured, [](const auto& times) { return times.has_value(); });
+  const double one_way = next.one_way.seconds;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    next = measured[i].value_or(next);
+    Findings own;
+    for (const Distance distance : levels[i].distances) {
+      set_message(machine.at(distance), next, fmt::format("message.{}", name_of(distance)), own);
+    }
+    if (measured[i]) { // else all of it has been said
+      std::ranges::move(own.measured, std::back_inserter(findings.measured));
+      std::ranges::move(own.notes, std::back_inserter(findings.notes));
+    }
+  }
+  set_matching(machine, matching_times(rank, *farthest), one_way, findings);
+}
+
+std::string file_text(const algos::Machine& machine, const topology::Layout& layout, const Findings& findings) {
+  std::string text =
+      fmt::format("# Measured by stoker calibrate on {} ranks with {}:\n", layout.ranks(), mpi_library());
+  for (const std::string& line : findings.measured) {
+    text += "#   " + line + "\n";
+  }
+  text += "# All else is what a typical cluster has.\n";
+  for (const std::string& note : findings.notes) {
+    text += "# Not as measured: " + note + ".\n";
+  }
+  return text + engine::machine_text(machine);
+}
+
 int measure(const MpiSession& session, const CalibrateOptions& options) {
-  const topology::Machine machine;
+  const topology::Machine topology;
   const topology::Layout layout =
-      topology::discover(MPI_COMM_WORLD, machine, {.ranks_per_node = options.ranks_per_node}).layout;
+      topology::discover(MPI_COMM_WORLD, topology, {.ranks_per_node = options.ranks_per_node}).layout;
   if (layout.ranks() < 2) {
     throw std::runtime_error("calibrate needs at least two ranks: run it under the MPI launcher, as the job will be");
   }
-  algos::CostModel model;
-  model.message[static_cast<std::size_t>(Level::self)] = copies();
-  const Cost* nearest = nullptr;
-  std::vector<std::string> notes;
-  for (const Level level : {Level::domain, Level::node, Level::network}) {
-    Cost& cost = model.message[static_cast<std::size_t>(level)];
-    if (const auto pair = pair_at(layout, level)) {
-      cost = line(ping_pong(session.rank(), pair->first, pair->second, small_bytes),
-                  ping_pong(session.rank(), pair->first, pair->second, large_bytes));
-      nearest = &cost;
-    } else {
-      notes.push_back(fmt::format("no two ranks at distance {}", name_of(level)));
-    }
-  }
-  // Distances that do not occur in the job get the cost of the next one.
-  for (const Level level : {Level::network, Level::node, Level::domain}) {
-    Cost& cost = model.message[static_cast<std::size_t>(level)];
-    if (cost.seconds == 0) {
-      cost = *nearest;
-    }
-    nearest = &cost;
-  }
+  algos::Machine machine = algos::typical_cluster();
+  machine.name = "calibrated";
+  machine.source = "stoker calibrate, messages; the rest from " + algos::typical_cluster().name;
+  machine.ranks_per_node = static_cast<int>(layout.node_ranks(0).size());
+  machine.domains_per_node = std::max(1, std::min(layout.domains() / layout.nodes(), machine.ranks_per_node));
+  machine.sockets_per_node = 1;
+  machine.network = {};
+  Findings findings;
+  const PortCost copying = copy_cost(session.rank());
+  machine.copy = copying.seconds;
+  machine.copy_per_byte = copying.seconds_per_byte;
+  findings.measured.emplace_back("[memory] copy_us, copy_GB_per_s");
+  measure_messages(layout, session.rank(), machine, findings);
   if (layout.nodes() > 1) {
-    const auto here = layout.node_ranks(0);
-    const auto there = layout.node_ranks(1);
-    std::vector<std::pair<int, int>> pairs;
-    for (std::size_t i = 0; i < std::min(here.size(), there.size()); ++i) {
-      pairs.emplace_back(here[i], there[i]);
-    }
-    const double share = 1.0 / static_cast<double>(pairs.size());
-    const Cost together =
-        line(all_at_once(session.rank(), pairs, small_bytes), all_at_once(session.rank(), pairs, large_bytes));
-    model.port = {pairs.size() > 1 ? together.seconds * share : 0.0, together.seconds_per_byte * share};
+    machine.port = port_of(layout, session.rank());
+    findings.measured.emplace_back("[network] port_us, port_GB_per_s");
   }
   if (session.rank() == 0) {
-    const std::string text = engine::cost_text(model);
+    const std::string text = file_text(machine, layout, findings);
     if (options.output.empty()) {
-      fmt::print("{}\n", text);
+      fmt::print("{}", text);
     } else {
-      engine::write_cost_file(options.output, text);
+      write_file(options.output, text);
     }
-    for (const std::string& note : notes) {
-      fmt::print(stderr, "stoker: {}; the next distance's cost stands for it\n", note);
+    for (const std::string& note : findings.notes) {
+      fmt::print(stderr, "stoker: {}\n", note);
     }
   }
   return 0;

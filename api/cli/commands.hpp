@@ -42,7 +42,10 @@ struct ScheduleOptions {
   int domains_per_node = 1;
   std::uint64_t bytes = 8; // of each block, or of the vector
   bool in_place = false;
-  int rank = -1; // whose program to print; -1: the counts of all
+  int rank = -1;             // whose program to print; -1: the counts of all
+  bool all_programs = false; // print those of all ranks, so that they can be read back
+  std::string check;         // file with such programs, to verify them in the place of an algorithm's; empty: none
+  std::string run;           // likewise, to carry them out
   std::string svg;
   std::string model; // parameters of the cost model; empty: no prediction
   bool verify = false;
@@ -60,6 +63,53 @@ struct PredictOptions {
   bool helpers = false; // one helper per domain does the work of its ranks
 };
 int predict(const PredictOptions& options);
+
+struct SimulateOptions {
+  bool json = false;
+  std::string collective = "alltoall";
+  std::vector<std::string> algorithms; // "all": those of the collective, as without algorithms and libraries
+  std::vector<std::string> libraries;  // whose rules choose
+  std::string machine = "cluster";     // a file, or a name
+  int nodes = 4;
+  int ranks_per_node = 0; // 0: the machine's
+  int domains_per_node = 0;
+  std::vector<std::uint64_t> bytes = {8,    64,    512,
+                                      4096, 32768, 262144}; // of each block, of the vector, or of its elements
+  int root = 0;
+  std::string grid;        // as above, of a neighborhood collective
+  std::string matrix;      // whose product with a vector is communicated for
+  std::string send_counts; // file for that
+  std::string progress = "rank";
+  int helpers_per_node = 0; // 0: one for each domain
+  double computation_us = 0;
+  double test_every_us = 0;
+  double late_us = 0;
+  std::uint64_t seed = 1;
+  bool phases = false;
+  bool no_default = false;
+  int jobs = 1;
+  std::string plot;
+  std::string svg; // of one simulation, as `trace`
+  std::string trace;
+  std::string observed = "0-7"; // ranks
+};
+int simulate(const SimulateOptions& options);
+
+struct TuneOptions {
+  std::vector<std::string> collectives = {"alltoall", "allreduce", "bcast", "allgather"};
+  std::string machine = "cluster";                                      // as above
+  std::vector<int> nodes = {2, 4, 8};                                   // unless it is the job's that measures
+  int ranks_per_node = 0;                                               // likewise; 0: the machine's
+  std::vector<std::uint64_t> bytes = {8, 64, 512, 4096, 32768, 262144}; // as of schedule
+  bool helpers = false; // one helper per domain, with a core of its own, carries out what its ranks start
+  int limit = 100;      // simulations for each point
+  bool dry_run = false;
+  bool measure = false;
+  int best = 4; // that are measured
+  int repetitions = 30;
+  std::string output; // empty: standard output
+};
+int tune(const TuneOptions& options);
 
 struct CalibrateOptions {
   std::string output; // empty: standard output

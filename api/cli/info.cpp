@@ -8,6 +8,7 @@
 #include "algos/select/selection.hpp"
 #include "engine/base/error.hpp"
 #include "engine/settings/setting_table.hpp"
+#include "engine/settings/tuning_file.hpp"
 #include "topology/machine.hpp"
 #include <stoker/stoker.h>
 
@@ -55,9 +56,10 @@ the name of a collective follows a comma. All other commas separate parameters. 
 A list changes only the collectives that it names. What a weaker origin says of the others stays; `auto` in the place of
 a list undoes all.
 
-A list is for communicators of all sizes. Where a number is too large for one, the largest that fits is taken; where a
-list of factors does not fit, the default list is. A warning says so the first time. In the info of a request both are
-errors.
+An item is for communicators of all sizes. Where a number is too large for one, the largest that fits is taken, and a
+warning says so the first time. A list of factors is for one number of ranks: where it does not fit, init is refused,
+with a list that fits. In the info of a request both are errors. Under the drop-in library neither is: the default list
+takes the place of one that does not fit, with a warning the first time.
 )";
 
 struct Section {
@@ -117,6 +119,30 @@ ordered_json settings_in_effect(std::span<const engine::SettingText> call_settin
   return list;
 }
 
+// What the file of the setting `tuning` says, or why nobody follows it; null where none is named.
+ordered_json tuning_in_force(const engine::Settings& settings) {
+  if (settings.tuning.empty()) {
+    return nullptr;
+  }
+  ordered_json tuning{{"file", settings.tuning}};
+  try {
+    const algos::TuningTable table = engine::parse_tuning(engine::text_of_file(settings.tuning), settings.tuning);
+    tuning["entries"] = ordered_json::array();
+    for (const algos::TuningEntry& entry : table.entries()) {
+      const auto range = [](const algos::Interval& interval) { return ordered_json{interval.first, interval.last}; };
+      tuning["entries"].push_back({{"collective", algos::name_of(entry.collective())},
+                                   {"nodes", range(entry.nodes)},
+                                   {"ranks_per_node", range(entry.ranks_per_node)},
+                                   {"bytes", range(entry.bytes)},
+                                   {"algorithm", to_text(entry.choice)},
+                                   {"line", entry.line}});
+    }
+  } catch (const std::exception& error) {
+    tuning["error"] = error.what();
+  }
+  return tuning;
+}
+
 std::string hwloc_version() {
   const unsigned version = hwloc_get_api_version();
   return fmt::format("{}.{}.{}", version >> 16U, (version >> 8U) & 0xffU, version & 0xffU);
@@ -144,6 +170,25 @@ void print_topology(const ordered_json& info) {
   }
 }
 
+void print_tuning(const ordered_json& tuning) {
+  if (tuning.is_null()) {
+    fmt::print("\ntuning: none\n");
+  } else if (tuning.contains("error")) {
+    fmt::print("\ntuning: not followed: {}\n", tuning.at("error").get<std::string>());
+  } else {
+    fmt::print("\ntuning of {}\n", tuning.at("file").get<std::string>());
+    for (const ordered_json& entry : tuning.at("entries")) {
+      const auto range = [&](const char* key) {
+        const auto first = entry.at(key).at(0).get<std::uint64_t>();
+        const auto last = entry.at(key).at(1).get<std::uint64_t>();
+        return first == last ? fmt::format("{}", first) : fmt::format("{} to {}", first, last);
+      };
+      fmt::print("  {:<18} {:<24} {} nodes of {} ranks, {} bytes\n", entry.at("collective").get<std::string>(),
+                 entry.at("algorithm").get<std::string>(), range("nodes"), range("ranks_per_node"), range("bytes"));
+    }
+  }
+}
+
 void print_text(const ordered_json& info) {
   fmt::print("stoker {}, {} ({}), hwloc {}\n{}\n", info.at("stoker").get<std::string>(),
              info.at("mpi").at("library").get<std::string>(), info.at("mpi").at("thread_level").get<std::string>(),
@@ -164,6 +209,7 @@ void print_text(const ordered_json& info) {
     }
   }
   fmt::print("selection (algorithm auto)\n  {}\n", info.at("selection").get<std::string>());
+  print_tuning(info.at("tuning"));
   std::string section;
   for (const ordered_json& setting : info.at("settings")) {
     const std::string value = setting.at("value");
@@ -193,6 +239,7 @@ int show(const MpiSession& session, std::span<const engine::SettingText> call_se
   }
   info["algorithms"] = algorithms();
   info["selection"] = algos::selection_text;
+  info["tuning"] = tuning_in_force(settings);
   info["settings"] = settings_in_effect(call_settings);
   if (session.rank() == 0) {
     if (as_json) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The program `stoker`: shows what there is (info), what to reserve and how to launch (plan), what algorithms send
-// (schedule) and how long they take (predict), what messages cost (calibrate), and what works here (doctor).
+// (schedule) and how long they take (predict, simulate), which are the fastest (tune), what messages cost (calibrate),
+// and what works here (doctor).
 #include "algos/collectives/registry.hpp"
+#include "algos/libraries/library_rules.hpp"
 #include "api/cli/commands.hpp"
 
 #include <stoker/stoker.h>
@@ -107,12 +109,24 @@ void add_schedule(CLI::App& app, Command& run) {
       ->capture_default_str();
   command->add_flag("--in-place", options->in_place);
   command->add_option("--svg", options->svg, "draw who sends to whom, round by round, into this file");
-  command->add_option("--model", options->model, "also predict its time, with what stoker calibrate has measured");
+  command->add_option("--model", options->model, "also simulate its time on the machine of this file");
   command->add_flag("--verify", options->verify, "follow every byte through the schedule");
   command->add_flag("--json", options->json, "one JSON object instead of text");
   command->add_option("--rank", options->rank, "print this rank's program instead")
       ->check(CLI::NonNegativeNumber)
       ->excludes("--json", "--svg", "--model", "--verify");
+  command->add_flag("--programs", options->all_programs, "print the call and the programs of all ranks instead")
+      ->excludes("--json", "--svg", "--model", "--verify", "--rank");
+  command
+      ->add_option("--check", options->check,
+                   "verify the call and the programs in this file, in the place of an algorithm's; as printed by "
+                   "--programs or written by hand")
+      ->excludes("algorithm", "--factors", "--root", "--grid", "--ranks", "--bytes", "--in-place");
+  command
+      ->add_option("--run", options->run,
+                   "under mpiexec: let the engine carry out what is in such a file, and check the result")
+      ->excludes("algorithm", "--factors", "--root", "--grid", "--ranks", "--bytes", "--in-place", "--ppn", "--domains",
+                 "--json", "--svg", "--model", "--verify", "--rank", "--programs", "--check");
   command->callback([&run, options, words] {
     take_words(*words, *options);
     run = [options] { return schedule(*options); };
@@ -121,8 +135,8 @@ void add_schedule(CLI::App& app, Command& run) {
 
 void add_predict(CLI::App& app, Command& run) {
   const auto options = std::make_shared<PredictOptions>();
-  CLI::App* command = app.add_subcommand(
-      "predict", "How long alltoall algorithms take by the cost model, at least, and which is taken by default");
+  CLI::App* command =
+      app.add_subcommand("predict", "How long alltoall algorithms are expected to take, and which is taken by default");
   command
       ->add_option("algorithms", options->algorithms, "names with parameters; default: what the default is chosen from")
       ->expected(0, -1);
@@ -138,19 +152,130 @@ void add_predict(CLI::App& app, Command& run) {
       ->allow_extra_args(false)
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
-  command->add_option("--model", options->model, "what stoker calibrate has measured; default: a typical cluster");
+  command->add_option("--model", options->model, "machine file, as from stoker calibrate; default: a typical cluster");
   command->add_flag("--helpers", options->helpers,
                     "one helper per domain does what its ranks would do side by side, as with executor=engine");
   command->add_flag("--json", options->json, "one JSON object instead of text");
   command->callback([&run, options] { run = [options] { return predict(*options); }; });
 }
 
+// What is simulated, and on what.
+void add_subject(CLI::App& command, SimulateOptions& options) {
+  command.add_option("collective", options.collective)->capture_default_str();
+  command
+      .add_option("algorithms", options.algorithms,
+                  "names with parameters (stoker info); all: those of the collective, as without names and --library")
+      ->expected(0, -1);
+  command.add_option("--machine", options.machine, "a file, or the name of one of docs/machines")
+      ->capture_default_str();
+  command.add_option("--nodes", options.nodes)->check(CLI::PositiveNumber)->capture_default_str();
+  command.add_option("--ppn", options.ranks_per_node, "ranks per node; default: the machine's")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--domains", options.domains_per_node, "domains of a node that have ranks; default: all")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--bytes", options.bytes,
+                  "of the block for each pair or neighbor; of the vector, or of each rank's block; of an element of "
+                  "--matrix's vector")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  command.add_option("--root", options.root, "of a collective that has one")->check(CLI::NonNegativeNumber);
+  CLI::Option* grid = command.add_option(
+      "--grid", options.grid, "as in 8x4: the neighbors of a neighborhood collective, on a periodic grid of all ranks");
+  command
+      .add_option("--matrix", options.matrix,
+                  "Matrix Market file: alltoallv or neighbor_alltoallv of the elements that its product with a vector "
+                  "needs, rows dealt to ranks in blocks")
+      ->check(CLI::ExistingFile)
+      ->excludes(grid);
+  command
+      .add_option("--send-counts", options.send_counts,
+                  "write who sends how many elements to whom for --matrix into this file, as JSON")
+      ->needs("--matrix");
+  command.add_option("--library", options.libraries, "what the rules of this MPI library choose")
+      ->delimiter(',')
+      ->check(CLI::IsMember(std::vector<std::string>(algos::library_names.begin(), algos::library_names.end())));
+}
+
+void add_scenario(CLI::App& command, SimulateOptions& options) {
+  command.add_option("--progress", options.progress, "who carries out the steps")
+      ->check(CLI::IsMember({"rank", "helper", "shared-helper"}))
+      ->capture_default_str();
+  command.add_option("--helpers", options.helpers_per_node, "per node; default: one for each domain")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--computation", options.computation_us, "microseconds of each rank between Start and Wait")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--test-every", options.test_every_us, "microseconds of computation between two calls of Test")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--late", options.late_us, "microseconds by which ranks come late, in the mean")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--seed", options.seed, "of lateness and noise")->capture_default_str();
+}
+
+void add_simulate(CLI::App& app, Command& run) {
+  const auto options = std::make_shared<SimulateOptions>();
+  CLI::App* command = app.add_subcommand(
+      "simulate", "How long algorithms take on a machine that a file describes, at any number of ranks");
+  add_subject(*command, *options);
+  add_scenario(*command, *options);
+  command->add_option("--jobs", options->jobs, "simulations at a time")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_flag("--phases", options->phases, "also before, between and after messages between nodes");
+  command->add_flag("--no-default", options->no_default,
+                    "do not work out what init takes by default, which takes long at thousands of ranks");
+  command->add_option("--plot", options->plot, "draw times over sizes into this file");
+  command->add_option("--svg", options->svg, "draw what ranks and helpers do when into this file");
+  command->add_option("--trace", options->trace, "the same as Chrome trace JSON");
+  command->add_option("--observe", options->observed, "ranks for --svg and --trace, as in 0-3,8")
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "one JSON object instead of text");
+  command->callback([&run, options] { run = [options] { return simulate(*options); }; });
+}
+
+void add_tune(CLI::App& app, Command& run) {
+  const auto options = std::make_shared<TuneOptions>();
+  CLI::App* command = app.add_subcommand(
+      "tune", "Searches for the fastest algorithms by simulation, and writes a file for the setting tuning; under\n"
+              "mpiexec with --measure: times the best of them on the job's ranks, too");
+  command->add_option("--machine", options->machine, "a file, or the name of one of docs/machines")
+      ->capture_default_str();
+  command->add_option("--collective", options->collectives, "those to tune")->delimiter(',')->capture_default_str();
+  CLI::Option* nodes = command->add_option("--nodes", options->nodes, "numbers of nodes")
+                           ->delimiter(',')
+                           ->check(CLI::Range(1, 1 << 16))
+                           ->capture_default_str();
+  CLI::Option* ranks = command->add_option("--ppn", options->ranks_per_node, "ranks per node; default: the machine's")
+                           ->check(CLI::Range(1, 1 << 12));
+  command->add_option("--bytes", options->bytes, "of each block, or of the vector")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  command->add_flag("--helpers", options->helpers, "simulate one helper per domain, with a core of its own");
+  command->add_option("--limit", options->limit, "simulations for each collective, number of nodes, and size")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_flag("--dry-run", options->dry_run, "only print where the search would begin");
+  command->add_flag("--measure", options->measure, "let the ranks of this job time the best")->excludes(nodes, ranks);
+  command->add_option("--best", options->best, "so many of the best are measured")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--repetitions", options->repetitions, "of each, in turns; their median counts")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--output", options->output, "file to write; default: standard output");
+  command->callback([&run, options] { run = [options] { return tune(*options); }; });
+}
+
 void add_calibrate(CLI::App& app, Command& run) {
   const auto options = std::make_shared<CalibrateOptions>();
   CLI::App* command = app.add_subcommand(
       "calibrate",
-      "Measures what messages cost here, for the setting cost_model and stoker predict; under mpiexec, as the job "
-      "will run");
+      "Measures what messages cost here, and writes a machine file, as for the setting cost_model; under mpiexec, as "
+      "the job will run");
   command->add_option("--output", options->output, "file to write; default: standard output");
   command
       ->add_option("--ranks-per-node", options->ranks_per_node,
@@ -183,6 +308,8 @@ int main(int argc, char** argv) {
   add_plan(app, run);
   add_schedule(app, run);
   add_predict(app, run);
+  add_simulate(app, run);
+  add_tune(app, run);
   add_calibrate(app, run);
   add_doctor(app, run);
   CLI11_PARSE(app, argc, argv);

@@ -5,11 +5,11 @@
 #include "algos/schedule/rounds.hpp"
 #include "algos/schedule/traffic.hpp"
 #include "algos/select/choice.hpp"
-#include "algos/verify/whole_distributed_vector.hpp"
-#include "algos/verify/whole_exchange.hpp"
-#include "algos/verify/whole_neighbor_exchange.hpp"
+#include "algos/simulate/simulate.hpp"
+#include "api/cli/call.hpp"
 #include "api/cli/commands.hpp"
-#include "engine/settings/cost_file.hpp"
+#include "api/cli/written_programs.hpp"
+#include "engine/settings/machine_file.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -17,12 +17,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <optional>
-#include <sstream>
 #include <stdexcept>
 
 namespace stoker::cli {
@@ -170,66 +167,14 @@ void draw(const std::string& path, const std::string& what, const std::vector<al
   }
 }
 
-// Everything that the command needs to know of an exchange.
+// A call with the program of each rank, and what it is about, in words.
 struct Subject {
-  algos::Choice choice;
+  algos::WholeCall call;
   std::vector<algos::Program> programs;
-  std::function<std::vector<algos::Contents>(algos::Terms&)> contents; // for --verify
-  std::string shape;                                                   // what it is about, in words
+  std::string what;
 };
 
-std::string first_algorithm(const ScheduleOptions& options, algos::Collective collective) {
-  return options.algorithm.empty() ? std::string(algorithms_of(collective).front().name) : options.algorithm;
-}
-
-Subject alltoall(const ScheduleOptions& options, const topology::Layout& layout) {
-  const algos::Choice choice =
-      resolve(parse_choice(algos::Collective::alltoall, first_algorithm(options, algos::Collective::alltoall)), layout);
-  const auto exchange = algos::WholeExchange::uniform(layout, options.bytes, options.in_place);
-  return {choice, exchange.compile(choice), [exchange](algos::Terms&) { return exchange.contents(); },
-          fmt::format("of {} B for each pair", options.bytes)};
-}
-
-Subject vector_call(const ScheduleOptions& options, algos::Collective collective, const topology::Layout& layout) {
-  std::string text = first_algorithm(options, collective);
-  if (!options.factors.empty()) {
-    text += (text.find(':') == std::string::npos ? ":" : ",") + ("factors=" + options.factors);
-  }
-  const algos::Choice choice = resolve(parse_choice(collective, text), layout);
-  if (options.root >= layout.ranks()) {
-    throw std::invalid_argument(fmt::format("--root {}: expected 0 to {}", options.root, layout.ranks() - 1));
-  }
-  const std::uint64_t element = options.bytes % 8 == 0 ? 8 : 1;
-  auto call = algos::WholeDistributedVector::uniform(collective, layout, options.bytes / element, element);
-  call.root = options.root;
-  call.in_place = options.in_place;
-  return {choice, call.compile(choice), [call](algos::Terms& terms) { return call.contents(terms); },
-          fmt::format("of {} B{}", options.bytes, algos::has_blocks(collective) ? " for each rank" : "")};
-}
-
-Subject neighbors(const ScheduleOptions& options, const topology::Layout& layout) {
-  if (options.in_place) {
-    throw std::invalid_argument("--in-place: neighborhood collectives have no such form");
-  }
-  std::vector<int> dimensions;
-  std::istringstream text(options.grid);
-  for (std::string extent; std::getline(text, extent, 'x');) {
-    int value = 0;
-    const auto [end, error] = std::from_chars(extent.data(), extent.data() + extent.size(), value);
-    if (error != std::errc{} || end != extent.data() + extent.size() || value < 1) {
-      throw std::invalid_argument(fmt::format("--grid {}: expected positive numbers, as in 8x4", options.grid));
-    }
-    dimensions.push_back(value);
-  }
-  const algos::Choice choice = resolve(parse_choice(algos::Collective::neighbor_alltoall,
-                                                    first_algorithm(options, algos::Collective::neighbor_alltoall)),
-                                       layout);
-  const auto exchange = algos::WholeNeighborExchange::grid(layout, dimensions, options.bytes);
-  return {choice, exchange.compile(choice), [exchange](algos::Terms&) { return exchange.contents(); },
-          fmt::format("of {} B for each neighbor on a grid of {}", options.bytes, options.grid)};
-}
-
-Subject subject_of(const ScheduleOptions& options, const topology::Layout& layout) {
+algos::WholeCall call_of(const ScheduleOptions& options, const topology::Layout& layout) {
   const auto collective = algos::find_collective(options.collective);
   const bool is_vector = collective && pattern_of(*collective) == algos::Pattern::distributed_vector;
   if (!is_vector && collective != algos::Collective::alltoall) {
@@ -244,50 +189,79 @@ Subject subject_of(const ScheduleOptions& options, const topology::Layout& layou
   if (is_vector && !options.grid.empty()) {
     throw std::invalid_argument("--grid: expected no other collective");
   }
-  return is_vector              ? vector_call(options, *collective, layout)
-         : options.grid.empty() ? alltoall(options, layout)
-                                : neighbors(options, layout);
+  if (options.root >= layout.ranks()) {
+    throw std::invalid_argument(fmt::format("--root {}: expected 0 to {}", options.root, layout.ranks() - 1));
+  }
+  if (options.in_place && !options.grid.empty()) {
+    throw std::invalid_argument("--in-place: neighborhood collectives have no such form");
+  }
+  algos::WholeCall call;
+  call.collective = options.grid.empty() ? *collective : algos::Collective::neighbor_alltoall;
+  call.grid = grid_of(options.grid);
+  if (collective != algos::Collective::barrier) {
+    call.bytes = {options.bytes};
+    call.element_bytes = is_vector ? element_bytes(options.bytes) : 1;
+  }
+  call.root = algos::has_root(call.collective) ? options.root : 0;
+  call.in_place = options.in_place;
+  return call;
 }
 
-} // namespace
+Subject compiled(const ScheduleOptions& options, const topology::Layout& layout) {
+  algos::WholeCall call = call_of(options, layout);
+  std::string text =
+      options.algorithm.empty() ? std::string(algorithms_of(call.collective).front().name) : options.algorithm;
+  if (!options.factors.empty()) {
+    text += (text.find(':') == std::string::npos ? ":" : ",") + ("factors=" + options.factors);
+  }
+  const algos::Choice choice = resolve(parse_choice(call.collective, text), layout);
+  const bool is_vector = pattern_of(call.collective) == algos::Pattern::distributed_vector;
+  const std::string shape =
+      is_vector ? fmt::format("of {} B{}", options.bytes, algos::has_blocks(call.collective) ? " for each rank" : "")
+      : call.grid.empty() ? fmt::format("of {} B for each pair", options.bytes)
+                          : fmt::format("of {} B for each neighbor on a grid of {}", options.bytes, options.grid);
+  std::vector<algos::Program> programs = call.compile(choice, layout);
+  return {std::move(call), std::move(programs),
+          fmt::format("{}{} {}, {} ranks on {} nodes{}", is_vector ? options.collective + " " : "", to_text(choice),
+                      shape, layout.ranks(), layout.nodes(), options.in_place ? ", in place" : "")};
+}
 
-int schedule(const ScheduleOptions& options) {
-  const topology::Layout layout =
-      topology::Layout::uniform(options.ranks, options.ranks_per_node, options.domains_per_node);
-  const Subject subject = subject_of(options, layout);
-  const auto& [choice, programs, contents, shape] = subject;
-  const bool is_vector = pattern_of(choice.algorithm->collective) == algos::Pattern::distributed_vector;
-  const std::string what =
-      fmt::format("{}{} {}, {} ranks on {} nodes{}", is_vector ? options.collective + " " : "", to_text(choice), shape,
-                  layout.ranks(), layout.nodes(), options.in_place ? ", in place" : "");
+void print_rank(const Subject& subject, const topology::Layout& layout, int rank) {
+  if (rank >= layout.ranks()) {
+    throw std::invalid_argument(fmt::format("--rank {}: expected 0 to {}", rank, layout.ranks() - 1));
+  }
+  fmt::print("{}", to_text(subject.programs[static_cast<std::size_t>(rank)]));
+  if (pattern_of(subject.call.collective) == algos::Pattern::distributed_vector) {
+    fmt::print("\n{}", listing(subject.programs, layout, rank));
+  }
+}
+
+int show(const ScheduleOptions& options, const Subject& subject, const topology::Layout& layout) {
+  const auto& [call, programs, what] = subject;
+  if (options.verify) {
+    verify_call(call, programs);
+  }
+  if (options.all_programs) {
+    fmt::print("# {}\n{}", what, to_text(call, programs));
+    return 0;
+  }
   if (options.rank >= 0) {
-    if (options.rank >= layout.ranks()) {
-      throw std::invalid_argument(fmt::format("--rank {}: expected 0 to {}", options.rank, layout.ranks() - 1));
-    }
-    fmt::print("{}", to_text(programs[static_cast<std::size_t>(options.rank)]));
-    if (is_vector) {
-      fmt::print("\n{}", listing(programs, layout, options.rank));
-    }
+    print_rank(subject, layout, options.rank);
     return 0;
   }
   const std::vector<algos::Message> messages = messages_by_round(programs);
   Summary summary = summarize(programs, messages, layout);
   if (!options.model.empty()) {
-    summary.seconds = predict(programs, layout, engine::read_cost_file(options.model));
+    summary.seconds = simulate(layout, engine::read_machine(options.model), [&all = programs](int rank) {
+                        return all[static_cast<std::size_t>(rank)];
+                      }).seconds;
   }
-  if (options.verify) {
-    algos::Terms terms(true);
-    const std::vector<algos::Contents> expected = contents(terms);
-    if (const std::string defect = verify(programs, expected, terms); !defect.empty()) {
-      throw std::runtime_error("the schedule is wrong: " + defect);
-    }
-    summary.verified = true;
-  }
+  summary.verified = options.verify;
   if (options.json) {
     fmt::print("{}\n", to_json(what, summary).dump(2));
   } else {
     print(what, summary);
-    if (is_vector) {
+    if (pattern_of(call.collective) == algos::Pattern::distributed_vector) {
       fmt::print("\nrank 0:\n{}", listing(programs, layout, 0));
     }
   }
@@ -295,6 +269,28 @@ int schedule(const ScheduleOptions& options) {
     draw(options.svg, what, messages, layout);
   }
   return 0;
+}
+
+} // namespace
+
+int schedule(const ScheduleOptions& options) {
+  if (!options.run.empty()) {
+    return run_call(options.run);
+  }
+  if (options.check.empty()) {
+    const topology::Layout layout =
+        topology::Layout::uniform(options.ranks, options.ranks_per_node, options.domains_per_node);
+    return show(options, compiled(options, layout), layout);
+  }
+  algos::WrittenCall written = read_call(options.check);
+  const topology::Layout layout = topology::Layout::uniform(static_cast<int>(written.programs.size()),
+                                                            options.ranks_per_node, options.domains_per_node);
+  std::string what =
+      fmt::format("{}: {}, {} ranks on {} nodes", options.check, to_text(written.call), layout.ranks(), layout.nodes());
+  const Subject subject{std::move(written.call), std::move(written.programs), std::move(what)};
+  ScheduleOptions checked = options;
+  checked.verify = true;
+  return show(checked, subject, layout);
 }
 
 } // namespace stoker::cli

@@ -17,7 +17,7 @@
 namespace stoker::pmpi {
 namespace {
 
-constexpr std::array keys{"stoker_algorithm", "stoker_executor", "stoker_deterministic", "stoker_off"};
+constexpr std::array keys{"stoker_algorithm", "stoker_executor", "stoker_deterministic", "stoker_starts", "stoker_off"};
 
 struct Registry {
   std::mutex mutex;

@@ -107,8 +107,10 @@ void begin() {
   if (size == 1) {
     close_gates(Reason::one_process);
   } else {
-    const auto failure = engine::attempt(
-        [] { life.engine = std::make_shared<engine::Engine>(MPI_COMM_WORLD, std::span<const engine::SettingText>()); });
+    const auto failure = engine::attempt([] {
+      life.engine = std::make_shared<engine::Engine>(MPI_COMM_WORLD, std::span<const engine::SettingText>(),
+                                                     engine::Misfits::replaced);
+    });
     if (failure) { // on all ranks
       life.engine.reset();
       close_gates(Reason::no_engine);

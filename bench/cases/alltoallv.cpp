@@ -3,11 +3,11 @@
 // persistent forms over plain MPI one-sided communication: the two benchmarks of "Analyzing Persistent Alltoallv RMA
 // Implementations for High-Performance MPI Communication" (Namugwanya, 2026). The first exchanges uniform blocks, the
 // second what sparse matrices ask for.
+#include "api/sparse/product_counts.hpp"
 #include "bench/lib/benchmark.hpp"
 #include "bench/lib/native_rma.hpp"
 #include "bench/lib/plain_rma.hpp"
 #include "bench/lib/points.hpp"
-#include "bench/lib/sparse_pattern.hpp"
 
 #include <fmt/core.h>
 
@@ -147,7 +147,7 @@ private:
       Pattern pattern{std::filesystem::path(file).stem(), std::vector<int>(ranks * ranks)};
       if (session.rank() == 0) {
         const matrix_market::Coordinates coordinates = matrix_market::read(file);
-        const CountMatrix elements = product_counts(coordinates, session.ranks());
+        const matrix_market::CountMatrix elements = product_counts(coordinates, session.ranks());
         for (std::size_t i = 0; i < pattern.counts.size(); ++i) {
           pattern.counts[i] = element_bytes * elements[i / ranks][i % ranks];
         }
@@ -162,7 +162,7 @@ private:
   }
 
   static nlohmann::ordered_json as_json(const std::string& matrix, const matrix_market::Coordinates& coordinates,
-                                        const CountMatrix& elements) {
+                                        const matrix_market::CountMatrix& elements) {
     return {{"benchmark", "pattern"},
             {"matrix", matrix},
             {"rows", coordinates.rows},

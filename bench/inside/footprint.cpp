@@ -50,11 +50,12 @@ public:
     session.report().note("bytes a rank: the leader of its node, and the other ranks; helper: in its process, for one "
                           "rank; data: of the shared memory, blocks on their way; messages: posted at Start, at most; "
                           "lanes: requests that "
-                          "nonblocking calls have; communicators, mappings, descriptors and threads: at most, of a "
+                          "nonblocking calls have; compile: processor time of the program alone; communicators, "
+                          "mappings, descriptors and threads: at most, of a "
                           "process");
     session.report().table({"ranks", "ppn_assumed", "what", "leader_bytes", "rank_bytes", "helper_bytes", "data_bytes",
                             "messages", "tags", "lanes", "communicators", "mappings", "descriptors", "threads",
-                            "node_mib", "init_ms"});
+                            "node_mib", "compile_ms", "init_ms"});
     if (session.rank() != 0) {
       return;
     }
@@ -83,9 +84,7 @@ private:
       }
       return cases;
     }
-    const bool vector = algos::pattern_of(*collective) == algos::Pattern::distributed_vector;
-    for (const algos::Choice& choice : vector ? algos::vector_candidates(*collective, layout, true, bytes_)
-                                              : algos::candidates(*collective, layout)) {
+    for (const algos::Choice& choice : algos::candidates(*collective, layout, bytes_)) {
       cases.push_back({choice, bytes_});
     }
     if (*collective == Collective::alltoallv) {
@@ -171,6 +170,8 @@ private:
     row.more["tags"] = std::max(leader.tags, other.tags);
     row.more["lanes"] = engine::lanes_used(what.choice.algorithm->collective, layout.ranks(), false);
     row.more["node_mib"] = static_cast<double>(node) / mib;
+    row.more["pair_bytes"] = sizeof(engine::PairInfo);
+    row.more["compile_ms"] = 1e3 * std::max(leader.compile_seconds, other.compile_seconds);
     row.more["init_ms"] = 1e3 * std::max(leader.seconds, other.seconds);
     session.report().add(row);
   }

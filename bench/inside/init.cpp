@@ -4,6 +4,7 @@
 // this run, beside the MPI library's.
 #include "algos/select/choice.hpp"
 #include "algos/select/selection.hpp"
+#include "algos/simulate/expectation.hpp"
 #include "bench/lib/benchmark.hpp"
 #include "bench/lib/points.hpp"
 #include "engine/wisdom/recall.hpp"
@@ -61,7 +62,7 @@ public:
   void run() {
     const algos::DistributedVector call = next();
     if (candidates_.size() > 1) {
-      (void)choose(call);
+      (void)choose(call.rank);
     }
     (void)algos::compile(candidates_.front(), call);
   }
@@ -71,10 +72,9 @@ public:
     const algos::DistributedVector call = next();
     if (candidates_.size() > 1 && call.rank == 0) { // who tells the others
       const auto key = [&] {
-        return engine::choice_key(schedule_of(collective_), call, algos::Driver::rank, algos::typical_cluster,
-                                  candidates_);
+        return engine::choice_key(typical(), algos::Driver::rank, algos::typical_cluster(), candidates_);
       };
-      (void)engine::choose_or_recall(wisdom, MPI_COMM_SELF, key, candidates_, [&] { return choose(call); });
+      (void)engine::choose_or_recall(wisdom, MPI_COMM_SELF, key, candidates_, [&] { return choose(call.rank); });
     }
     const algos::Choice& choice = candidates_.front();
     (void)engine::compile_or_recall(
@@ -85,17 +85,23 @@ public:
 private:
   algos::DistributedVector next() {
     const int rank = std::exchange(rank_, (rank_ + 1) % layout_.ranks());
-    return {.layout = layout_,
-            .rank = rank,
-            .root = root_rank,
-            .element_bytes = collective_ == Collective::bcast ? 1 : sizeof(double),
-            .sizes = {bytes_}};
+    return {.layout = layout_, .rank = rank, .root = root_rank, .element_bytes = element_bytes(), .sizes = {bytes_}};
   }
 
+  [[nodiscard]] algos::TypicalCall typical() const {
+    return {.collective = schedule_of(collective_),
+            .layout = layout_,
+            .bytes = bytes_,
+            .element_bytes = element_bytes(),
+            .root = root_rank};
+  }
+  [[nodiscard]] std::uint64_t element_bytes() const { return collective_ == Collective::bcast ? 1 : sizeof(double); }
+
   // Does a rank's part of the choice; the result does not matter here.
-  algos::Choice choose(const algos::DistributedVector& call) const {
-    for (const algos::Choice& candidate : candidates_) {
-      (void)algos::load_of(algos::compile(candidate, call), layout_, algos::typical_cluster);
+  algos::Choice choose(int rank) const {
+    for (auto i = static_cast<std::size_t>(rank); i < candidates_.size();
+         i += static_cast<std::size_t>(layout_.ranks())) {
+      (void)algos::expectation(candidates_[i], typical(), algos::typical_cluster(), algos::Driver::rank);
     }
     return candidates_.front();
   }
@@ -175,7 +181,7 @@ private:
     std::vector<Case> cases;
     for (const int ranks : ranks_) {
       const topology::Layout layout = layout_of(ranks);
-      const std::vector<algos::Choice> all = algos::vector_candidates(collective, layout, true, bytes);
+      const std::vector<algos::Choice> all = algos::candidates(collective, layout, bytes);
       if (algorithms_.empty()) {
         cases.push_back({ranks, "auto", all});
         for (const algos::Choice& choice : all) {

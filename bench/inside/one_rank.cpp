@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <malloc.h>
+#include <time.h>
 
 namespace stoker::bench {
 namespace {
@@ -43,6 +44,12 @@ std::uint64_t tags_of(const algos::Program& program, const topology::Layout& lay
     }
   }
   return *std::ranges::max_element(of_node);
+}
+
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + (1e-9 * static_cast<double>(now.tv_nsec));
 }
 
 } // namespace
@@ -105,7 +112,9 @@ Footprint OneRank::footprint(const Case& what) {
   const Clock::time_point begin = Clock::now();
   std::uint64_t block_at = 0;
   {
+    const double before_compiling = processor_seconds();
     const algos::Program program = compile(what);
+    sum.compile_seconds = processor_seconds() - before_compiling;
     engine::RankMap map;
     map.tags = &tags_;
     for (int r = 0; r < layout_.ranks(); ++r) {

@@ -22,7 +22,8 @@ struct Footprint {
   std::uint64_t helper = 0;   // of the process of its helper
   std::uint64_t messages = 0; // between nodes, posted at Start
   std::uint64_t tags = 0;
-  double seconds = 0; // of init
+  double compile_seconds = 0; // of processor time, of the program alone
+  double seconds = 0;         // of init
 };
 
 // What a request is made for.

@@ -4,12 +4,12 @@
 
 program_of() { echo "$root/$(build_dir_of "$1")/$2"; } # mpi, path in the build folder
 
-record() { # name, command...: table and JSON lines
+record() { # name, command...: table and JSON lines; for at most $limit seconds
   local name=$1
   shift
   say "$name"
   rm -f "$folder/$name.json" # examples append
-  timeout --kill-after=5 1800 "$@" --json "$folder/$name.json" >"$folder/$name.txt" 2>&1 </dev/null ||
+  timeout --kill-after=5 "${limit:-1800}" "$@" --json "$folder/$name.json" >"$folder/$name.txt" 2>&1 </dev/null ||
     complain "failed: see $folder/$name.txt"
 }
 

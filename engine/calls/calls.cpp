@@ -247,6 +247,7 @@ bool Calls::start_with_sizes(QueuedCall& call, MPI_Info info, Executor executor,
       choose(*engine_, collective, info, plan);
       operation = std::move(plan.operation);
       fresh.choice = plan.choice;
+      fresh.chosen_by = plan.chosen_by;
       fresh.deterministic = plan.deterministic;
       if (plan.deterministic) { // the MPI library's bits are others
         fresh.trials = RouteTrials(false);

@@ -44,6 +44,7 @@ Calls::Bound Calls::bind(Binding& binding) const {
       return;
     }
     plan.choice = shape.choice;
+    plan.chosen_by = shape.chosen_by;
     plan.in_place = shape.key.in_place;
     plan.operation = std::move(binding.operation);
     plan.root = shape.key.root;
@@ -61,6 +62,7 @@ void Calls::settle(const Binding& binding, Bound bound) {
     lane.request = std::move(bound.request);
     lane.algorithm = kept_text(lane.request->plan().choice_text);
     shape.choice = lane.request->plan().choice; // what is chosen need not be chosen again
+    shape.chosen_by = lane.request->plan().chosen_by;
     return;
   }
   // What all ranks are told alike. A shape that the engine has no means for is left to the MPI library.

@@ -19,6 +19,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -120,7 +121,8 @@ struct Shape {
 
   ShapeKey key;
   bool deterministic = false;
-  algos::Choice choice; // once the first request is made
+  algos::Choice choice;                 // once the first request is made
+  std::string chosen_by = "cost model"; // as of RequestPlan
   std::uint64_t calls = 0;
   std::uint64_t ended = 0;       // of them
   std::uint64_t latest_call = 0; // counted on the communicator

@@ -3,7 +3,8 @@
 // refuse to work once it is destroyed.
 #pragma once
 
-#include "algos/select/cost_model.hpp"
+#include "algos/select/machine.hpp"
+#include "algos/select/tuning_table.hpp"
 #include "engine/base/attachments.hpp"
 #include "engine/base/owned_handle.hpp"
 #include "engine/core/comm_context.hpp"
@@ -44,12 +45,16 @@ struct HelperFacts {
   int reserved = 0;
 };
 
+// Algorithms that the settings name, where they do not fit a communicator or an operation: an error of the call; or,
+// under a program that knows nothing of the engine, a warning, and the call takes others.
+enum class Misfits : std::uint8_t { refused, replaced };
+
 class Engine {
 public:
   static constexpr int most_comms = 3; // that it takes from the MPI library
 
   // Collective over comm. Throws Error on every rank.
-  Engine(MPI_Comm comm, std::span<const SettingText> settings);
+  Engine(MPI_Comm comm, std::span<const SettingText> settings, Misfits misfits = Misfits::refused);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   ~Engine();
@@ -91,13 +96,15 @@ public:
   [[nodiscard]] HelperStatistics helper_statistics() const;
   [[nodiscard]] const std::string& helper_explanation() const { return helper_explanation_; }
   [[nodiscard]] const std::shared_ptr<NodeMemory>& memory() const { return memory_; }
-  [[nodiscard]] const algos::CostModel& cost_model() const { return cost_model_; } // equal on all ranks
+  [[nodiscard]] const algos::Machine& cost_model() const { return cost_model_; } // equal on all ranks
+  [[nodiscard]] const algos::TuningTable& tuning() const { return tuning_; }     // likewise
   [[nodiscard]] MPI_Comm control() const { return control_; }
   [[nodiscard]] MPI_Comm network() const { return data_; }
   [[nodiscard]] std::uint64_t piece_bytes() const { return network_.piece_bytes; } // of messages between nodes
   [[nodiscard]] TagSpace& tags() { return *tags_; }                                // of this rank
   [[nodiscard]] spdlog::logger& log() const { return *log_; }
   [[nodiscard]] Trace* trace() const { return trace_.get(); }
+  [[nodiscard]] Misfits misfits() const { return misfits_; }
   // Whether it is the first time that the algorithm that the settings name for a collective does not fit. Any thread.
   [[nodiscard]] bool first_misfit(algos::Collective collective) {
     return !misfit_[static_cast<std::size_t>(collective)].exchange(true, std::memory_order_relaxed);
@@ -149,6 +156,7 @@ private:
   // Steps of the constructor, all collective.
   void read_settings(std::span<const SettingText> settings);
   void read_cost_model();
+  void read_tuning();
   void choose_executor();
   void discover();
   void open_network();
@@ -158,6 +166,7 @@ private:
   // Local.
   void start_helper();
 
+  Misfits misfits_;
   Settings settings_;
   std::array<std::atomic<bool>, algos::collectives_with_algorithms> misfit_{};
   std::shared_ptr<spdlog::logger> log_;
@@ -168,7 +177,8 @@ private:
   std::optional<TagSpace> tags_;
   bool has_helpers_ = false;
   OwnedComm control_; // for what the application's threads have to say
-  algos::CostModel cost_model_ = algos::typical_cluster;
+  algos::Machine cost_model_ = algos::typical_cluster();
+  algos::TuningTable tuning_;
   OwnedComm data_; // for the endpoints' messages
   OwnedComm ready_;
   std::optional<MpiTransport> transport_; // over these two

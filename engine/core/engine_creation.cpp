@@ -4,8 +4,9 @@
 #include "engine/core/engine.hpp"
 #include "engine/core/live_engines.hpp"
 #include "engine/helper/program_poller.hpp"
-#include "engine/settings/cost_file.hpp"
+#include "engine/settings/machine_file.hpp"
 #include "engine/settings/setting_table.hpp"
+#include "engine/settings/tuning_file.hpp"
 #include "engine/shared/shared_table.hpp"
 #include "engine/transport/eager_limit.hpp"
 #include "topology/reservation.hpp"
@@ -66,11 +67,12 @@ void check_equal_settings(MPI_Comm comm, const Settings& mine) {
 
 } // namespace
 
-Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings) {
+Engine::Engine(MPI_Comm comm, std::span<const SettingText> settings, Misfits misfits) : misfits_(misfits) {
   control_ = OwnedComm::like(comm);
   PMPI_Comm_rank(control_, &rank_);
   read_settings(settings);
   read_cost_model();
+  read_tuning();
   choose_executor();
   discover();
   open_network();
@@ -110,11 +112,36 @@ void Engine::read_settings(std::span<const SettingText> settings) {
 
 void Engine::read_cost_model() {
   if (!settings_.cost_model.empty()) { // the file may exist where rank 0 is, and nowhere else
-    const auto failure =
-        rank_ == 0 ? attempt([&] { cost_model_ = read_cost_file(settings_.cost_model); }) : std::nullopt;
+    std::string text;
+    const auto failure = rank_ == 0 ? attempt([&] {
+      cost_model_ = read_machine(settings_.cost_model);
+      text = machine_text(cost_model_);
+    })
+                                    : std::nullopt;
     agree(control_, failure ? std::optional(Error(Code::setting, "cost_model: {}", failure->what())) : std::nullopt);
-    static_assert(std::is_trivially_copyable_v<algos::CostModel>);
-    check_mpi(PMPI_Bcast(&cost_model_, sizeof cost_model_, MPI_BYTE, 0, control_), "MPI_Bcast");
+    cost_model_ = parse_machine(text_of_rank_0(control_, std::move(text)), settings_.cost_model);
+  }
+}
+
+// All ranks read the text that rank 0 has found good, so that they decide alike.
+void Engine::read_tuning() {
+  if (settings_.tuning.empty()) {
+    return;
+  }
+  std::string text;
+  if (rank_ == 0) {
+    const auto failure = attempt([&] {
+      text = text_of_file(settings_.tuning);
+      tuning_ = parse_tuning(text, settings_.tuning);
+    });
+    if (failure) {
+      log_->warn("tuning: {}; the cost model chooses instead", failure->what());
+      text.clear();
+    }
+  }
+  text = text_of_rank_0(control_, std::move(text));
+  if (rank_ != 0 && !text.empty()) {
+    tuning_ = parse_tuning(text, settings_.tuning);
   }
 }
 

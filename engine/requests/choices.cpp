@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/requests/choices.hpp"
 
-#include "algos/select/cost_model.hpp"
 #include "algos/select/selection.hpp"
 #include "engine/base/agreement.hpp"
 
 #include <algorithm>
 #include <array>
-#include <iterator>
+#include <charconv>
 #include <stdexcept>
 
 namespace stoker::engine {
@@ -29,14 +28,17 @@ std::string fitting(Collective collective, const Operation& operation, bool dete
   return names;
 }
 
-void check_fit(const algos::Algorithm& algorithm, const Operation& operation, bool deterministic) {
-  if (!fits(algorithm, operation, deterministic)) {
-    const std::string why = algorithm.commutative && !operation.commutative()
-                                ? " combines operands in any order, but op is not commutative"
-                                : " has no fixed order of combining operands, but the request is to be deterministic";
-    throw Error(Code::setting, "algorithm {} of {}{}; expected {}", algorithm.name,
-                algos::name_of(algorithm.collective), why, fitting(algorithm.collective, operation, deterministic));
+// Why it does not carry out the operation as it has to be, or "".
+std::string why_unfit(const algos::Algorithm& algorithm, const Operation& operation, bool deterministic) {
+  if (fits(algorithm, operation, deterministic)) {
+    return "";
   }
+  const std::string_view why =
+      algorithm.commutative && !operation.commutative()
+          ? " combines operands in any order, but op is not commutative"
+          : " has no fixed order of combining operands, but the request is to be deterministic";
+  return fmt::format("algorithm {} of {}{}; expected {}", algorithm.name, algos::name_of(algorithm.collective), why,
+                     fitting(algorithm.collective, operation, deterministic));
 }
 
 // What all ranks have to have in common, as rank 0 tells the others.
@@ -49,13 +51,14 @@ struct Common {
   std::uint64_t element_bytes;
   int root;
   Executor executor;
+  std::uint64_t starts;
   int algorithm; // row of the registry; -1: to be selected
   algos::Tuning tuning;
 
   Common(Collective of, const RequestPlan& plan)
       : collective(of), in_place(plan.in_place && !algos::has_root(of)), commutative(plan.operation.commutative()),
         deterministic(plan.deterministic), operation(plan.operation.code()),
-        element_bytes(plan.operation.element_bytes()), root(plan.root), executor(plan.executor),
+        element_bytes(plan.operation.element_bytes()), root(plan.root), executor(plan.executor), starts(plan.starts),
         algorithm(
             plan.choice.algorithm == nullptr ? -1 : static_cast<int>(plan.choice.algorithm - algos::registry().data())),
         tuning(plan.choice.tuning) {}
@@ -65,6 +68,7 @@ struct Common {
                ? "auto"
                : algos::to_text(algos::Choice{&algos::registry()[static_cast<std::size_t>(algorithm)], tuning});
   }
+  [[nodiscard]] std::string starts_text() const { return starts == 0 ? "not given" : std::to_string(starts); }
   [[nodiscard]] const char* executor_name() const { return executor == Executor::engine ? "engine" : "inline"; }
 };
 
@@ -100,6 +104,9 @@ void compare(const Common& mine, const Common& first) {
     refuse(std::string("info key stoker_executor asks for ") + mine.executor_name() + " here and " +
            first.executor_name());
   }
+  if (mine.starts != first.starts) {
+    refuse("info key stoker_starts is " + mine.starts_text() + " here and " + first.starts_text());
+  }
   if (mine.algorithm != first.algorithm || mine.tuning != first.tuning) {
     refuse("info key stoker_algorithm is " + mine.algorithm_name() + " here and " + first.algorithm_name());
   }
@@ -117,31 +124,73 @@ std::optional<std::string> info_value(MPI_Info info, const char* key) {
   return found != 0 ? std::optional<std::string>(value.data()) : std::nullopt;
 }
 
-algos::Choice requested_choice(Engine& engine, algos::Collective collective, const CommContext& context,
-                               MPI_Info info) {
-  const topology::Layout& layout = context.layout();
-  if (const std::optional<std::string> wish = info_value(info, "stoker_algorithm")) {
-    try {
-      return *wish == "auto" ? algos::Choice{} : algos::resolve(algos::parse_choice(collective, *wish), layout);
-    } catch (const std::invalid_argument& error) {
-      throw Error(Code::setting, "info key stoker_algorithm={}: {}", *wish, error.what());
-    }
+namespace {
+
+// By an info key, which is for one request.
+void take_wish(const std::string& wish, Collective collective, RequestPlan& plan) {
+  if (wish == "auto") {
+    return;
   }
-  const algos::Choice& setting = engine.settings().algorithms[static_cast<std::size_t>(collective)];
-  if (setting.algorithm == nullptr) {
-    return {};
-  }
+  std::string unfit;
   try {
-    return algos::resolve(setting, layout);
-  } catch (const std::invalid_argument& error) { // a setting is for communicators of all sizes
-    algos::Choice adapted = algos::resolve(setting, layout, algos::Misfit::adapt);
-    if (context.rank() == 0 && engine.first_misfit(collective)) {
-      engine.log().warn("setting algorithms, {}={}: {}; where it does not fit, what does is taken, here {}",
-                        algos::name_of(collective), algos::to_text(setting), error.what(), algos::to_text(adapted));
-    }
-    return adapted;
+    plan.choice = algos::resolve(algos::parse_choice(collective, wish), plan.context->layout());
+    plan.chosen_by = "info key";
+    unfit = why_unfit(*plan.choice.algorithm, plan.operation, plan.deterministic);
+  } catch (const std::invalid_argument& error) {
+    unfit = error.what();
+  }
+  if (!unfit.empty()) {
+    throw Error(Code::setting, "info key stoker_algorithm={}: {}", wish, unfit);
   }
 }
+
+// By a setting, which is for communicators of all sizes: so numbers that are too large for one are no error.
+void take_setting(Engine& engine, Collective collective, RequestPlan& plan) {
+  const algos::Choice& setting = engine.settings().algorithms[static_cast<std::size_t>(collective)];
+  if (setting.algorithm == nullptr) {
+    return;
+  }
+  const bool replace = engine.misfits() == Misfits::replaced;
+  const auto text = [&] {
+    return fmt::format("setting algorithms, {}={}", algos::name_of(collective), algos::to_text(setting));
+  };
+  std::string unfit = why_unfit(*setting.algorithm, plan.operation, plan.deterministic);
+  if (unfit.empty()) {
+    const topology::Layout& layout = plan.context->layout();
+    try {
+      plan.choice = algos::resolve(setting, layout, replace ? algos::Misfit::adapt : algos::Misfit::adapt_numbers);
+      plan.chosen_by = "setting algorithms";
+      static_cast<void>(algos::resolve(setting, layout));
+      return;
+    } catch (const std::invalid_argument& error) {
+      unfit = error.what();
+    }
+  }
+  if (plan.choice.algorithm == nullptr && !replace) {
+    throw Error(Code::setting, "{}: {}", text(), unfit);
+  }
+  if (plan.context->rank() == 0 && engine.first_misfit(collective)) {
+    engine.log().warn("{}: {}; where it does not fit, what does is taken, here {}", text(), unfit,
+                      plan.choice.algorithm == nullptr ? "auto" : algos::to_text(plan.choice));
+  }
+}
+
+// How often the request will be started, as the caller says; 0: it does not.
+std::uint64_t announced_starts(MPI_Info info) {
+  const std::optional<std::string> text = info_value(info, "stoker_starts");
+  if (!text) {
+    return 0;
+  }
+  std::uint64_t starts = 0;
+  const char* const end = text->data() + text->size();
+  if (const auto read = std::from_chars(text->data(), end, starts);
+      read.ec != std::errc{} || read.ptr != end || starts == 0) {
+    throw Error(Code::setting, "info key stoker_starts={}; expected a whole number, 1 or more", *text);
+  }
+  return starts;
+}
+
+} // namespace
 
 Executor chosen_executor(const Engine& engine, MPI_Info info) {
   const std::string wish = info_value(info, "stoker_executor").value_or("auto");
@@ -181,43 +230,35 @@ bool is_deterministic(const Engine& engine, Collective collective, MPI_Info info
 
 void choose(Engine& engine, Collective collective, MPI_Info info, RequestPlan& plan) {
   plan.deterministic = is_deterministic(engine, collective, info);
-  plan.choice = requested_choice(engine, collective, *plan.context, info);
-  if (plan.choice.algorithm != nullptr) {
-    check_fit(*plan.choice.algorithm, plan.operation, plan.deterministic);
+  plan.starts = announced_starts(info);
+  if (plan.starts > 0) {
+    plan.chosen_by = "cost model for " + std::to_string(plan.starts) + " starts";
+  }
+  if (const std::optional<std::string> wish = info_value(info, "stoker_algorithm")) {
+    take_wish(*wish, collective, plan);
+  } else {
+    take_setting(engine, collective, plan);
   }
 }
 
-algos::Choice select(const Engine& engine, const CommContext& context, const std::vector<algos::Choice>& candidates,
-                     Executor executor, const std::function<algos::Program(const algos::Choice&)>& compile) {
-  const topology::Layout& layout = context.layout();
-  if (candidates.size() == 1) {
-    return candidates.front();
+void take_tuned(const Engine& engine, Collective collective, std::uint64_t bytes, RequestPlan& plan) {
+  const topology::Layout& layout = plan.context->layout();
+  const algos::TuningEntry* const entry = engine.tuning().find(collective, layout, bytes);
+  if (entry == nullptr) {
+    return;
   }
-  const auto driver = executor == Executor::engine ? algos::Driver::helper : algos::Driver::rank;
-  std::vector<algos::NodeLoad> loads(candidates.size(), {driver, layout, layout.node_of(context.rank())});
-  attempt_on_all(context.comm(), [&] {
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      loads[i].add(context.rank(), load_of(compile(candidates[i]), layout, engine.cost_model()));
+  const std::string place = engine.settings().tuning + ":" + std::to_string(entry->line);
+  try {
+    const algos::Choice choice = algos::resolve(entry->choice, layout);
+    if (fits(*choice.algorithm, plan.operation, plan.deterministic) &&
+        (plan.operation.commutative() || algos::takes_any_operation(choice, layout))) {
+      plan.choice = choice;
+      plan.chosen_by = place;
+      return;
     }
-  });
-  std::vector<double> sums;
-  for (algos::NodeLoad& load : loads) {
-    sums.insert(sums.end(), load.sums().begin(), load.sums().end());
+  } catch (const std::invalid_argument&) { // nodes of other sizes have other numbers
   }
-  check_mpi(
-      PMPI_Allreduce(MPI_IN_PLACE, sums.data(), static_cast<int>(sums.size()), MPI_DOUBLE, MPI_SUM, context.node()),
-      "MPI_Allreduce");
-  auto next = sums.begin();
-  for (algos::NodeLoad& load : loads) {
-    std::copy_n(next, load.sums().size(), load.sums().begin());
-    next += static_cast<std::ptrdiff_t>(load.sums().size());
-  }
-  std::vector<double> seconds;
-  std::ranges::transform(loads, std::back_inserter(seconds), &algos::NodeLoad::seconds);
-  check_mpi(PMPI_Allreduce(MPI_IN_PLACE, seconds.data(), static_cast<int>(seconds.size()), MPI_DOUBLE, MPI_MAX,
-                           context.comm()),
-            "MPI_Allreduce");
-  return candidates[algos::preferred(seconds)];
+  plan.chosen_by = "cost model, since " + algos::to_text(entry->choice) + " of " + place + " does not fit";
 }
 
 void agree_on_choice(const CommContext& context, Collective collective, const RequestPlan& plan) {

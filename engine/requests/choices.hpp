@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a caller or the settings choose for a request, or the cost model if they do not, and what its ranks must agree
-// on.
+// What a caller, the settings or a tuning file choose for a request, and what its ranks must agree on.
 #pragma once
 
 #include "algos/select/choice.hpp"
@@ -9,7 +8,6 @@
 
 #include <mpi.h>
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,19 +25,21 @@ namespace stoker::engine {
 // Whether reductions have to give the same bits in every run. Local. Throws Error(setting).
 [[nodiscard]] bool is_deterministic(const Engine& engine, algos::Collective collective, MPI_Info info);
 
-// Local: the plan's algorithm by info key or else the effective setting, none if it is to be selected, and whether it
-// is deterministic. A setting that does not fit the communicator is adapted, with a warning the first time; an info key
-// throws Error(setting). The plan has context and operation.
+// Local: the plan's algorithm by info key or else the effective setting, none if it is to be selected; whether it is
+// deterministic; how many starts are announced. A number in a setting that is too large for the communicator is adapted,
+// with a warning the first time. A list of factors that does not fit throws Error(setting), as all of an info key's does;
+// under the drop-in library the default takes its place (Misfits). The plan has context and operation.
+//
+// For each request the first of these that names an algorithm counts: choose(), take_tuned(), default_choice().
 void choose(Engine& engine, algos::Collective collective, MPI_Info info, RequestPlan& plan);
 
-// Collective: the default choice of the candidates, which are the same on all ranks. `compile` gives this rank's
-// program of one.
-[[nodiscard]] algos::Choice select(const Engine& engine, const CommContext& context,
-                                   const std::vector<algos::Choice>& candidates, Executor executor,
-                                   const std::function<algos::Program(const algos::Choice&)>& compile);
+// Local, with the same result on all ranks of an agreed plan, which has no algorithm yet: that of the tuning file for
+// calls of such sizes (see algos::tuned_bytes). None if no entry covers them, or if its algorithm does not fit the
+// layout, the operation or a deterministic request.
+void take_tuned(const Engine& engine, algos::Collective collective, std::uint64_t bytes, RequestPlan& plan);
 
 // Collective, checks that all ranks are about to initialise the same: collective, in place or not (unless it has a
-// root), operation, root, deterministic, executor, algorithm. Throws Error(mismatch).
+// root), operation, root, deterministic, executor, algorithm, announced starts. Throws Error(mismatch).
 void agree_on_choice(const CommContext& context, algos::Collective collective, const RequestPlan& plan);
 
 } // namespace stoker::engine

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/requests/distributed_vector.hpp"
 
-#include "algos/select/selection.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/base/clock.hpp"
 #include "engine/data/arguments.hpp"
 #include "engine/requests/choices.hpp"
+#include "engine/requests/default_choice.hpp"
 #include "engine/requests/placing.hpp"
 #include "engine/requests/reach.hpp"
 #include "engine/wisdom/recall.hpp"
@@ -94,28 +94,11 @@ algos::DistributedVector vector_of(const RequestPlan& plan, Collective collectiv
 // Collective: the plan's algorithm, if it has none yet.
 void choose_algorithm(Engine& engine, RequestPlan& plan, const algos::DistributedVector& vector,
                       Collective collective) {
-  const CommContext& context = *plan.context;
   if (plan.choice.algorithm == nullptr) {
-    auto candidates =
-        algos::vector_candidates(collective, vector.layout, plan.operation.commutative(),
-                                 std::accumulate(vector.sizes.begin(), vector.sizes.end(), std::uint64_t{0}));
-    if (plan.deterministic) { // which is fastest may depend on more than the operands
-      std::erase_if(candidates, [](const algos::Choice& choice) { return !choice.algorithm->fixed_order; });
-      candidates.resize(std::min<std::size_t>(candidates.size(), 1));
-    }
-    if (candidates.empty()) { // on all ranks
-      throw Error(Code::unsupported,
-                  "{} has no algorithm with a fixed order of combining operands; expected deterministic=0",
-                  algos::name_of(collective));
-    }
-    const auto driver = plan.executor == Executor::engine ? algos::Driver::helper : algos::Driver::rank;
-    plan.choice = choose_or_recall(
-        engine.wisdom(), context.comm(),
-        [&] { return choice_key(collective, vector, driver, engine.cost_model(), candidates); }, candidates,
-        [&] {
-          return select(engine, context, candidates, plan.executor,
-                        [&](const algos::Choice& choice) { return algos::compile(choice, vector); });
-        });
+    take_tuned(engine, collective, algos::tuned_bytes(vector.sizes), plan);
+  }
+  if (plan.choice.algorithm == nullptr) {
+    plan.choice = default_choice(engine, plan, collective, algos::tuned_bytes(vector.sizes), vector.element_bytes);
   }
 }
 

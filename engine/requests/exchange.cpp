@@ -2,10 +2,10 @@
 #include "engine/requests/exchange.hpp"
 
 #include "algos/collectives/exchange.hpp"
-#include "algos/select/selection.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/base/clock.hpp"
 #include "engine/requests/choices.hpp"
+#include "engine/requests/default_choice.hpp"
 #include "engine/requests/placing.hpp"
 #include "engine/requests/reach.hpp"
 
@@ -32,6 +32,14 @@ void check_sizes(const Sizes& announced, const UserBuffer& recv) {
 // Every rank must be able to hold all sizes; equal on all ranks.
 constexpr std::uint64_t most_bytes_of_sizes = std::uint64_t{1} << 29U; // twice that while they are exchanged
 
+// That a rank would have to hold for the algorithm.
+std::uint64_t bytes_of_sizes(const CommContext& context, const algos::Choice& choice) {
+  const auto ranks = static_cast<std::uint64_t>(context.ranks());
+  const bool all =
+      choice.algorithm->collective == Collective::alltoallv && algos::knowledge_of(choice) == algos::Knowledge::all;
+  return all ? ranks * ranks * sizeof(std::uint64_t) : 0;
+}
+
 algos::BlockSizes known_sizes(const CommContext& context, const algos::Choice& choice, const Sizes& row,
                               const Sizes& column) {
   if (choice.algorithm->collective == algos::Collective::alltoall) {
@@ -46,7 +54,7 @@ algos::BlockSizes known_sizes(const CommContext& context, const algos::Choice& c
   }
   // With the rows of all ranks the columns are known, too; of a node's ranks both are needed.
   const bool all = knowledge == algos::Knowledge::all;
-  if (const std::uint64_t bytes = row.size() * row.size() * sizeof row.front(); all && bytes > most_bytes_of_sizes) {
+  if (const std::uint64_t bytes = bytes_of_sizes(context, choice); bytes > most_bytes_of_sizes) {
     throw Error(Code::unsupported,
                 "{} for alltoallv of {} ranks would take {} MiB for block sizes on every rank; expected 512 at most, "
                 "or an algorithm that forwards only what its own node sends or receives",
@@ -97,8 +105,7 @@ Paths chosen_paths(const Engine& engine, const RequestPlan& plan, const Sizes& r
     }
   }
   // Bundles of blocks are longer than blocks, and have to be fetched however short the blocks are.
-  const bool bundles = layout.nodes() > 1 ||
-                       (plan.choice.algorithm != nullptr && algos::knowledge_of(plan.choice) != algos::Knowledge::own);
+  const bool bundles = algos::knowledge_of(plan.choice) != algos::Knowledge::own;
   const Readers readers =
       readers_of(engine, context, Collective::alltoall, plan.executor, longest_in_node, bundles && total(row) > 0);
   // Peers fetch from send buffers and scratch only.
@@ -129,19 +136,20 @@ auto compiler(const algos::Exchange& exchange) {
   return [&exchange](const algos::Choice& choice) { return CompiledProgram{algos::compile(choice, exchange)}; };
 }
 
-// Collective.
-algos::Choice select_exchange(const Engine& engine, const RequestPlan& plan, Collective collective,
-                              const algos::Exchange& exchange) {
-  return select(engine, *plan.context, algos::candidates(collective, plan.context->layout()), plan.executor,
-                [&](const algos::Choice& choice) { return algos::compile(choice, exchange); });
-}
-
-// Collective. As if all blocks had the mean size, which is all that every rank knows of alltoallv.
-algos::Choice select_by_mean(const Engine& engine, const RequestPlan& plan, Collective collective, std::uint64_t sent) {
+// Collective: the plan's algorithm, which it does not have yet. As if all blocks had the mean size, which is all that
+// every rank knows of alltoallv.
+void choose_by_mean(Engine& engine, RequestPlan& plan, Collective collective, std::uint64_t sent) {
   check_mpi(PMPI_Allreduce(MPI_IN_PLACE, &sent, 1, MPI_UINT64_T, MPI_SUM, plan.context->comm()), "MPI_Allreduce");
   const auto ranks = static_cast<std::uint64_t>(plan.context->ranks());
-  const EqualBlocks blocks(plan.context->ranks(), (sent + (ranks * ranks) - 1) / (ranks * ranks));
-  return select_exchange(engine, plan, collective, blocks.exchange(*plan.context, plan.in_place, 0));
+  const std::uint64_t mean = (sent + (ranks * ranks) - 1) / (ranks * ranks);
+  take_tuned(engine, collective, mean, plan);
+  if (plan.choice.algorithm != nullptr && bytes_of_sizes(*plan.context, plan.choice) > most_bytes_of_sizes) {
+    plan.chosen_by = "cost model, since no rank can hold the block sizes for " + algos::to_text(plan.choice);
+    plan.choice = {};
+  }
+  if (plan.choice.algorithm == nullptr) {
+    plan.choice = default_choice(engine, plan, collective, mean, 1);
+  }
 }
 
 } // namespace
@@ -154,22 +162,24 @@ std::unique_ptr<Request> init_exchange(const std::shared_ptr<Engine>& engine, co
 
   // 1. What each rank can check by itself.
   Sizes row;
-  Paths paths;
   attempt_on_all(comm, [&] {
     take_buffers(*engine, call, nullptr, plan);
     choose(*engine, collective, info, plan);
     plan.executor = chosen_executor(*engine, info);
     row = (plan.in_place ? plan.recv : plan.send).block_sizes();
-    paths = chosen_paths(*engine, plan, row);
   });
 
   // 2. What the ranks must agree on, and who sends how much to whom.
   agree_on_choice(context, collective, plan);
-  const Sizes announced = exchanged(row, comm);
-  attempt_on_all(comm, [&] { check_sizes(announced, plan.recv); });
   if (plan.choice.algorithm == nullptr) {
-    plan.choice = select_by_mean(*engine, plan, collective, total(row));
+    choose_by_mean(*engine, plan, collective, total(row));
   }
+  const Sizes announced = exchanged(row, comm);
+  Paths paths;
+  attempt_on_all(comm, [&] {
+    check_sizes(announced, plan.recv);
+    paths = chosen_paths(*engine, plan, row);
+  });
 
   // 3. The program.
   const algos::BlockSizes sizes = known_sizes(context, plan.choice, row, announced);
@@ -208,7 +218,10 @@ std::unique_ptr<Request> init_rebindable_alltoall(const std::shared_ptr<Engine>&
   const algos::Exchange exchange =
       blocks.exchange(context, plan.in_place, bytes * static_cast<std::uint64_t>(context.rank()));
   if (plan.choice.algorithm == nullptr) {
-    plan.choice = select_exchange(*engine, plan, Collective::alltoall, exchange);
+    take_tuned(*engine, Collective::alltoall, bytes, plan);
+  }
+  if (plan.choice.algorithm == nullptr) {
+    plan.choice = default_choice(*engine, plan, Collective::alltoall, bytes, 1);
   }
   return make_request(engine, std::move(plan), {}, compiler(exchange), begin);
 }

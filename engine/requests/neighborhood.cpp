@@ -7,6 +7,7 @@
 #include "engine/base/clock.hpp"
 #include "engine/base/owned_handle.hpp"
 #include "engine/requests/choices.hpp"
+#include "engine/requests/default_choice.hpp"
 #include "engine/requests/placing.hpp"
 #include "engine/requests/reach.hpp"
 
@@ -190,8 +191,11 @@ std::unique_ptr<Request> init_neighborhood(const std::shared_ptr<Engine>& engine
   }
   const algos::NeighborExchange exchange{.layout = layout, .rank = context.rank(), .own = own, .node = node};
   if (plan.choice.algorithm == nullptr) {
-    plan.choice = select(*engine, context, algos::candidates(collective, layout), plan.executor,
-                         [&](const algos::Choice& choice) { return algos::compile(choice, exchange); });
+    plan.choice = default_choice_by_node(
+        *engine, plan, algos::candidates(collective, layout, 0), [&](const algos::Choice& choice, int rank) {
+          const auto member = static_cast<std::size_t>(layout.local_index(rank));
+          return algos::compile(choice, {.layout = layout, .rank = rank, .own = node[member], .node = node});
+        });
   }
 
   // 3. The program.

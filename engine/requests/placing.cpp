@@ -188,9 +188,9 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
     plan.mpi_seconds = mpi_seconds(*plan.context, plan.choice.algorithm->collective, plan.send, plan.recv,
                                    plan.in_place, engine->settings().baseline_calls);
   }
-  engine->log().info("rank {}: {} init: algorithm {}, executor {}, {} bytes to send, program {}, {} ms",
+  engine->log().info("rank {}: {} init: algorithm {} ({}), executor {}, {} bytes to send, program {}, {} ms",
                      plan.context->rank(), algos::name_of(plan.choice.algorithm->collective), plan.choice_text,
-                     plan.executor == Executor::engine ? "engine" : "inline",
+                     plan.chosen_by, plan.executor == Executor::engine ? "engine" : "inline",
                      plan.in_place ? plan.recv.bytes() : plan.send.bytes(),
                      plan.from_wisdom ? "from wisdom" : "compiled", 1e3 * plan.init_seconds);
   plan.send.forget_blocks();

@@ -32,6 +32,8 @@ struct RequestPlan {
   std::shared_ptr<CommContext> context;
   algos::Choice choice;
   std::string choice_text;
+  std::string chosen_by = "cost model"; // who named the algorithm, in words
+  std::uint64_t starts = 0;             // announced by the caller; 0: not known
   Executor executor = Executor::inline_;
   int root = 0;
   bool deterministic = false; // combines in an order that depends on the number of ranks alone

@@ -211,8 +211,12 @@ std::vector<SettingRow> engine_rows() {
                              "number of ranks, so that the same operands give the same bits in every run"),
       row<&S::cost_model, parse_any>(
           "cost_model", path,
-          "file from stoker calibrate with what messages cost on this machine, by which algorithms are chosen; read "
-          "by rank 0; empty: typical figures of a cluster"),
+          "machine file, as from stoker calibrate, by which algorithms are chosen; read by rank 0; empty: a typical "
+          "cluster"),
+      row<&S::tuning, parse_any>(
+          "tuning", path,
+          "file from stoker tune with the algorithms that are the fastest on this machine, which are taken before "
+          "cost_model is asked; read by rank 0; a file that is damaged is reported and done without; empty: none"),
       row<&S::wisdom, parse_any>("wisdom", path,
                                  "folder in which compiled programs and choices of algorithms are kept for later "
                                  "jobs, and looked for; whoever may write there is trusted; empty: none"),

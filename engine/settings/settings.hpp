@@ -39,6 +39,7 @@ struct Settings {
   algos::Choices algorithms;
   bool deterministic = false;
   std::string cost_model;
+  std::string tuning;
   std::string wisdom;
   std::uint64_t arena_bytes = 0;
   std::uint64_t eager_bytes = 8192;

@@ -23,7 +23,8 @@ int MpiTransport::test_some(std::span<MPI_Request> requests, int* count, int* in
 
 std::uint64_t MpiTransport::received(const MPI_Status& status) const {
   MPI_Count bytes = 0;
-  PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
+  MPI_Status asked = status; // SMPI declares the argument without const
+  PMPI_Get_elements_x(&asked, MPI_BYTE, &bytes);
   return bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0; // MPI_UNDEFINED is negative
 }
 

@@ -8,7 +8,7 @@
 
 namespace stoker::engine {
 
-class MpiTransport final : public Transport {
+class MpiTransport : public Transport {
 public:
   // By channel; null for those that are not used. They return errors, and outlive the transport.
   explicit MpiTransport(const std::array<MPI_Comm, channels>& comms) : comms_(comms) {}
@@ -24,9 +24,10 @@ public:
   void abandon(MPI_Request& request) override;
   [[nodiscard]] std::string text_of(int code) const override;
 
-private:
+protected:
   [[nodiscard]] MPI_Comm comm(Channel channel) const { return comms_[static_cast<std::size_t>(channel)]; }
 
+private:
   std::array<MPI_Comm, channels> comms_;
 };
 

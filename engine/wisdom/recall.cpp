@@ -3,6 +3,7 @@
 
 #include "engine/base/agreement.hpp"
 #include "engine/base/byte_stream.hpp"
+#include "engine/settings/machine_file.hpp"
 #include "engine/wisdom/program_bytes.hpp"
 
 #include <fmt/format.h>
@@ -66,16 +67,18 @@ WisdomKey program_key(const algos::Choice& choice, const algos::DistributedVecto
   return key;
 }
 
-WisdomKey choice_key(algos::Collective collective, const algos::DistributedVector& call, algos::Driver driver,
-                     const algos::CostModel& model, std::span<const algos::Choice> candidates) {
+WisdomKey choice_key(const algos::TypicalCall& call, algos::Driver driver, const algos::Machine& machine,
+                     std::span<const algos::Choice> candidates, std::uint64_t starts) {
   WisdomKey key("choice");
-  key.add("collective", algos::name_of(collective));
+  key.add("collective", algos::name_of(call.collective));
   key.add("driver", driver == algos::Driver::helper ? "helper" : "rank");
-  add_problem(key, call);
-  for (const algos::Cost& cost : model.message) {
-    key.add("cost", fmt::format("{} {}", cost.seconds, cost.seconds_per_byte)); // shortest text that is exact
-  }
-  key.add("port", fmt::format("{} {}", model.port.seconds, model.port.seconds_per_byte));
+  key.add("starts", starts);
+  add_layout(key, call.layout);
+  key.add("root", static_cast<std::uint64_t>(call.root));
+  key.add("element bytes", call.element_bytes);
+  key.add("bytes", call.bytes);
+  key.add("commutative", call.commutative ? 1 : 0);
+  key.add("machine", machine_text(machine));
   for (const algos::Choice& choice : candidates) {
     key.add("candidate", algos::to_text(choice));
   }

@@ -6,8 +6,9 @@
 
 #include "algos/collectives/distributed_vector.hpp"
 #include "algos/select/choice.hpp"
-#include "algos/select/cost_model.hpp"
+#include "algos/select/machine.hpp"
 #include "algos/select/selection.hpp"
+#include "algos/simulate/expectation.hpp"
 #include "engine/wisdom/wisdom.hpp"
 
 #include <mpi.h>
@@ -17,11 +18,11 @@
 
 namespace stoker::engine {
 
-// The keys of a rank's program for a resolved choice, and of the choice itself.
+// The keys of a rank's program for a resolved choice, and of the cost model's choice. `starts`: announced ones, 0 if none
+// are. A choice by a tuning file is looked up there, and never kept.
 [[nodiscard]] WisdomKey program_key(const algos::Choice& choice, const algos::DistributedVector& call);
-[[nodiscard]] WisdomKey choice_key(algos::Collective collective, const algos::DistributedVector& call,
-                                   algos::Driver driver, const algos::CostModel& model,
-                                   std::span<const algos::Choice> candidates);
+[[nodiscard]] WisdomKey choice_key(const algos::TypicalCall& call, algos::Driver driver, const algos::Machine& machine,
+                                   std::span<const algos::Choice> candidates, std::uint64_t starts = 0);
 
 struct CompiledProgram {
   algos::Program program;

@@ -2,7 +2,7 @@
 // Sparse matrices by rows, and where they come from.
 #pragma once
 
-#include "examples/matrix_market/matrix_market.hpp"
+#include "api/sparse/matrix_market.hpp"
 
 #include <cstddef>
 #include <span>

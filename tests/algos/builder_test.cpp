@@ -132,6 +132,29 @@ TEST(Builder, WaitAllBetweenManyStepsNeedsFewEdges) {
   EXPECT_EQ(program.steps[many].bytes, 0U);
 }
 
+TEST(Builder, StepsThatWaitForTheSameManyNeedFewEdges) {
+  constexpr std::uint64_t many = 100;
+  Builder b(0, 2, many, many);
+  std::vector<StepId> arrivals;
+  for (std::uint64_t i = 0; i < many; ++i) {
+    arrivals.push_back(b.recv(1, Slice{Buffer::recv, i, 1}));
+  }
+  std::vector<StepId> sends;
+  for (std::uint64_t i = 0; i < many; ++i) {
+    sends.push_back(b.send(1, Slice{Buffer::recv, i, 1}, arrivals));
+  }
+  const Program program = std::move(b).finish();
+  EXPECT_EQ(find_defect(program), "");
+  EXPECT_EQ(program.successors.size(), 3 * many - 1);
+  // The first one waits for each of them, an empty copy likewise, all others for that copy.
+  EXPECT_EQ(program.steps[sends[0]].predecessors, many);
+  EXPECT_EQ(program.steps[sends[0] + 1].kind, StepKind::copy);
+  EXPECT_EQ(program.steps[sends[0] + 1].predecessors, many);
+  for (std::size_t i = 1; i < many; ++i) {
+    EXPECT_EQ(program.steps[sends[i]].predecessors, 1U);
+  }
+}
+
 TEST(Builder, ScratchIsAlignedAndDisjoint) {
   Builder b = builder();
   EXPECT_EQ(b.scratch(1), 0U);

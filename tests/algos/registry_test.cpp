@@ -2,6 +2,7 @@
 // The registry's rows, the default choice among them, and how both read.
 #include "algos/schedule/print.hpp"
 #include "algos/select/selection.hpp"
+#include "algos/simulate/expectation.hpp"
 #include "algos/verify/whole_exchange.hpp"
 
 #include <gtest/gtest.h>
@@ -64,15 +65,23 @@ TEST(Choice, SaysWhatIsWrongAndWhatWouldBeRight) {
   EXPECT_EQ(complaint([&] { (void)resolve(many, layout); }),
             "multileader: leaders=5 is out of range for 8 ranks on 2 nodes; expected 1 to 4; the nearest is leaders=4");
   EXPECT_EQ(to_text(resolve(many, layout, Misfit::adapt)), "multileader:leaders=4");
+  EXPECT_EQ(to_text(resolve(many, layout, Misfit::adapt_numbers)), "multileader:leaders=4");
+  const Choice list = parse_choice(Collective::reduce, "recursive-exchange:factors=-3 -3,part=8");
+  const std::string refusal = "recursive-exchange: factors=-3 -3 has a product of 9 for 8 members; expected, for "
+                              "example, -8";
+  EXPECT_EQ(complaint([&] { (void)resolve(list, layout); }), refusal);
+  EXPECT_EQ(complaint([&] { (void)resolve(list, layout, Misfit::adapt_numbers); }), refusal);
+  EXPECT_EQ(to_text(resolve(list, layout, Misfit::adapt)), "recursive-exchange:factors=-8,part=8");
   EXPECT_EQ(to_text(resolve(parse_choice(Collective::alltoall, "radix2"), layout)), "radix2:r1=2,r2=2");
 }
 
 // The values that ranks agree on.
 std::string selected(Collective collective, const Layout& layout, std::uint64_t bytes, Driver driver) {
   std::vector<double> seconds;
-  const std::vector<Choice> choices = candidates(collective, layout);
+  const std::vector<Choice> choices = candidates(collective, layout, bytes);
+  const TypicalCall call{.collective = collective, .layout = layout, .bytes = bytes};
   for (const Choice& choice : choices) {
-    seconds.push_back(expected_seconds(choice, layout, bytes, typical_cluster, driver));
+    seconds.push_back(expectation(choice, call, typical_cluster(), driver).seconds);
   }
   return to_text(choices[preferred(seconds)]);
 }
@@ -81,33 +90,62 @@ TEST(Selection, SmallBlocksOnSharedNodesAreAggregatedAndLargeOnesAreNot) {
   for (const Collective collective : {Collective::alltoall, Collective::alltoallv}) {
     for (const Driver driver : {Driver::rank, Driver::helper}) {
       EXPECT_NE(selected(collective, Layout::uniform(32, 8), 8, driver), "nonblocking");
-      EXPECT_EQ(selected(collective, Layout::uniform(32, 8), 1 << 20, driver), "nonblocking");
-      EXPECT_EQ(selected(collective, Layout::uniform(8, 8), 8, driver), "nonblocking");
-      EXPECT_EQ(selected(collective, Layout::uniform(8, 1), 8, driver), "nonblocking");
       EXPECT_EQ(selected(collective, Layout::uniform(1, 1), 0, driver), "nonblocking");
     }
   }
-  EXPECT_EQ(selected(Collective::alltoall, Layout::uniform(8, 4), 8, Driver::helper), "hierarchical");
 }
 
 TEST(Selection, CandidatesAreDifferentAndAlltoallvForwardsNothing) {
   for (const auto& [collective, layout] : {std::pair(Collective::alltoall, Layout::uniform(8, 2)),
                                            std::pair(Collective::alltoallv, Layout::uniform(64, 16)),
+                                           std::pair(Collective::allreduce, Layout::uniform(24, 6)),
                                            std::pair(Collective::neighbor_alltoall, Layout::uniform(8, 4))}) {
-    std::set<std::string> texts;
-    for (const Choice& choice : candidates(collective, layout)) {
-      EXPECT_TRUE(texts.insert(to_text(choice)).second);
-      EXPECT_TRUE(collective != Collective::alltoallv || knowledge_of(choice) != Knowledge::all) << to_text(choice);
+    for (const std::uint64_t bytes : {8U, 1U << 20U}) {
+      std::set<std::string> texts;
+      for (const Choice& choice : candidates(collective, layout, bytes)) {
+        EXPECT_TRUE(texts.insert(to_text(choice)).second) << to_text(choice);
+        EXPECT_TRUE(collective != Collective::alltoallv || knowledge_of(choice) != Knowledge::all) << to_text(choice);
+        EXPECT_FALSE(choice.algorithm->puts);
+      }
+      EXPECT_GT(texts.size(), 1U);
     }
-    EXPECT_TRUE(texts.contains("nonblocking"));
-    EXPECT_GT(texts.size(), 1U);
+  }
+}
+
+TEST(Selection, ParameterisedFamiliesAreCandidates) {
+  std::set<std::string_view> names;
+  for (const Choice& choice : candidates(Collective::alltoall, Layout::uniform(64, 16, 4), 64)) {
+    names.insert(choice.algorithm->name);
+  }
+  for (const char* name : {"radix", "radix2", "batched", "multileader", "node-aware", "locality-aware"}) {
+    EXPECT_TRUE(names.contains(name)) << name;
+  }
+}
+
+TEST(Selection, WithinOneNodeAndWithOneRankPerNodeNothingIsAggregated) {
+  for (const Layout& layout : {Layout::uniform(16, 16, 4), Layout::uniform(16, 1)}) {
+    for (const Choice& choice : candidates(Collective::alltoall, layout, 8)) {
+      EXPECT_NE(choice.algorithm->name, "hierarchical");
+      EXPECT_NE(choice.algorithm->name, "node-aware");
+    }
+  }
+}
+
+TEST(Selection, AFamilyOfManyHoldsThatOfFew) {
+  const Layout layout = Layout::uniform(48, 12, 2);
+  for (const char* name : {"radix", "multileader-node-aware"}) {
+    const Algorithm& algorithm = *find(Collective::alltoall, name);
+    const std::vector<Choice> many = family(algorithm, layout, 64, Breadth::many);
+    for (const Choice& choice : family(algorithm, layout, 64)) {
+      EXPECT_NE(std::ranges::find(many, choice), many.end()) << to_text(choice);
+    }
   }
 }
 
 TEST(Selection, TheSimplestOfThoseCloseToTheFastestIsTaken) {
   EXPECT_EQ(preferred(std::vector{1.0}), 0U);
-  EXPECT_EQ(preferred(std::vector{1.05, 1.0, 1.2}), 0U);
-  EXPECT_EQ(preferred(std::vector{2.0, 1.05, 1.0}), 1U);
+  EXPECT_EQ(preferred(std::vector{1.005, 1.0, 1.2}), 0U);
+  EXPECT_EQ(preferred(std::vector{2.0, 1.005, 1.0}), 1U);
   EXPECT_EQ(preferred(std::vector{2.0, 1.5, 1.0}), 2U);
 }
 

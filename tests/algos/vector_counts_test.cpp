@@ -56,11 +56,25 @@ TEST(FactorLists, PresetsFit) {
         EXPECT_EQ(exchange_defect(exchange_factors(members, signs), members, signs), "") << members;
         EXPECT_EQ(cyclic_defect(cyclic_factors(members, signs), members, signs), "") << members;
         EXPECT_EQ(tree_defect(cyclic_factors(members, signs), members, signs), "") << members;
+        for (const std::size_t most : {2UL, 3UL, 5UL, 17UL, 128UL}) {
+          EXPECT_EQ(tree_defect(even_factors(members, most, signs), members, signs), "") << members << ", " << most;
+        }
       } else {
         EXPECT_TRUE(exchange_factors(members, signs).empty());
       }
     }
   }
+}
+
+TEST(FactorLists, AsFewAndAsEvenAsCanBe) {
+  const auto list = [](std::size_t members, std::size_t most, Signs signs) {
+    return to_text(even_factors(members, most, signs));
+  };
+  EXPECT_EQ(list(1, 8, Signs::both), "");
+  EXPECT_EQ(list(8, 8, Signs::gathering), "8");
+  EXPECT_EQ(list(9, 8, Signs::gathering), "3 3");
+  EXPECT_EQ(list(32, 17, Signs::both), "-6 -6 6 6");
+  EXPECT_EQ(list(30, 4, Signs::dividing), "-2 -4 -4");
 }
 
 TEST(FactorLists, RefusedWithOneThatWorks) {

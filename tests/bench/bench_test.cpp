@@ -8,7 +8,6 @@
 #include "bench/lib/random_stream.hpp"
 #include "bench/lib/red_black.hpp"
 #include "bench/lib/report.hpp"
-#include "bench/lib/sparse_pattern.hpp"
 
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -188,22 +187,6 @@ TEST(Exchange, CountsOfItsOwn) {
     exchange.fill(4);
     EXPECT_THROW(exchange.check(4, "nothing moved"), std::runtime_error);
   }
-}
-
-TEST(SparsePattern, EachNeededElementCountsOnce) {
-  // Five rows on three ranks begin at 0, 1, 3; seven columns at 0, 2, 4.
-  const matrix_market::Coordinates matrix{5,
-                                          7,
-                                          false,
-                                          {{0, 0, 1},   // its own
-                                           {0, 6, 1},   // rank 0 needs one of rank 2
-                                           {1, 5, 1},   // rank 1 needs 5 of rank 2
-                                           {2, 5, 1},   // again, for another row
-                                           {2, 5, 1},   // an entry that is there twice
-                                           {2, 4, 1},   // and 4
-                                           {4, 1, 1}}}; // rank 2 needs one of rank 0
-  EXPECT_EQ(product_counts(matrix, 3), (CountMatrix{{0, 0, 1}, {0, 0, 0}, {1, 2, 0}}));
-  EXPECT_EQ(product_counts(matrix, 1), (CountMatrix{{0}}));
 }
 
 TEST(RandomStream, AnyPlaceOfTheSequence) {

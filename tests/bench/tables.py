@@ -114,7 +114,7 @@ def check_harmless(bench, folder):
     expect([line[3] for line in missed] == ["alltoall, 8 B, register"], missed)
 
 
-def check_applications(bench, folder):
+def check_examples(bench, folder):
     """Two launches: stoker takes 7 and 9 s at the shared place, MPI with tests 10 s; the progress thread's launch is as fast as
     stoker, whose own rows of that launch do not count; the engine is 5 % behind inline with Taylor-Green."""
     def rows(benchmark, times):
@@ -132,7 +132,7 @@ def check_applications(bench, folder):
         write(f"{folder}/stencil.{launch}.shared.mpich.alone.json",
               [{"benchmark": "stencil", "form": "blocking", "executor": executor, "us_per_iteration": us}
                for executor, us in (("mpi-allocated", 100.0), ("engine", 110.0))])
-    done = run(f"{bench}/applications.py", folder)
+    done = run(f"{bench}/examples.py", folder)
     expect(done.returncode == 0, done.stderr)
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines()]
     table = {(line[0], line[1], line[3]): line for line in lines[:lines.index([""])]}
@@ -167,6 +167,37 @@ def memory_rows():
             yield {**ours, "benchmark": "passive", "operation": operation, "target_does": "wait"}
         yield {**ours, "benchmark": "gups", "updates": "atomic", "gups": 0.01}
         yield {**ours, "benchmark": "stencil", "form": "blocking", "side": 64, "us_per_iteration": 7.0}
+
+
+def check_measured_page(bench, folder):
+    """bench/figures --measured: of each benchmark one launch, but for one that was given up."""
+    common = {"mpi": "mpich", "mpi_version": "MPICH Version: 4", "cores_online": 2, "nodes": 2, "ppn": 2, "mad_us": 1.0,
+              "collective": None, "bytes": 8}
+    ways = [{**common, "executor": "mpi-allocated", "median_us": 20.0}, {**common, "executor": "engine", "median_us": 5.0}]
+    write(f"{folder}/putget.2x2.mpich.json", [{**way, "operation": "put"} for way in ways])
+    write(f"{folder}/distance.2x2.mpich.json",
+          [{**way, "operation": "get", "target": target} for way in ways for target in (1, 2)])
+    write(f"{folder}/gups.2x2.mpich.json",
+          [{**way, "updates": "atomic", "gups": 1 / way["median_us"], "verified": True} for way in ways])
+    write(f"{folder}/stencil-64.2x2.mpich.json",
+          [{**way, "side": 64, "form": "blocking", "solver_iterations": 7, "converged": True} for way in ways])
+    write(f"{folder}/stencil-64.1x8.mpich.json", [])
+    write(f"{folder}/init.1x1.mpich.json", [{**common, "executor": executor, "median_us": time, "ranks": 72,
+                                             "algorithm": "tree"} for executor, time in (("compile", 8), ("wisdom", 2))])
+    write(f"{folder}/footprint-bcast-112.1x1.mpich.json",
+          [{**common, "ranks": 1000000, "ppn_assumed": 112, "what": "engine", "node_mib": 16},
+           {**common, "ranks": 1000000, "ppn_assumed": 112, "what": "tree:factors=10", "collective": "bcast",
+            "compile_ms": 2.5, "pair_bytes": 48, "rank_bytes": 2048, "helper_bytes": 0, "node_mib": 0.25}])
+    done = run(f"{bench}/../figures", "--measured", folder, "--results", f"{folder}/simulated", "--output", f"{folder}/page")
+    expect(done.returncode == 0, done.stderr)
+    with open(f"{folder}/page/figures-measured.md", encoding="utf-8") as file:
+        page = file.read()
+    for text in ("MPICH 4, 2 cores.", "failed: stencil-64.1x8.mpich.", "| MPICH, 2 x 2 | put | 8 B | 20 µs ± 5% | - | 5 µs ± 20% | 0.25 |",
+                 "| 1, on the same node |", "| 2, on another node |", "| MPICH, 2 x 2 | atomic | 0.05 ± 5% | - | 0.2 ± 20% | 4 |",
+                 "| 64 x 64 | MPICH, 2 x 2 | blocking | 7, converged |", "| 72 | 8 B | `tree` | 8 µs ± 12% | 2 µs ± 50% |",
+                 "| 1000000, 112 a node | bcast | `tree` | 2.5 ms | 440 ms | 2 KiB | 0 B | 256 KiB |",
+                 "99.18 MiB for it while init runs", "16 MiB (1000000, 112 a node)."):
+        expect(text in page, f"{text} is not in the page:\n{page}")
 
 
 def write(path, rows):
@@ -247,8 +278,10 @@ def main():
         check_reductions(bench, f"{folder}/run-reductions")
         os.mkdir(f"{folder}/run-harmless")
         check_harmless(bench, f"{folder}/run-harmless")
-        os.mkdir(f"{folder}/run-applications")
-        check_applications(bench, f"{folder}/run-applications")
+        os.mkdir(f"{folder}/run-examples")
+        check_examples(bench, f"{folder}/run-examples")
+        os.mkdir(f"{folder}/run-figures")
+        check_measured_page(bench, f"{folder}/run-figures")
         done = run(f"{bench}/plot.py", "--output", f"{folder}/none", "/dev/null")
         expect(done.returncode != 0, "a picture of nothing")
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The reader of Matrix Market files: what it accepts, and what it says about files that are wrong.
+// The reader of Matrix Market files: what it accepts, and what it says about files that are wrong; and what a product
+// exchanges.
+#include "api/sparse/product_counts.hpp"
 #include "examples/conjugate_gradient/matrix.hpp"
 
 #include <gtest/gtest.h>
@@ -163,6 +165,22 @@ TEST_F(MatrixMarket, OnlySymmetricWithPositiveDiagonalIsSolved) {
   EXPECT_THROW(require_symmetric(read(header + "2 2 1\n1 1 1\n")), InputError);
   EXPECT_THROW(require_symmetric(read(header + "2 2 2\n1 1 1\n2 2 -1\n")), InputError);
   EXPECT_NO_THROW(require_symmetric(read(header + "2 2 4\n1 1 1\n2 2 1\n1 2 0.5\n2 1 0.5\n")));
+}
+
+TEST(ProductCounts, EachNeededElementCountsOnce) {
+  // Five rows on three ranks begin at 0, 1, 3; seven columns at 0, 2, 4.
+  const matrix_market::Coordinates matrix{5,
+                                          7,
+                                          false,
+                                          {{0, 0, 1},   // its own
+                                           {0, 6, 1},   // rank 0 needs one of rank 2
+                                           {1, 5, 1},   // rank 1 needs 5 of rank 2
+                                           {2, 5, 1},   // again, for another row
+                                           {2, 5, 1},   // an entry that is there twice
+                                           {2, 4, 1},   // and 4
+                                           {4, 1, 1}}}; // rank 2 needs one of rank 0
+  EXPECT_EQ(product_counts(matrix, 3), (matrix_market::CountMatrix{{0, 0, 1}, {0, 0, 0}, {1, 2, 0}}));
+  EXPECT_EQ(product_counts(matrix, 1), (matrix_market::CountMatrix{{0}}));
 }
 
 } // namespace

@@ -175,6 +175,30 @@ class Settings(Case):
         result = self.run_job(CONFORMANCE, "opposite-order", STOKER_EXECUTOR="sideways")
         self.expect_line(result, "executor", "sideways")
 
+    def communicators(self, **settings):
+        """Calls of all forms on communicators of three and of two ranks: what the library says of settings, and the summary."""
+        result = self.run_job(CONFORMANCE, "--strict", "communicators", ranks=3, STOKER_PMPI_BLOCKING="1", STOKER_PMPI_TRIALS="0",
+                              STOKER_PMPI_SUMMARY="1", **settings)
+        lines = [line for line in lines_of_library(result.stderr) if "setting" in line]
+        for line in lines:
+            self.assertLessEqual(lines.count(line), 3, lines)  # one of a process
+        return set(lines), result.stderr
+
+    def test_list_of_factors_that_fits_some_communicators_only(self):
+        """The program knows nothing of it, so nothing fails: the list is taken where it fits."""
+        lines, summary = self.communicators(STOKER_ALGORITHMS="allreduce=recursive-exchange:factors=-3 3")
+        self.assertEqual(len(lines), 1, lines)
+        for part in ("allreduce=recursive-exchange:factors=-3 3", "for 2 members", "here recursive-exchange:factors=-2 2"):
+            self.assertIn(part, next(iter(lines)))
+        for taken in ("-3 3", "-2 2"):
+            self.assertRegex(summary, f"(?m)^allreduce .* recursive-exchange:factors={taken}")
+
+    def test_algorithm_that_does_not_fit_another_setting(self):
+        lines, summary = self.communicators(STOKER_ALGORITHMS="allreduce=node-aware", STOKER_DETERMINISTIC="1")
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn("no fixed order", next(iter(lines)))
+        self.assertNotRegex(summary, "(?m)^allreduce .* node-aware")
+
     def settings_file(self, text):
         file = self.folder / "settings.toml"
         file.write_text(text)

@@ -174,6 +174,8 @@ int stoker_dealloc(void* memory);
  *         stoker_executor       "auto", "engine" (helpers) or "inline"
  *         stoker_deterministic  "1" or "0": whether only algorithms are allowed that combine operands in an order which
  *                               depends on nothing but the number of ranks; overrides the setting `deterministic`
+ *         stoker_starts         how often the request will be started, a number from 1. Where the algorithm is the cost
+ *                               model's choice, init and so many starts together are to take the least time
  * engine: a live engine.
  * request: set to the new request, which the caller releases with stoker_request_free.
  *
@@ -190,8 +192,8 @@ int stoker_dealloc(void* memory);
  *                           does not define for the datatype, a rank of comm that is none of the engine's
  *   STOKER_ERR_MISMATCH     ranks disagree on the collective, root, operation, kind of elements, sizes, MPI_IN_PLACE or
  *                           an info value
- *   STOKER_ERR_SETTING      an info key has a bad value; the algorithm does not fit the operation or a deterministic
- *                           request
+ *   STOKER_ERR_SETTING      an info key has a bad value; a setting's list of factors does not fit the number of ranks;
+ *                           the algorithm does not fit the operation or a deterministic request
  *   STOKER_ERR_UNSUPPORTED  an intercommunicator; stoker_executor=engine without helpers or with an operation of
  *                           MPI_Op_create; Fortran's 16-byte numbers; rma=window where MPI has no such windows
  *   STOKER_ERR_ACCESS       the setting `access` demands a way to reach a buffer that does not exist
@@ -500,8 +502,7 @@ int stoker_request_free(stoker_request* request);
 /**
  * What one request did since init, on the calling rank. Times are in seconds, summed over epochs. Those of inline
  * requests are 0, except init_seconds, unless the setting inline_times, baseline_calls or trace asks for more. The
- * caller sets `size` to sizeof(stoker_statistics) before the call, so that programs built with a shorter struct go on
- * working.
+ * caller sets `size` to sizeof(stoker_statistics) before the call; programs built with a shorter struct still work.
  */
 typedef struct stoker_statistics {
   size_t size;
@@ -533,8 +534,7 @@ typedef struct stoker_statistics {
 
 /**
  * Fills *statistics with what the request did so far; an epoch counts once it is inactive, in `starts` at once. Local.
- * Errors:
- * STOKER_ERR_ARGUMENT (a null pointer, a size below that of the first release), STOKER_ERR_REQUEST.
+ * Errors: STOKER_ERR_ARGUMENT (a null pointer, a size below that of the first release), STOKER_ERR_REQUEST.
  */
 int stoker_request_statistics(stoker_request request, stoker_statistics* statistics);
 

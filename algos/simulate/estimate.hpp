@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An estimate of what simulate() would say, from the programs of one node's ranks alone: for schedules that are too
+// large to be simulated while somebody waits. What the ranks of a node share is taken to be shared equally by those that
+// use it, and what comes from elsewhere is taken to come as what this node sends: all nodes do alike.
+#pragma once
+
+#include "algos/schedule/schedule.hpp"
+#include "algos/select/machine.hpp"
+#include "algos/select/selection.hpp"
+#include "topology/layout.hpp"
+
+#include <span>
+
+namespace stoker::algos {
+
+// `node`: the programs of the ranks of one node, in their order.
+[[nodiscard]] double estimated_seconds(std::span<const Program> node, const topology::Layout& layout,
+                                       const Machine& machine, Driver driver);
+
+// What the busiest of the node's ranks, ports and domains has to do, whatever waits for what: simulate() says no less.
+[[nodiscard]] double least_seconds(std::span<const Program> node, const topology::Layout& layout,
+                                   const Machine& machine, Driver driver);
+
+} // namespace stoker::algos
