@@ -21,14 +21,24 @@ def run(mpirun, mpi, ranks, guest, section, settings):
     return 'succeeds' if job.returncode == 0 else 'fails', job.stdout
 
 
+def best(mpirun, mpi, ranks, guest, section, settings):
+    """The same, of several runs until the job reports success where all ranks leave with success: Hydra kills those that
+    are still there when it learns that the first has left, so that one run says little, with the library and without."""
+    for _ in range(20 if (mpi, section) == ('mpich', 'exit-everywhere') else 1):
+        ends, output = run(mpirun, mpi, ranks, guest, section, settings)
+        if ends != 'fails' or 'terminate called' in output:  # an exception of ours
+            break
+    return ends, output
+
+
 def main():
     mpirun, mpi, ranks, library, guest = sys.argv[1:]
     wrong = 0
     for section in ('exit-everywhere', 'exit-of-one', 'sudden-exit-of-one'):
-        alone, _ = run(mpirun, mpi, ranks, guest, section, [])
+        alone, _ = best(mpirun, mpi, ranks, guest, section, [])
         for settings in ([], ['STOKER_RANKS_PER_NODE=1'], ['STOKER_EXECUTOR=inline']):
-            ends, output = run(mpirun, mpi, ranks, guest, section, [f'LD_PRELOAD={library}', *settings])
-            if ends != alone or 'terminate called' in output:  # an exception of ours
+            ends, output = best(mpirun, mpi, ranks, guest, section, [f'LD_PRELOAD={library}', *settings])
+            if ends != alone or 'terminate called' in output:
                 print(f'{section} {" ".join(settings)}: the job {ends}, and without the library it {alone}\n{output}',
                       file=sys.stderr)
                 wrong += 1
