@@ -3,14 +3,11 @@
 
 #include "api/cli/elf_file.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <sstream>
-#include <stdexcept>
 #include <string_view>
 
 namespace stoker::cli {
@@ -42,17 +39,6 @@ void add_prefixes(const std::string& prefix, std::vector<std::string>& places) {
 }
 
 } // namespace
-
-DropIn drop_in_of(const std::string& file) {
-  if (!fs::is_regular_file(file)) {
-    throw std::runtime_error(fmt::format("{}: no such file", file));
-  }
-  const auto mpi = mpi_library_of(own_loader(), file);
-  if (!mpi) {
-    throw std::runtime_error(fmt::format("{}: not a drop-in library: it loads no MPI library", file));
-  }
-  return {file, *mpi};
-}
 
 std::vector<std::string> places_of_drop_ins() {
   std::vector<std::string> places;

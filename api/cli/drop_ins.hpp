@@ -14,9 +14,6 @@ struct DropIn {
   MpiLibrary mpi; // that it loads
 };
 
-// The drop-in in this file; an exception says why it is none.
-[[nodiscard]] DropIn drop_in_of(const std::string& file);
-
 // Where one is looked for, in this order:
 // - with this program: in the library folder of its prefix, or in its build folder;
 // - in the prefix that has the same name but for the MPI implementation, as /opt/stoker/openmpi beside /opt/stoker/mpich;

@@ -101,8 +101,13 @@ void add_run(CLI::App& app, Command& run, const std::vector<std::string>& words)
                    "the drop-in library to take, if there is none for the program's MPI library where stoker looks")
       ->type_name("FILE");
   command->add_flag("--dry-run", options->dry_run, "only print what would be set, and why");
-  command->callback([&run, options, words] {
-    if (words.empty()) {
+  command->allow_extras();
+  command->callback([&run, options, words, command] {
+    const std::vector<std::string> unknown = command->remaining();
+    if (!unknown.empty() && unknown.front().starts_with('-')) {
+      throw CLI::ExtrasError(unknown);
+    }
+    if (words.empty() || !unknown.empty()) {
       throw CLI::ValidationError("run", "expected -- and a program after the options: stoker run -- ./program");
     }
     options->command = words;

@@ -3,6 +3,7 @@
 #include "api/cli/command_line.hpp"
 #include "api/cli/commands.hpp"
 #include "api/cli/drop_ins.hpp"
+#include "api/cli/elf_file.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -24,13 +25,21 @@ namespace {
 
 using Variables = SettingArguments;
 
+DropIn drop_in_of(const std::string& file) {
+  const auto mpi = mpi_library_of(own_loader(), file);
+  if (!mpi) {
+    throw CannotRun(CannotRun::other, fmt::format("--drop-in {}: no library that loads an MPI library", file));
+  }
+  return {file, *mpi};
+}
+
 // The drop-in library for the MPI library of the command.
 DropIn drop_in_for(const MpiOfCommand& mpi, const RunOptions& options) {
   const auto fits = [&mpi](const DropIn& one) {
     return mpi.soname.empty() ? one.mpi.implementation == mpi.implementation : one.mpi.soname == mpi.soname;
   };
   if (!options.drop_in.empty()) {
-    DropIn named = drop_in_of(std::filesystem::absolute(options.drop_in).string());
+    const DropIn named = drop_in_of(std::filesystem::absolute(options.drop_in).string());
     if (!mpi.soname.empty() && !fits(named)) {
       throw CannotRun(CannotRun::other,
                       fmt::format("{}, but {} was built for {}", mpi.reason, named.file, text_of(named.mpi)));
