@@ -5,6 +5,7 @@
 #include "algos/collectives/registry.hpp"
 #include "algos/libraries/library_rules.hpp"
 #include "api/cli/commands.hpp"
+#include "api/cli/describe.hpp"
 
 #include <stoker/stoker.h>
 
@@ -361,6 +362,7 @@ int main(int argc, char** argv) {
   CLI::App app("stoker: an asynchronous progress engine for MPI collectives", "stoker");
   app.set_version_flag(
       "--version", fmt::format("stoker {}.{}.{}", STOKER_VERSION_MAJOR, STOKER_VERSION_MINOR, STOKER_VERSION_PATCH));
+  app.add_flag_callback("--describe", [&app] { throw CLI::CallForVersion(describe(app), 0); })->group(""); // hidden
   app.require_subcommand(1);
   Command run; // of the subcommand that was parsed
   add_run(app, run, words);
