@@ -55,7 +55,7 @@ std::string file_of(const std::string& word) {
   const char* const path = std::getenv("PATH");
   std::istringstream folders(path != nullptr ? path : "/bin:/usr/bin");
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string file = (folder.empty() ? "." : folder) + "/" + word;
+    std::string file = (folder.empty() ? "." : folder) + "/" + word;
     if (!word.empty() && is_executable(file)) {
       return file;
     }

@@ -3,11 +3,9 @@
 // shell are made.
 #pragma once
 
-#include <string>
+#include <CLI/CLI.hpp>
 
-namespace CLI {
-class App;
-}
+#include <string>
 
 namespace stoker::cli {
 

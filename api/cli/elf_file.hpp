@@ -20,11 +20,11 @@ struct FileHead {
   std::vector<std::string> interpreter; // of a script, with its arguments
 };
 
-[[nodiscard]] FileHead read_head(const std::string& file);
+[[nodiscard]] FileHead read_head(const std::string& path);
 
 // Whether a symbol or a text of the file is MPI_Init. In a program that loads no MPI library it means that the library
 // is in the program.
-[[nodiscard]] bool contains_mpi_init(const std::string& file);
+[[nodiscard]] bool contains_mpi_init(const std::string& path);
 
 // The loader of this process.
 [[nodiscard]] std::string own_loader();

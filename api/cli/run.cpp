@@ -39,7 +39,7 @@ DropIn drop_in_for(const MpiOfCommand& mpi, const RunOptions& options) {
     return mpi.soname.empty() ? one.mpi.implementation == mpi.implementation : one.mpi.soname == mpi.soname;
   };
   if (!options.drop_in.empty()) {
-    const DropIn named = drop_in_of(std::filesystem::absolute(options.drop_in).string());
+    DropIn named = drop_in_of(std::filesystem::absolute(options.drop_in).string());
     if (!mpi.soname.empty() && !fits(named)) {
       throw CannotRun(CannotRun::other,
                       fmt::format("{}, but {} was built for {}", mpi.reason, named.file, text_of(named.mpi)));
