@@ -5,8 +5,8 @@
 usage: functions.py MAN3 HEADER...    the folder to write
 
 A comment that begins with two asterisks belongs to the declarations below it, up to the next empty line; one that stands
-alone is about several functions, and becomes a section of the header's page. Doxygen 1.9.4 was tried: it
-makes one page of the whole file, to which the functions' pages only refer, and leaves the comments out that stand alone.
+alone is about several functions, and becomes a section of the header's page. (Doxygen 1.9.4 makes one page of a header, to
+which those of its functions only refer, takes a comment that stands alone for the next function's, and runs tables together.)
 """
 
 import pathlib
