@@ -18,6 +18,17 @@ struct InfoOptions {
 };
 int info(const InfoOptions& options);
 
+struct RunOptions {
+  std::vector<std::string> command;
+  SettingArguments settings; // environment variables for it, and their values
+  std::string drop_in;       // file; empty: found
+  bool dry_run = false;
+};
+// Returns only if the command cannot be run, or with `dry_run`.
+int run(const RunOptions& options);
+// The value of STOKER_PMPI_SUMMARY for a file, or for "-", which stands for standard error.
+std::string summary_place(const std::string& file);
+
 struct PlanOptions {
   bool json = false;
   int nodes = 1;

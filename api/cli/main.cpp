@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The program `stoker`: shows what there is (info), what to reserve and how to launch (plan), what algorithms send
+// The program `stoker`: runs a program with the drop-in library (run), shows what there is (info), what to reserve and how to launch (plan), what algorithms send
 // (schedule) and how long they take (predict, simulate), which are the fastest (tune), what messages cost (calibrate),
 // and what works here (doctor).
 #include "algos/collectives/registry.hpp"
 #include "algos/libraries/library_rules.hpp"
 #include "api/cli/commands.hpp"
+#include "api/cli/describe.hpp"
 
 #include <stoker/stoker.h>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stoker::cli {
@@ -59,6 +63,57 @@ void add_info(CLI::App& app, Command& run) {
   command->add_flag("--settings-markdown", options->settings_markdown, "only the reference page of the settings");
   add_settings(*command, options->settings);
   command->callback([&run, options] { run = [options] { return info(*options); }; });
+}
+
+// Options of `stoker run` that set a variable for the program.
+struct RunSetting {
+  const char* option;
+  const char* variable;
+  std::string (*value_of)(const std::string&); // null: an option without argument, which sets 1
+  const char* argument;
+  const char* help;
+};
+constexpr std::array run_settings{
+    RunSetting{"--blocking", "STOKER_PMPI_BLOCKING", nullptr, "", "the engine carries out blocking collectives, too"},
+    RunSetting{"--summary", "STOKER_PMPI_SUMMARY", summary_place, "FILE",
+               "write what became of each call to this file at the end; -: to standard error"},
+};
+
+void add_run(CLI::App& app, Command& run, const std::vector<std::string>& words) {
+  const auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app.add_subcommand(
+      "run", "Runs a program with the drop-in library: mpiexec -n 4 stoker run [OPTIONS] -- PROGRAM [ARGUMENT...]");
+  for (const RunSetting& setting : run_settings) {
+    const auto set = [options, &setting](const std::string& value) {
+      options->settings.emplace_back(setting.variable, value);
+    };
+    if (setting.value_of == nullptr) {
+      command->add_flag_callback(
+          setting.option, [set] { set("1"); }, setting.help);
+    } else {
+      command
+          ->add_option_function<std::string>(
+              setting.option, [set, &setting](const std::string& text) { set(setting.value_of(text)); }, setting.help)
+          ->type_name(setting.argument);
+    }
+  }
+  command
+      ->add_option("--drop-in", options->drop_in,
+                   "the drop-in library to take, if there is none for the program's MPI library where stoker looks")
+      ->type_name("FILE");
+  command->add_flag("--dry-run", options->dry_run, "only print what would be set, and why");
+  command->allow_extras();
+  command->callback([&run, options, words, command] {
+    const std::vector<std::string> unknown = command->remaining();
+    if (!unknown.empty() && unknown.front().starts_with('-')) {
+      throw CLI::ExtrasError(unknown);
+    }
+    if (words.empty() || !unknown.empty()) {
+      throw CLI::ValidationError("run", "expected -- and a program after the options: stoker run -- ./program");
+    }
+    options->command = words;
+    run = [options] { return cli::run(*options); };
+  });
 }
 
 void add_plan(CLI::App& app, Command& run) {
@@ -299,11 +354,18 @@ void add_doctor(CLI::App& app, Command& run) {
 using namespace stoker::cli;
 
 int main(int argc, char** argv) {
+  // The words after "--" are another program's.
+  char** const end = argv + argc;
+  char** const own_end =
+      argc > 1 && std::string_view(argv[1]) == "run" ? std::find(argv, end, std::string_view("--")) : end;
+  const std::vector<std::string> words(std::min(own_end + 1, end), end);
   CLI::App app("stoker: an asynchronous progress engine for MPI collectives", "stoker");
   app.set_version_flag(
       "--version", fmt::format("stoker {}.{}.{}", STOKER_VERSION_MAJOR, STOKER_VERSION_MINOR, STOKER_VERSION_PATCH));
+  app.add_flag_callback("--describe", [&app] { throw CLI::CallForVersion(describe(app), 0); })->group(""); // hidden
   app.require_subcommand(1);
   Command run; // of the subcommand that was parsed
+  add_run(app, run, words);
   add_info(app, run);
   add_plan(app, run);
   add_schedule(app, run);
@@ -312,7 +374,7 @@ int main(int argc, char** argv) {
   add_tune(app, run);
   add_calibrate(app, run);
   add_doctor(app, run);
-  CLI11_PARSE(app, argc, argv);
+  CLI11_PARSE(app, static_cast<int>(own_end - argv), argv);
   try {
     return run();
   } catch (const std::exception& error) {

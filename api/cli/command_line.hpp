@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The MPI library of a command: of the program that it runs directly, through wrappers (env, numactl, a script that ends
+// with exec "$@"), or as the interpreter of a script.
+#pragma once
+
+#include "api/cli/mpi_library.hpp"
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace stoker::cli {
+
+// Why a command cannot be run with the drop-in library. The codes are those of env, nohup and timeout.
+class CannotRun : public std::runtime_error {
+public:
+  static constexpr int not_found = 127;
+  static constexpr int not_executable = 126;
+  static constexpr int other = 125;
+  CannotRun(int code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  [[nodiscard]] int code() const { return code_; }
+
+private:
+  int code_;
+};
+
+struct MpiOfCommand {
+  std::string implementation; // "MPICH", "Open MPI"; empty: unknown
+  std::string soname;         // of the MPI library; empty if only the implementation is known
+  std::string reason;         // how that, or that nothing, was found out
+};
+
+// Throws CannotRun where no library can be preloaded, whatever the MPI library is. In this order:
+// - the first word of the command that names a program which loads an MPI library, as the program's loader says. The
+//   interpreter of a script stands before the script;
+// - the variables that launchers set;
+// - where a word is an interpreter of Python: the MPI library of its mpi4py.
+[[nodiscard]] MpiOfCommand mpi_of_command(const std::vector<std::string>& words);
+
+// Whether this process is the one of a job that speaks for all: rank 0, or a process that no launcher has started.
+[[nodiscard]] bool speaks_for_job();
+
+} // namespace stoker::cli

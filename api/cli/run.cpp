@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `stoker run`: becomes a program that has the drop-in library preloaded.
+#include "api/cli/command_line.hpp"
+#include "api/cli/commands.hpp"
+#include "api/cli/drop_ins.hpp"
+#include "api/cli/elf_file.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stoker::cli {
+namespace {
+
+using Variables = SettingArguments;
+
+DropIn drop_in_of(const std::string& file) {
+  const auto mpi = mpi_library_of(own_loader(), file);
+  if (!mpi) {
+    throw CannotRun(CannotRun::other, fmt::format("--drop-in {}: no library that loads an MPI library", file));
+  }
+  return {file, *mpi};
+}
+
+// The drop-in library for the MPI library of the command.
+DropIn drop_in_for(const MpiOfCommand& mpi, const RunOptions& options) {
+  const auto fits = [&mpi](const DropIn& one) {
+    return mpi.soname.empty() ? one.mpi.implementation == mpi.implementation : one.mpi.soname == mpi.soname;
+  };
+  if (!options.drop_in.empty()) {
+    DropIn named = drop_in_of(std::filesystem::absolute(options.drop_in).string());
+    if (!mpi.soname.empty() && !fits(named)) {
+      throw CannotRun(CannotRun::other,
+                      fmt::format("{}, but {} was built for {}", mpi.reason, named.file, text_of(named.mpi)));
+    }
+    return named;
+  }
+  if (mpi.implementation.empty()) {
+    throw CannotRun(
+        CannotRun::other,
+        fmt::format("{}; if it loads one later, name the drop-in library for that: --drop-in FILE", mpi.reason));
+  }
+  const std::vector<DropIn> installed = find_drop_ins();
+  const auto found = std::ranges::find_if(installed, fits);
+  if (found == installed.end()) {
+    std::vector<std::string> others;
+    for (const DropIn& one : installed) {
+      others.push_back(fmt::format("{} for {}", one.file, text_of(one.mpi)));
+    }
+    throw CannotRun(CannotRun::other,
+                    fmt::format("{}, for which there is no drop-in library ({}); it was looked for as {}; build stoker "
+                                "for that library, or name the file: --drop-in FILE",
+                                mpi.reason,
+                                others.empty() ? "nor any other" : fmt::format("only {}", fmt::join(others, ", ")),
+                                fmt::join(places_of_drop_ins(), ", ")));
+  }
+  return *found;
+}
+
+// What was to be preloaded before comes first, as a profiler has to.
+std::string preloaded(const std::string& file) {
+  constexpr std::string_view separators = " :";
+  if (file.find_first_of(separators) != std::string::npos) {
+    throw CannotRun(CannotRun::other,
+                    fmt::format("{}: LD_PRELOAD cannot name a file with a space or a colon in its path", file));
+  }
+  const char* const before = std::getenv("LD_PRELOAD");
+  if (before == nullptr || *before == '\0') {
+    return file;
+  }
+  return std::string_view(before).find("libstoker-pmpi.so") == std::string_view::npos
+             ? fmt::format("{}:{}", before, file)
+             : before;
+}
+
+void print(const MpiOfCommand& mpi, const DropIn& drop_in, const Variables& variables,
+           const std::vector<std::string>& command) {
+  fmt::print("# {}\n# {} was built for {}\n", mpi.reason, drop_in.file, text_of(drop_in.mpi));
+  for (const auto& [variable, value] : variables) {
+    fmt::print("{}={}\n", variable, value);
+  }
+  fmt::print("{}\n", fmt::join(command, " "));
+}
+
+[[noreturn]] void become(const Variables& variables, std::vector<std::string> command) {
+  for (const auto& [variable, value] : variables) {
+    if (setenv(variable.c_str(), value.c_str(), 1) != 0) {
+      throw CannotRun(CannotRun::other, fmt::format("{}: {}", variable, std::strerror(errno)));
+    }
+  }
+  std::vector<char*> arguments;
+  for (std::string& word : command) {
+    arguments.push_back(word.data());
+  }
+  arguments.push_back(nullptr);
+  execvp(arguments.front(), arguments.data());
+  throw CannotRun(CannotRun::not_executable, fmt::format("{}: {}", command.front(), std::strerror(errno)));
+}
+
+} // namespace
+
+std::string summary_place(const std::string& file) {
+  return file == "-" ? "1" : std::filesystem::absolute(file).string();
+}
+
+int run(const RunOptions& options) {
+  try {
+    const MpiOfCommand mpi = mpi_of_command(options.command);
+    const DropIn drop_in = drop_in_for(mpi, options);
+    Variables variables{{"LD_PRELOAD", preloaded(drop_in.file)}};
+    variables.insert(variables.end(), options.settings.begin(), options.settings.end());
+    if (options.dry_run) {
+      if (speaks_for_job()) {
+        print(mpi, drop_in, variables, options.command);
+      }
+      return 0;
+    }
+    become(variables, options.command);
+  } catch (const CannotRun& error) {
+    if (speaks_for_job()) {
+      fmt::print(stderr, "stoker run: {}\n", error.what());
+    }
+    return error.code();
+  }
+}
+
+} // namespace stoker::cli
