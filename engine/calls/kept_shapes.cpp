@@ -53,7 +53,9 @@ Shape* KeptShapes::of_small_call(const ShapeKey& key, const RouteTrials& trials,
 
 KeptShapes::KnownSmallCall& KeptShapes::known_small(const SmallCall& call) {
   constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
-  const std::uint64_t hash = (call.bytes * 64 + static_cast<std::uint64_t>(call.collective)) * golden;
+  const std::uint64_t mixed =
+      (call.bytes * 4096) + (static_cast<std::uint64_t>(call.root) * 64) + static_cast<std::uint64_t>(call.collective);
+  const std::uint64_t hash = mixed * golden;
   return known_small_[(hash >> 32) % known_small_.size()];
 }
 

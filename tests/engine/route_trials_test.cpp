@@ -225,8 +225,8 @@ TEST(SmallCalls, ThatAreOverlappedAreTried) {
 TEST(SmallCalls, StayWithMpiIfTheEngineDoesNotHideThem) {
   SmallRanks<1> run;
   const auto computes = [](std::size_t, std::uint64_t) { return 500.0; };
-  const int trial = static_cast<int>(RouteTrials::of_small_calls.trial + RouteTrials::of_small_calls.lag);
-  EXPECT_EQ(run.go(1500, 60, 60, computes).by_engine, trial);
+  constexpr int tried = RouteTrials::of_small_calls.trial + RouteTrials::of_small_calls.lag;
+  EXPECT_EQ(run.go(1500, 60, 60, computes).by_engine, tried);
 }
 
 // What the computation takes tells nothing of the routes, unless it takes longer beside one of them at best.

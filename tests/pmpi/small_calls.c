@@ -7,6 +7,7 @@
 //   small_calls one-sleeps   rank 0 sleeps, the others wait at once
 //   small_calls mixed        all of that in turns, on several communicators, several calls under way, tested and waited
 //                            for in all ways, between blocking and long ones
+#define _GNU_SOURCE // NOLINT(bugprone-reserved-identifier): the C library asks for it
 #include <mpi.h>
 
 #include <stdio.h>
@@ -177,7 +178,7 @@ static void complete(MPI_Request* requests, int count, unsigned way) {
 // Several calls under way on `comm`, beside a message between neighbours.
 static void together(MPI_Comm comm, int salt, int elements) {
   static Call calls[6];
-  MPI_Request requests[8];
+  MPI_Request requests[8] = {MPI_REQUEST_NULL};
   const int count = 1 + (int)(next_random() % 6);
   int me, size, theirs = poison;
   MPI_Comm_rank(comm, &me);
