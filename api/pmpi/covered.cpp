@@ -113,11 +113,15 @@ std::optional<Reason> reason_against(Form form, const CollectiveCall& call, cons
   if (call.sendbuf == MPI_IN_PLACE && traits_of(call.collective).sizes == algos::SizesKnownTo::nobody) {
     return Reason::in_place;
   }
-  const auto bytes = known_bytes(call, communicator);
-  if (bytes && *bytes < settings().pmpi_least_bytes) {
-    return Reason::too_small;
-  }
   return std::nullopt;
+}
+
+// Whether it may become the engine's although it is short. Vectors' sizes would take as long to compare as the call.
+bool may_be_overlapped(const CollectiveCall& call, std::uint64_t bytes, const Communicator& communicator) {
+  const algos::CollectiveTraits& traits = traits_of(call.collective);
+  return traits.send.counts != Number::each && traits.recv.counts != Number::each &&
+         (bytes > 0 || call.collective == Collective::barrier) &&
+         communicator.calls()->takes_small_calls(communicator.executor());
 }
 
 } // namespace
@@ -126,21 +130,27 @@ bool is_combined_by_mpi(const CollectiveCall& call) {
   return combines(call.collective) && is_predefined(call.op) && !engine::combines_elements(call.op, *call.recvtypes);
 }
 
-Communicator* covering(Form form, const CollectiveCall& call) {
+Covering covering(Form form, const CollectiveCall& call) {
+  const auto left_to_mpi = [&](Reason reason) {
+    count_fallback(form, call.collective, reason);
+    return Covering{};
+  };
   if (depth > 0) {
-    count_fallback(form, call.collective, Reason::nested);
-    return nullptr;
+    return left_to_mpi(Reason::nested);
   }
   Communicator* const communicator = communicator_of(call.comm);
   if (communicator == nullptr) {
-    count_fallback(form, call.collective, Reason::unwatched);
-    return nullptr;
+    return left_to_mpi(Reason::unwatched);
   }
   if (const auto reason = reason_against(form, call, *communicator)) {
-    count_fallback(form, call.collective, *reason);
-    return nullptr;
+    return left_to_mpi(*reason);
   }
-  return communicator;
+  const auto bytes = known_bytes(call, *communicator);
+  if (!bytes || *bytes >= settings().pmpi_least_bytes) {
+    return {communicator};
+  }
+  return form == Form::nonblocking && may_be_overlapped(call, *bytes, *communicator) ? Covering{communicator, bytes}
+                                                                                     : left_to_mpi(Reason::too_small);
 }
 
 void note_use(const CollectiveCall& call) {
@@ -152,8 +162,8 @@ void note_use(const CollectiveCall& call) {
   }
 }
 
-std::unique_ptr<engine::CallUnderWay> CoveredCall::start(engine::Executor executor, bool blocking) const {
-  auto call = communicator_.calls()->start(anchored_.call(), communicator_.info().get(), executor, blocking);
+std::unique_ptr<engine::CallUnderWay> CoveredCall::start(engine::Executor executor, bool blocking, bool small) const {
+  auto call = communicator_.calls()->start(anchored_.call(), communicator_.info().get(), executor, blocking, small);
   if (call == nullptr) {
     throw engine::Error(engine::Code::unsupported, "no request is to be had for the call");
   }

@@ -26,19 +26,20 @@ using engine::CollectiveCall;
 // standard demands, MPI_CHAR for example.
 [[nodiscard]] bool is_combined_by_mpi(const CollectiveCall& call);
 
-// Returns null, and counts the call, if it is the MPI library's.
-[[nodiscard]] Communicator* covering(Form form, const CollectiveCall& call);
+// Whose call it is.
+struct Covering {
+  Communicator* communicator = nullptr; // null: the MPI library's, and counted
+  std::optional<std::uint64_t> small{}; // the bytes of a small call (see engine::Calls)
+};
+[[nodiscard]] Covering covering(Form form, const CollectiveCall& call);
 
-// Return code if the engine ran the call, by `carry_out`; nullopt if MPI must.
+// Return code if the engine ran the call, by `carry_out`; nullopt if MPI must, which that may find out, too.
 template <class CarryOut>
 std::optional<int> if_covered(Form form, const CollectiveCall& call, CarryOut&& carry_out) {
   try {
-    Communicator* const communicator = covering(form, call);
-    if (communicator == nullptr) {
-      return std::nullopt;
-    }
-    carry_out(*communicator);
-    return MPI_SUCCESS;
+    const Covering found = covering(form, call);
+    return found.communicator == nullptr || !carry_out(*found.communicator, found.small) ? std::nullopt
+                                                                                         : std::optional(MPI_SUCCESS);
   } catch (const engine::Error& error) {
     if (error.code() == engine::Code::unsupported) { // on all ranks alike
       count_fallback(form, call.collective, Reason::no_place);
@@ -59,7 +60,8 @@ public:
   CoveredCall& operator=(const CoveredCall&) = delete;
 
   // Local. Throws what engine::Calls::start() does, and Error(unsupported) where that returns null.
-  [[nodiscard]] std::unique_ptr<engine::CallUnderWay> start(engine::Executor executor, bool blocking) const;
+  [[nodiscard]] std::unique_ptr<engine::CallUnderWay> start(engine::Executor executor, bool blocking,
+                                                            bool small = false) const;
   // For the summary, once the call that start() returned is finished.
   void record(Form form, const engine::CallUnderWay& finished) const;
 

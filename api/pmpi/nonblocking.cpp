@@ -13,9 +13,9 @@ namespace {
 
 class NonblockingRequest final : public Request, private Outstanding {
 public:
-  NonblockingRequest(const CollectiveCall& call, Communicator& communicator)
+  NonblockingRequest(const CollectiveCall& call, Communicator& communicator, bool small)
       : Request(call.comm), communicator_(communicator.shared_from_this()), covered_(call, communicator) {
-    call_ = covered_.start(communicator.executor(), false);
+    call_ = covered_.start(communicator.executor(), false, small);
     communicator.enlist(*this);
   }
   NonblockingRequest(const NonblockingRequest&) = delete;
@@ -93,20 +93,37 @@ private:
 
 } // namespace
 
-std::optional<int> nonblocking_call(const CollectiveCall& call, MPI_Request* request) {
-  return if_covered(Form::nonblocking, call, [&](Communicator& communicator) {
-    *request = insert(std::make_unique<NonblockingRequest>(call, communicator));
+std::optional<int> nonblocking_call(const CollectiveCall& call, MPI_Request* request, MPI_Comm& comm) {
+  return if_covered(Form::nonblocking, call, [&](Communicator& communicator, std::optional<std::uint64_t> small) {
+    if (small) {
+      const MPI_Comm to_pass = communicator.calls()->comm_to_pass(call, *small, communicator.executor());
+      if (to_pass != MPI_COMM_NULL) {
+        count_fallback(Form::nonblocking, call.collective, Reason::too_small);
+        comm = to_pass;
+        return false;
+      }
+    }
+    *request = insert(std::make_unique<NonblockingRequest>(call, communicator, small.has_value()));
+    return true;
   });
 }
 
+int passed_on(int code, MPI_Comm given, MPI_Comm comm) {
+  if (code != MPI_SUCCESS && comm != given) {
+    PMPI_Comm_call_errhandler(given, code);
+  }
+  return code;
+}
+
 std::optional<int> blocking_call(const CollectiveCall& call) {
-  return if_covered(Form::blocking, call, [&](Communicator& communicator) {
+  return if_covered(Form::blocking, call, [&](Communicator& communicator, std::optional<std::uint64_t> /*small*/) {
     const CoveredCall covered(call, communicator);
     // This thread has nothing else to do, and so executes the call itself.
     const auto under_way = covered.start(engine::Executor::inline_, true);
     under_way->wait();
     under_way->finish();
     covered.record(Form::blocking, *under_way);
+    return true;
   });
 }
 

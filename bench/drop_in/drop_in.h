@@ -38,5 +38,7 @@ void overlap(const struct Collective* c, size_t bytes, double seconds);
 void persistent(const struct Collective* c, size_t bytes, double seconds);
 void blocking_application(double seconds);
 void call_costs(double seconds);
+/* `computations`: a list, in microseconds. */
+void short_reductions(size_t bytes, const char* computations, int first_only, double seconds);
 
 #endif

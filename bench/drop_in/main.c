@@ -12,6 +12,9 @@
  *   drop-in persistent [--collective LIST] [--bytes LIST] [--seconds S]
  *     A persistent collective that is waited for as soon as it is started, so that nothing can be gained. Default:
  *     alltoall, allreduce and bcast, which MPICH 4.0 carries out correctly, of 8 bytes to 1 MiB.
+ *   drop-in short [--bytes LIST] [--compute-us LIST] [--computing first|all] [--seconds S]
+ *     MPI_Iallreduce of few bytes, a computation of so many microseconds, MPI_Wait, and so on: what a call costs a rank
+ *     that computes, once the library has learned and while it does. --computing first: the others wait at once.
  *   drop-in calls [--seconds S]
  *     Calls that fall back, one after the other, on MPI_COMM_SELF.
  *
@@ -26,6 +29,8 @@
 static void usage(void) {
   if (rank == 0) {
     fprintf(stderr, "usage: drop-in overlap|persistent [--collective LIST] [--bytes LIST] [--seconds S] [--json FILE]\n"
+                    "       drop-in short [--bytes LIST] [--compute-us LIST] [--computing first|all] [--seconds S] "
+                    "[--json FILE]\n"
                     "       drop-in blocking|calls [--seconds S] [--json FILE]\n");
   }
   MPI_Finalize();
@@ -74,9 +79,14 @@ int main(int argc, char** argv) {
   const char* names = NULL;
   char* sizes = NULL;
   const char* json = NULL;
+  char every_computation[] = "0,50,200,500,1000,2000";
+  char* computations = every_computation;
+  int first_only = 0;
   double seconds = 2;
   static const struct option options[] = {{"collective", required_argument, NULL, 'c'},
                                           {"bytes", required_argument, NULL, 'b'},
+                                          {"compute-us", required_argument, NULL, 'u'},
+                                          {"computing", required_argument, NULL, 'w'},
                                           {"json", required_argument, NULL, 'j'},
                                           {"seconds", required_argument, NULL, 's'},
                                           {NULL, 0, NULL, 0}};
@@ -87,6 +97,12 @@ int main(int argc, char** argv) {
       break;
     case 'b':
       sizes = optarg;
+      break;
+    case 'u':
+      computations = optarg;
+      break;
+    case 'w':
+      first_only = strcmp(optarg, "first") == 0;
       break;
     case 'j':
       json = optarg;
@@ -112,6 +128,11 @@ int main(int argc, char** argv) {
   } else if (strcmp(argv[optind], "persistent") == 0) {
     char preset[] = "8,1K,16K,256K,1M";
     each_point(persistent, names != NULL ? names : "alltoall,allreduce,bcast", sizes != NULL ? sizes : preset, seconds);
+  } else if (strcmp(argv[optind], "short") == 0) {
+    char preset[] = "8,24,64,256,1024";
+    for (char* size = strtok(sizes != NULL ? sizes : preset, ","); size != NULL; size = strtok(NULL, ",")) {
+      short_reductions(bytes_of(size), computations, first_only, seconds);
+    }
   } else if (strcmp(argv[optind], "blocking") == 0) {
     blocking_application(seconds);
   } else if (strcmp(argv[optind], "calls") == 0) {

@@ -170,15 +170,15 @@ void Calls::close() {
   }
 }
 
-Shape* Calls::shape_of(const ShapeKey& key, const std::function<void(Shape&)>& complete) {
+Shape* Calls::shape_of(const ShapeKey& key, const RouteTrials& trials, const std::function<void(Shape&)>& complete) {
   if (closed_) {
     throw Error(Code::request, "the communicator's calls are closed");
   }
-  return shapes_.of_next_call(key, trials_, complete);
+  return shapes_.of_next_call(key, trials, complete);
 }
 
-std::unique_ptr<CallUnderWay> Calls::start(const CollectiveCall& given, MPI_Info info, Executor executor,
-                                           bool blocking) {
+std::unique_ptr<CallUnderWay> Calls::start(const CollectiveCall& given, MPI_Info info, Executor executor, bool blocking,
+                                           bool small) {
   Peers peers{.ranks = static_cast<std::size_t>(context_->ranks()), .at_root = context_->rank() == given.root};
   if (looks_at_neighbors(given.collective, context_->comm())) {
     if (!neighbors_) {
@@ -193,12 +193,12 @@ std::unique_ptr<CallUnderWay> Calls::start(const CollectiveCall& given, MPI_Info
                                                  : Timed::in_parts);
   const Call::Exposure exposure(*call);
   const bool started = traits_of(given.collective).sizes == algos::SizesKnownTo::all
-                           ? start_with_sizes(*call, info, possible(executor), blocking)
+                           ? start_with_sizes(*call, info, possible(executor), blocking, small)
                            : start_block_by_block(*call, possible(executor), blocking);
   return started ? std::move(call) : nullptr;
 }
 
-bool Calls::start_with_sizes(QueuedCall& call, MPI_Info info, Executor executor, bool blocking) {
+bool Calls::start_with_sizes(QueuedCall& call, MPI_Info info, Executor executor, bool blocking, bool small) {
   const CollectiveCall& given = call.call;
   const Collective collective = given.collective;
   // What one rank alone can see is no reason to leave the others waiting, or to refuse what the MPI library takes.
@@ -217,6 +217,7 @@ bool Calls::start_with_sizes(QueuedCall& call, MPI_Info info, Executor executor,
                .sizes = sizes_of(buffers, context_->rank(), erroneous),
                .in_place = buffers.in_place && !algos::has_root(collective),
                .blocking = blocking,
+               .small = small,
                .lanes = lanes_used(collective, context_->ranks(), blocking),
                .executor = operation.user_defined() ? Executor::inline_ : executor};
   const std::optional<std::uint64_t> own = buffers.own;
@@ -238,6 +239,7 @@ bool Calls::start_with_sizes(QueuedCall& call, MPI_Info info, Executor executor,
     // Two copies within the node cost less than peers that reach memory of another process by the system.
     call.buffers.copies_send = call.buffers.copies_recv = true;
   }
+  const Route first = small ? Route::mpi : Route::engine;
   {
     const auto lock = guard();
     const auto complete = [&](Shape& fresh) {
@@ -250,21 +252,20 @@ bool Calls::start_with_sizes(QueuedCall& call, MPI_Info info, Executor executor,
       fresh.chosen_by = plan.chosen_by;
       fresh.deterministic = plan.deterministic;
       if (plan.deterministic) { // the MPI library's bits are others
-        fresh.trials = RouteTrials(false);
+        fresh.trials = RouteTrials(false, first);
       }
     };
-    Shape* const shape = shape_of(key, std::cref(complete));
+    Shape* const shape = shape_of(key, RouteTrials(trials_, first), std::cref(complete));
+    if (small) {
+      note_small(call.call, call.bytes, executor, shape);
+    }
     if (shape == nullptr) {
       return false;
     }
-    Operation for_request;
     if (algos::combines(collective)) {
-      if (shape->lane_of(shape->calls).state == Lane::State::fresh) {
-        for_request = Operation(given.op, *given.recvtypes);
-      }
       call.operation = std::move(operation);
     }
-    enqueue(*shape, call, std::move(for_request));
+    enqueue(*shape, call);
   }
   look_after(call);
   return true;
@@ -286,7 +287,7 @@ bool Calls::start_block_by_block(QueuedCall& call, Executor executor, bool block
     key.blocking = blocking;
     key.lanes = lanes_used(given.collective, context_->ranks(), blocking);
     key.executor = executor;
-    enqueue(*shape_of(key, [](Shape&) {}), call, {});
+    enqueue(*shape_of(key, RouteTrials(trials_), [](Shape&) {}), call);
   }
   look_after(call);
   return true;
@@ -309,23 +310,19 @@ Spacing Calls::round_up(ShapeKey& key) const {
   return {.block = block, .stride = size};
 }
 
-void Calls::enqueue(Shape& shape, QueuedCall& call, Operation operation) {
-  Lane& lane = shape.lane_of(shape.calls);
-  if (lane.state == Lane::State::fresh) {
-    lane.state = Lane::State::asked_for;
-    bindings_.push_back({&shape, shape.lane_number(shape.calls), std::move(operation)});
-    if (threaded_) {
-      have_bound();
-    }
-  }
+void Calls::enqueue(Shape& shape, QueuedCall& call) {
   call.shape = &shape;
   shape.trials.note_start(shape.calls > shape.ended);
   call.number = shape.calls++;
   waiting_.add(call);
   shape.retire_complete();
-  waiting_.start();
+  start_waiting();
   shapes_.sweep();
   call.prompt = !waiting_.has(call);
+}
+
+void Calls::start_waiting() {
+  waiting_.start([this](QueuedCall& call) { ask_for_requests(call); });
 }
 
 // Without the mutex.
@@ -349,7 +346,7 @@ bool Calls::try_starts() {
     }
     shape.retire_complete();
   });
-  waiting_.start();
+  start_waiting();
   shapes_.sweep();
   return waiting_.empty();
 }
@@ -358,13 +355,13 @@ Calls::Standing Calls::look(QueuedCall& call, bool insist) {
   const auto lock = guard();
   Shape& shape = *call.shape;
   shape.retire_complete();
-  waiting_.start();
+  start_waiting();
   if (insist) {
     // Whatever is in the way of this call has to go on as well.
     Lane& lane = shape.lane_of(call.number);
     if (lane.occupant != nullptr && !lane.awaited && !call.by_mpi && lane.request->peek()) {
       shape.retire_complete();
-      waiting_.start();
+      start_waiting();
     }
   }
   if (call.by_mpi && call.request != MPI_REQUEST_NULL) {
@@ -400,7 +397,7 @@ void Calls::await(QueuedCall& call) {
     return;
   }
   call.shape->retire(lane);
-  waiting_.start();
+  start_waiting();
 }
 
 void Calls::lose(QueuedCall& call, const Error& error) {

@@ -73,7 +73,15 @@ public:
   // that), or alltoallv is in place. Throws Error(argument) for what is wrong with this rank's arguments, and nothing
   // is started then.
   [[nodiscard]] std::unique_ptr<CallUnderWay> start(const CollectiveCall& given, MPI_Info info, Executor executor,
-                                                    bool blocking = false);
+                                                    bool blocking = false, bool small = false);
+
+  // Small calls are nonblocking ones of so few bytes that they are the MPI library's until they are found overlapped.
+  // Whether there are such: where the engine has helpers, and ranks on several nodes.
+  [[nodiscard]] bool takes_small_calls(Executor executor) const;
+  // Returns a communicator for the MPI library's own call, in this place among the calls, or MPI_COMM_NULL: the call is
+  // to be started here. Local. Two ranks may be given different answers, as what start() leaves to the MPI library is
+  // on the same communicator. `bytes`: of all blocks; not none, unless it is a barrier.
+  [[nodiscard]] MPI_Comm comm_to_pass(const CollectiveCall& call, std::uint64_t bytes, Executor executor);
 
   // What calls do, each for itself.
   enum class Standing : std::uint8_t { waiting, on_lane, done };
@@ -94,11 +102,15 @@ private:
     Operation operation;
   };
   // Return whether there is a place for the call.
-  [[nodiscard]] bool start_with_sizes(QueuedCall& call, MPI_Info info, Executor executor, bool blocking);
+  [[nodiscard]] bool start_with_sizes(QueuedCall& call, MPI_Info info, Executor executor, bool blocking, bool small);
   [[nodiscard]] bool start_block_by_block(QueuedCall& call, Executor executor, bool blocking);
   [[nodiscard]] Spacing round_up(ShapeKey& key) const;
-  [[nodiscard]] Shape* shape_of(const ShapeKey& key, const std::function<void(Shape&)>& complete);
-  void enqueue(Shape& shape, QueuedCall& call, Operation operation); // which is for its lane's request
+  [[nodiscard]] Shape* shape_of(const ShapeKey& key, const RouteTrials& trials,
+                                const std::function<void(Shape&)>& complete);
+  void enqueue(Shape& shape, QueuedCall& call);
+  void note_small(const CollectiveCall& call, std::uint64_t bytes, Executor executor, Shape* shape);
+  void start_waiting();
+  void ask_for_requests(QueuedCall& call);
   [[nodiscard]] Executor possible(Executor executor) const {
     return engine_->has_helpers() ? executor : Executor::inline_;
   }

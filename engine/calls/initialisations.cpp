@@ -88,6 +88,27 @@ void Calls::have_bound() {
   }
 }
 
+// Small calls get all of their requests at once, so that none has to wait for its own when the engine is tried. Mostly
+// one is enough.
+void Calls::ask_for_requests(QueuedCall& call) {
+  Shape& shape = *call.shape;
+  if (shape.key.small && shape.lanes.front().state == Lane::State::fresh && !shape.trials.several()) {
+    shape.lane_count = 1;
+  }
+  for (std::size_t number = 0; number < shape.lane_count; ++number) {
+    Lane& lane = shape.lanes[number];
+    if (lane.state != Lane::State::fresh || (!shape.key.small && number != shape.lane_number(call.number))) {
+      continue;
+    }
+    lane.state = Lane::State::asked_for;
+    const bool combines = algos::combines(shape.key.collective);
+    bindings_.push_back({&shape, number, combines ? Operation(call.call.op, *call.call.recvtypes) : Operation()});
+    if (threaded_) {
+      have_bound();
+    }
+  }
+}
+
 // Requests are made in the order in which they were asked for, one at a time: two that take part in the same collective
 // calls in another order than on other ranks would wait for each other for ever.
 OnDemandThread::Next Calls::bind_next(std::unique_lock<std::mutex>& lock) {
@@ -104,7 +125,7 @@ OnDemandThread::Next Calls::bind_next(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   binding_ = false;
   settle(binding, std::move(bound));
-  waiting_.start();
+  start_waiting();
   return OnDemandThread::Next::at_once;
 }
 

@@ -6,7 +6,11 @@
 
 namespace stoker::engine {
 
-Shape* KeptShapes::of_next_call(const ShapeKey& key, bool trials, const std::function<void(Shape&)>& complete) {
+Shape* KeptShapes::of_next_call(const ShapeKey& key, const RouteTrials& trials,
+                                const std::function<void(Shape&)>& complete) {
+  if (key.small) {
+    return of_small_call(key, trials, complete);
+  }
   ++calls_;
   const auto found = std::ranges::find_if(kept_, [&](const auto& shape) { return shape->key == key; });
   if (found != kept_.end()) {
@@ -32,6 +36,46 @@ Shape* KeptShapes::of_next_call(const ShapeKey& key, bool trials, const std::fun
   }
   return kept_.emplace_front(std::move(shape)).get();
 }
+
+Shape* KeptShapes::of_small_call(const ShapeKey& key, const RouteTrials& trials,
+                                 const std::function<void(Shape&)>& complete) {
+  const auto found = std::ranges::find_if(small_, [&](const auto& shape) { return shape->key == key; });
+  if (found != small_.end()) {
+    return found->get();
+  }
+  if (small_.size() == most_small) {
+    return nullptr;
+  }
+  auto shape = std::make_unique<Shape>(key, trials);
+  complete(*shape);
+  return small_.emplace_back(std::move(shape)).get();
+}
+
+KeptShapes::KnownSmallCall& KeptShapes::known_small(const SmallCall& call) {
+  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
+  const std::uint64_t mixed =
+      (call.bytes * 4096) + (static_cast<std::uint64_t>(call.root) * 64) + static_cast<std::uint64_t>(call.collective);
+  const std::uint64_t hash = mixed * golden;
+  return known_small_[(hash >> 32) % known_small_.size()];
+}
+
+KeptShapes::Needs KeptShapes::of_next_small_call(const SmallCall& call, bool none_waits) {
+  const KnownSmallCall& known = known_small(call);
+  if (!known.known || known.call != call) {
+    return Needs::a_look;
+  }
+  if (known.shape == nullptr) {
+    return Needs::no_place;
+  }
+  if (!none_waits || !known.shape->trials.passes(known.shape->calls)) {
+    return Needs::a_look;
+  }
+  ++known.shape->calls;
+  ++known.shape->ended;
+  return Needs::nothing;
+}
+
+void KeptShapes::note_small(const SmallCall& call, Shape* shape) { known_small(call) = {true, call, shape}; }
 
 // Counts the calls of keys without a place.
 bool KeptShapes::comes_often(const ShapeKey& key) {

@@ -8,6 +8,9 @@
 
 #include "engine/calls/shape.hpp"
 
+#include <mpi.h>
+
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,6 +18,18 @@
 #include <memory>
 
 namespace stoker::engine {
+
+// What one rank sees of a small call: enough to find its shape again.
+struct SmallCall {
+  algos::Collective collective = algos::Collective::barrier;
+  int root = 0;
+  MPI_Op op = MPI_OP_NULL;
+  MPI_Datatype type = MPI_DATATYPE_NULL; // of reductions, and then one of MPI's own
+  std::uint64_t bytes = 0;
+  bool in_place = false;
+  Executor executor = Executor::inline_;
+  bool operator==(const SmallCall&) const = default;
+};
 
 // Used with the mutex of the calls.
 class KeptShapes {
@@ -26,15 +41,27 @@ public:
   static constexpr std::size_t most = 64;
   static constexpr std::uint64_t calls_to_go = 1000;
   static constexpr std::uint64_t calls_to_come = 3;
+  // Small calls have places of their own, which those have that come first.
+  static constexpr std::size_t most_small = 16;
 
   // For the next call. Null: there is no place for it. A shape that is new is completed first; what that throws is
   // thrown on, and there is no shape then.
-  [[nodiscard]] Shape* of_next_call(const ShapeKey& key, bool trials, const std::function<void(Shape&)>& complete);
+  [[nodiscard]] Shape* of_next_call(const ShapeKey& key, const RouteTrials& trials,
+                                    const std::function<void(Shape&)>& complete);
+  // What the next call needs, a small one. `none_waits`: no call before it is waiting to be started.
+  enum class Needs : std::uint8_t {
+    nothing,  // It passes: the MPI library carries it out, and nothing need be known of it. It is counted.
+    no_place, // Likewise, because its shape has no place. It is not counted.
+    a_look    // of_next_call()
+  };
+  [[nodiscard]] Needs of_next_small_call(const SmallCall& call, bool none_waits);
+  // Such calls are of this shape; null: which has no place.
+  void note_small(const SmallCall& call, Shape* shape);
 
   // All, also those that have lost their places and have calls under way.
   template <class Visit>
   void for_each(Visit&& visit) const {
-    for (const auto* list : {&kept_, &leaving_}) {
+    for (const auto* list : {&kept_, &leaving_, &small_}) {
       for (const std::unique_ptr<Shape>& shape : *list) {
         visit(*shape);
       }
@@ -50,12 +77,24 @@ private:
     ShapeKey key;
     std::uint64_t calls = 0;
   };
+  struct KnownSmallCall {
+    bool known = false;
+    SmallCall call;
+    Shape* shape = nullptr; // in small_; null: it has no place
+  };
+  [[nodiscard]] KnownSmallCall& known_small(const SmallCall& call);
+  using List = std::list<std::unique_ptr<Shape>>;
+
+  [[nodiscard]] Shape* of_small_call(const ShapeKey& key, const RouteTrials& trials,
+                                     const std::function<void(Shape&)>& complete);
   [[nodiscard]] bool comes_often(const ShapeKey& key);
 
-  std::list<std::unique_ptr<Shape>> kept_; // the one called last first
-  std::list<std::unique_ptr<Shape>> leaving_;
-  std::list<Candidate> candidates_; // the one called last first; at most `most`
-  std::size_t counted_ = 0;         // of kept_
+  List kept_; // the one called last first
+  List leaving_;
+  List small_;
+  std::array<KnownSmallCall, 32> known_small_; // those that were noted last, by a hash
+  std::list<Candidate> candidates_;            // the one called last first; at most `most`
+  std::size_t counted_ = 0;                    // of kept_
   std::uint64_t calls_ = 0;
 };
 

@@ -10,7 +10,7 @@ double RouteTrials::Latest::median(std::size_t most) const {
   if (count == 0) {
     return unknown;
   }
-  std::array<double, of_short_calls.trial> sorted{};
+  std::array<double, of_small_calls.trial> sorted{};
   for (std::size_t i = 0; i < count; ++i) {
     sorted[i] = values_[(count_ - 1 - i) % values_.size()];
   }
@@ -20,22 +20,43 @@ double RouteTrials::Latest::median(std::size_t most) const {
   return *middle;
 }
 
+double RouteTrials::Latest::least(std::size_t most) const {
+  double least = unknown;
+  for (std::size_t i = 0; i < std::min({count_, most, values_.size()}); ++i) {
+    least = std::min(least, values_[(count_ - 1 - i) % values_.size()]);
+  }
+  return least;
+}
+
+double RouteTrials::Times::cost(std::size_t most) const {
+  const double in = inside.median(most);
+  return in < unknown ? in + beside.least(most) : unknown;
+}
+
 void RouteTrials::add(std::uint64_t call, Route route, double seconds, double beside) {
   if (call >= warm_up) {
-    kinds_[kind_].times[static_cast<std::size_t>(route)].add(seconds);
+    Times& times = kinds_[kind_].times[static_cast<std::size_t>(route)];
+    times.inside.add(seconds - beside);
+    times.beside.add(beside);
     overlaps_.add(beside > std::max(overlapped * seconds, least_beside) ? 1 : 0);
   }
 }
 
 RouteTrials::Findings RouteTrials::findings() const {
   const auto known = [](double value) { return value < unknown ? value : 0; };
-  return {known(overlaps_.median(pace_.trial)), now().times[0].median(pace_.trial), now().times[1].median(pace_.trial),
-          known(several_.median(of_short_calls.trial))};
+  const Times& usual = now().times[static_cast<std::size_t>(now().usual)];
+  return {known(overlaps_.median(pace_.trial)), now().times[0].cost(pace_.trial), now().times[1].cost(pace_.trial),
+          known(several_.median(of_short_calls.trial)), -known(usual.inside.median(pace_.trial))};
 }
 
 // A call that MPI does not overlap takes twice as long. That is worth finding out about once there have been many.
 std::uint64_t RouteTrials::earliest_trial() const {
   return kind_ == 1 && pace_.trial == of_long_calls.trial ? first_retrial : 0;
+}
+
+// Small calls that are waited for at once are better off where they are.
+bool RouteTrials::may_try() const {
+  return next_question_ >= std::max(now().next_trial, earliest_trial()) && (!small_ || (kind_ == 1 && prepared_));
 }
 
 void RouteTrials::decide(const Findings& largest) {
@@ -45,26 +66,30 @@ void RouteTrials::decide(const Findings& largest) {
     std::swap(kinds_[0], kinds_[1]); // the times so far are of that kind
   }
   known_ = true;
+  several_agreed_ = largest[3] > 0;
   kind_ = found;
   Kind& kind = kinds_[kind_];
   const double usual = largest[1 + static_cast<std::size_t>(kind.usual)];
   const double tried = largest[1 + static_cast<std::size_t>(other(kind.usual))];
-  if (usual < unknown) {
-    pace_ = usual < long_seconds || largest[3] > 0 ? of_short_calls : of_long_calls;
+  if (!small_ && usual < unknown) {
+    pace_ = usual < long_seconds || several_agreed_ ? of_short_calls : of_long_calls;
   }
   if (changed) { // to times of long ago none are compared
-    std::ranges::for_each(kind.times, &Latest::clear);
+    kind.times = {};
     kind.trying = false;
   } else if (kind.trying) {
-    kind.usual = tried < usual * (1 - gain) ? other(kind.usual) : kind.usual;
+    const double worth = small_ ? -small_gain * largest[4] : gain * usual;
+    kind.usual = tried < usual - worth ? other(kind.usual) : kind.usual;
     kind.trying = false;
     kind.decided = kind.decided || tried < unknown; // else no call of the trial has ended yet
     kind.next_trial = kind.decided ? std::max(first_retrial, growth * next_question_) : 2 * next_question_;
-  } else if (usual < unknown && next_question_ >= std::max(kind.next_trial, earliest_trial())) {
+  } else if (usual < unknown && may_try()) {
     kind.trying = true;
   }
-  next_question_ += kind.trying || !kind.decided ? lag + pace_.trial
-                                                 : std::clamp(next_question_ / 8, pace_.least_apart, pace_.most_apart);
+  const bool tries_soon = kind.trying || (!kind.decided && !small_);
+  next_question_ +=
+      tries_soon ? pace_.lag + pace_.trial : std::clamp(next_question_ / 8, pace_.least_apart, pace_.most_apart);
+  prepared_ = prepared_ || kind_ == 1;
 }
 
 } // namespace stoker::engine

@@ -8,6 +8,10 @@
 // either, and the ranks also agree on which of them the latest calls have been. For long calls that are made one at a
 // time, fewer are tried and the ranks agree more often: agreeing costs little beside such a call, and a call on the
 // wrong route costs much. If several are under way, a call would have to wait for the agreement before it.
+//
+// Small calls begin with the MPI library, and stay there for as long as the application waits for them at once. It
+// need not be asked about each of them: most pass. If a look at some finds them overlapped, the engine's request is
+// made, and the engine tried.
 #pragma once
 
 #include <array>
@@ -21,48 +25,63 @@ enum class Route : std::uint8_t { engine, mpi };
 // One per shape. Pure: the caller brings the times, and the largest of all ranks.
 class RouteTrials {
 public:
-  // `on`: whether there are trials; else all calls are the engine's.
-  explicit RouteTrials(bool on) : on_(on) {}
+  // `on`: whether there are trials; else all calls are carried out by `first`. Route::mpi: they are small.
+  explicit RouteTrials(bool on, Route first = Route::engine)
+      : on_(on), small_(first == Route::mpi), kinds_{{{.usual = first}, {.usual = first}}},
+        pace_(small_ ? of_small_calls : of_short_calls), next_question_(warm_up + pace_.trial) {}
 
   // Whether every rank gives its findings before it starts this call, and whether a decision has to be made before it.
   [[nodiscard]] bool asks(std::uint64_t call) const { return on_ && call == next_question_; }
-  [[nodiscard]] bool decides(std::uint64_t call) const { return on_ && call == next_question_ + lag; }
+  [[nodiscard]] bool decides(std::uint64_t call) const { return on_ && call == next_question_ + pace_.lag; }
+  // Whether this call, the next one, is the MPI library's and nothing need be known of it.
+  [[nodiscard]] bool passes(std::uint64_t call) const {
+    return small_ && route() == Route::mpi && !times(call) && !asks(call) && !decides(call);
+  }
+  // Whether the engine may be asked to carry out calls, for which it needs a request.
+  [[nodiscard]] bool needs_request() const { return !small_ || prepared_; }
+  // Whether the ranks have last found that several calls are under way at a time.
+  [[nodiscard]] bool several() const { return several_agreed_; }
   // The route of the call that is started next.
   [[nodiscard]] Route route() const { return now().trying ? other(now().usual) : now().usual; }
   // Whether it is one of those that are, or will be, compared.
-  [[nodiscard]] bool on_trial() const { return on_ && (now().trying || !now().decided); }
+  [[nodiscard]] bool on_trial() const { return on_ && (now().trying || (!small_ && !now().decided)); }
 
   // Whether the time of this call may count: only the latest calls before a question do.
-  [[nodiscard]] bool times(std::uint64_t call) const { return on_ && call + pace_.trial >= next_question_; }
+  [[nodiscard]] bool times(std::uint64_t call) const {
+    return on_ && call + pace_.trial >= next_question_ && (!small_ || call < next_question_);
+  }
   // Whether others of the shape are under way as a call begins.
   void note_start(bool others) { several_.add(others ? 1 : 0); }
   // Notes the time of a call that was started without delay, from its start to the end of its completion. `beside`: the
   // part of it in which the application did something else.
   void add(std::uint64_t call, Route route, double seconds, double beside);
-  // Whether at least half of the latest calls were overlapped (1 or 0), the medians of the engine's and of MPI's times,
-  // `unknown` where there is no time, and whether at least half began while others were under way.
-  using Findings = std::array<double, 4>;
+  // Whether at least half of the latest calls were overlapped (1 or 0), the costs of the engine's and of MPI's calls,
+  // `unknown` where there is no time, whether at least half began while others were under way, and the time inside of
+  // the usual route's calls with its sign changed, so that the least of all ranks is agreed on.
+  using Findings = std::array<double, 5>;
   [[nodiscard]] Findings findings() const;
   // The largest of all ranks.
   void decide(const Findings& largest);
 
   struct Pace {
     std::size_t trial;         // calls of each that are compared
+    std::uint64_t lag;         // calls from a question to the decision
     std::uint64_t least_apart; // calls between questions while nothing is tried
     std::uint64_t most_apart;
   };
-  static constexpr Pace of_short_calls{8, 12, 128};
-  static constexpr Pace of_long_calls{3, 4, 4};
+  static constexpr Pace of_small_calls{16, 4, 64, 512};
+  static constexpr Pace of_short_calls{8, 2, 12, 128};
+  static constexpr Pace of_long_calls{3, 2, 4, 4};
   static constexpr double long_seconds = 1e-3;        // from where on a call is long
   static constexpr std::uint64_t warm_up = 4;         // the first calls initialise requests
-  static constexpr std::uint64_t lag = 2;             // calls from a question to the decision
   static constexpr std::uint64_t first_retrial = 256; // and the first trial of long calls that are overlapped
   static constexpr std::uint64_t growth = 16;         // of the number of calls after which both are tried again
   static constexpr double gain = 0.03;                // of its time that another has to save
+  static constexpr double small_gain = 0.1;           // of the time inside of small calls, which computation hides
   static constexpr double overlapped = 0.25;          // of the time of a call, that the application did something else
   static constexpr double least_beside = 1e-6;        // less than that it does between any two calls
   static constexpr double unknown = 1e30;
-  static constexpr Findings nothing_found{0, unknown, unknown, 0};
+  static constexpr Findings nothing_found{0, unknown, unknown, 0, 0};
 
 private:
   // The latest values.
@@ -70,19 +89,29 @@ private:
   public:
     void add(double value) { values_[count_++ % values_.size()] = value; }
     void clear() { count_ = 0; }
-    // The median of the latest `most` values; `unknown` if there is none.
+    // The median, and the least, of the latest `most` values; `unknown` if there is none.
     [[nodiscard]] double median(std::size_t most) const;
+    [[nodiscard]] double least(std::size_t most) const;
 
   private:
-    std::array<double, of_short_calls.trial> values_{};
+    std::array<double, of_small_calls.trial> values_{};
     std::size_t count_ = 0;
+  };
+  // Times of the latest calls on a route.
+  struct Times {
+    Latest inside; // of the calls
+    Latest beside;
+    // What a call costs the application: the time inside of it, and what the computation beside it takes at least. That
+    // is longer where the helper takes from its core. Computations differ from call to call by more than calls do, so
+    // their median would tell which route had the longer ones.
+    [[nodiscard]] double cost(std::size_t most) const;
   };
   // The state of one kind of calls: waited for at once, or overlapped.
   struct Kind {
     Route usual = Route::engine;
     bool trying = false;  // the other one
     bool decided = false; // whether both have been tried
-    std::array<Latest, 2> times;
+    std::array<Times, 2> times{};
     std::uint64_t next_trial = 0; // counted in calls of both kinds
   };
 
@@ -91,14 +120,19 @@ private:
 
   static Route other(Route route) { return route == Route::engine ? Route::mpi : Route::engine; }
 
+  [[nodiscard]] bool may_try() const; // the other route, for the present kind
+
   bool on_;
+  bool small_;
+  bool prepared_ = false; // small calls have been overlapped
+  bool several_agreed_ = false;
   bool known_ = false;   // which kind it is
   std::size_t kind_ = 1; // 1: overlapped
   std::array<Kind, 2> kinds_;
   Latest overlaps_; // 1 or 0
   Latest several_;  // likewise
-  Pace pace_ = of_short_calls;
-  std::uint64_t next_question_ = warm_up + of_short_calls.trial;
+  Pace pace_;
+  std::uint64_t next_question_;
 };
 
 } // namespace stoker::engine

@@ -75,13 +75,13 @@ void start_on(Lane& lane, QueuedCall& call) {
 
 // The MPI library's own calls, the decisions among them, are started in their order, as MPI demands; the engine's as
 // soon as their lanes are free.
-void WaitingCalls::start() {
+void WaitingCalls::start(const std::function<void(QueuedCall&)>& ask_for_requests) {
   for (QueuedCall* const call : calls_) {
     call->shape->held.reset();
   }
-  bool mpi_in_turn = true;
+  InTurn in_turn;
   for (auto next = calls_.begin(); next != calls_.end();) {
-    if (try_start(**next, mpi_in_turn)) {
+    if (try_start(**next, in_turn, ask_for_requests)) {
       --(*next)->shape->waiting;
       next = calls_.erase(next);
     } else {
@@ -90,29 +90,34 @@ void WaitingCalls::start() {
   }
 }
 
-bool WaitingCalls::try_start(QueuedCall& call, bool& mpi_in_turn) const {
+bool WaitingCalls::try_start(QueuedCall& call, InTurn& in_turn,
+                             const std::function<void(QueuedCall&)>& ask_for_requests) const {
   Shape& shape = *call.shape;
   if (!call.route && !shape.held.all()) {
-    call.route = shape.agreement.route_of(call.number, shape.trials, mpi_in_turn ? comm_ : MPI_COMM_NULL);
+    call.route = shape.agreement.route_of(call.number, shape.trials, in_turn.mpi ? comm_ : MPI_COMM_NULL);
     call.on_trial = shape.trials.on_trial();
+  }
+  in_turn.requests = in_turn.requests && (call.route || shape.trials.needs_request());
+  if (in_turn.requests && shape.trials.needs_request()) {
+    ask_for_requests(call);
   }
   if (!call.route) { // nor has a later call of the shape
     shape.held.set();
-    mpi_in_turn = false;
+    in_turn.mpi = false;
     return false;
   }
   Lane& lane = shape.lane_of(call.number);
   const std::size_t index = shape.lane_number(call.number);
   if (call.route == Route::engine && (lane.state == Lane::State::fresh || lane.state == Lane::State::asked_for)) {
-    mpi_in_turn = false; // it may become one of MPI's
+    in_turn.mpi = false; // it may become one of MPI's
     shape.held.set(index);
     return false;
   }
   if (call.route == Route::mpi || lane.state == Lane::State::by_mpi) {
-    if (mpi_in_turn) {
+    if (in_turn.mpi) {
       start_by_mpi(call, comm_);
     }
-    return mpi_in_turn;
+    return in_turn.mpi;
   }
   if (lane.occupant != nullptr || shape.held.test(index)) {
     shape.held.set(index);

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -88,6 +89,7 @@ struct ShapeKey {
   std::vector<std::uint64_t> sizes;
   bool in_place = false; // on all ranks
   bool blocking = false; // each is complete before the next one
+  bool small = false;    // the MPI library's until they are found overlapped
   std::size_t lanes = lanes_of_a_shape;
   Executor executor = Executor::inline_;
   bool operator==(const ShapeKey&) const = default;
@@ -105,7 +107,7 @@ struct Lane {
 };
 
 struct Shape {
-  Shape(ShapeKey shape_key, bool trials_on) : key(std::move(shape_key)), trials(trials_on) {}
+  Shape(ShapeKey shape_key, const RouteTrials& fresh) : key(std::move(shape_key)), trials(fresh) {}
 
   // Complete calls whose requests are complete. With the mutex of the calls on the communicator.
   void retire_complete();
@@ -113,13 +115,14 @@ struct Shape {
   // Whether all calls so far have ended, and nothing that came with them is under way. Local.
   [[nodiscard]] bool over();
 
-  [[nodiscard]] std::size_t lane_number(std::uint64_t call) const { return call % key.lanes; }
+  [[nodiscard]] std::size_t lane_number(std::uint64_t call) const { return call % lane_count; }
   [[nodiscard]] Lane& lane_of(std::uint64_t call) { return lanes[lane_number(call)]; }
 
   // Whether all ranks know all sizes; else blocks go straight to their ranks, as far as the engine knows.
   [[nodiscard]] bool sizes_known() const { return traits_of(key.collective).sizes == algos::SizesKnownTo::all; }
 
   ShapeKey key;
+  std::size_t lane_count = key.lanes; // changes only before the engine is asked for the first call
   bool deterministic = false;
   algos::Choice choice;                 // once the first request is made
   std::string chosen_by = "cost model"; // as of RequestPlan
@@ -146,12 +149,19 @@ public:
     ++call.shape->waiting;
     calls_.push_back(&call);
   }
-  // Starts those that can be.
-  void start();
+  // Starts those that can be. `ask_for_requests(call)` asks for the requests that the call's shape needs and that have
+  // not been asked for; which these are is the same on all ranks, and the order.
+  void start(const std::function<void(QueuedCall&)>& ask_for_requests);
 
 private:
-  // Whether it is not waiting any more. `mpi_in_turn`: no earlier call may become one of the MPI library's; updated.
-  [[nodiscard]] bool try_start(QueuedCall& call, bool& mpi_in_turn) const;
+  // What no earlier call stands in the way of.
+  struct InTurn {
+    bool mpi = true;      // none may become one of the MPI library's
+    bool requests = true; // none may turn out to need a request first
+  };
+  // Whether it is not waiting any more.
+  [[nodiscard]] bool try_start(QueuedCall& call, InTurn& in_turn,
+                               const std::function<void(QueuedCall&)>& ask_for_requests) const;
 
   MPI_Comm comm_;
   std::deque<QueuedCall*> calls_;

@@ -81,6 +81,13 @@ void Helper::run() {
       continue;
     }
     if (!may_work() || !(look || has_work())) {
+      if (const std::uint64_t now = now_ns();
+          policy.lingers(now) && root_.paused.load(std::memory_order_relaxed) == 0) {
+        sched_yield();
+        root_.counters.count_idle(now - counted_until);
+        counted_until = now;
+        continue;
+      }
       // For a while it looks by itself now and then: requests that are better off without a wake only nudge it, and
       // their rank may never call Wait.
       const bool lately = root_.paused.load(std::memory_order_relaxed) == 0 &&
@@ -99,6 +106,7 @@ void Helper::run() {
       continue;
     }
     const std::uint64_t begin = now_ns();
+    policy.work_begins(begin);
     bool moved = false;
     {
       const std::lock_guard lock(mutex_);
@@ -110,6 +118,7 @@ void Helper::run() {
     root_.counters.count_idle(begin - counted_until);
     moved ? root_.counters.count_busy(end - begin) : root_.counters.count_idle(end - begin);
     counted_until = end;
+    policy.work_ends(end);
     if (trace_ != nullptr) {
       trace_->add("progress", begin, end);
     }

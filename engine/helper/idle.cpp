@@ -38,7 +38,8 @@ IdleLimits IdleLimits::reserved(std::uint64_t spin_us, std::uint64_t nap_us) {
           .pause_ns = spin_ns,
           .yield_ns = 2 * spin_ns,
           .nap_min_ns = std::min(first_nap_ns, nap_ns),
-          .nap_max_ns = nap_ns};
+          .nap_max_ns = nap_ns,
+          .linger_ns = 200 * spin_ns};
 }
 
 IdleLimits IdleLimits::shared(std::uint64_t spin_us, std::uint64_t nap_us) {
@@ -48,7 +49,20 @@ IdleLimits IdleLimits::shared(std::uint64_t spin_us, std::uint64_t nap_us) {
           .pause_ns = spin_ns,
           .yield_ns = spin_ns,
           .nap_min_ns = std::min(first_nap_ns, nap_ns),
-          .nap_max_ns = nap_ns};
+          .nap_max_ns = nap_ns,
+          .linger_ns = 0};
+}
+
+void IdlePolicy::work_begins(std::uint64_t now_ns) {
+  if (without_work_) {
+    without_work_ = false;
+    expected_ = is_soon(now_ns);
+  }
+}
+
+bool IdlePolicy::lingers(std::uint64_t now_ns) {
+  without_work_ = true;
+  return expected_ && is_soon(now_ns);
 }
 
 Action IdlePolicy::next(bool progressed, std::uint64_t now_ns, std::uint64_t age_ns, std::uint64_t awake_ns) {
@@ -65,7 +79,8 @@ Action IdlePolicy::next(bool progressed, std::uint64_t now_ns, std::uint64_t age
     return {Action::Kind::pause, 0};
   }
   // nap_us = 0 means never to nap.
-  if (quiet_ns < limits_.yield_ns || limits_.nap_max_ns == 0) {
+  if (quiet_ns < (expected_ ? std::max(limits_.yield_ns, limits_.linger_ns) : limits_.yield_ns) ||
+      limits_.nap_max_ns == 0) {
     return {Action::Kind::yield, 0};
   }
   return {Action::Kind::nap, std::clamp(std::max(age_ns / 4, awake_ns), limits_.nap_min_ns, limits_.nap_max_ns)};

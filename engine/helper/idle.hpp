@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The idle policy: what a helper does between two rounds while something is active but nothing moves. It polls, pauses,
-// yields, and then naps; naps grow with the age of what is active. (With nothing active the helper sleeps on its
-// doorbell without a limit, which is not decided here.)
+// yields, and then naps; naps grow with the age of what is active. With nothing active the helper sleeps on its doorbell
+// without a limit. But on a core of its own it goes on polling for a while if its last work came soon after the work
+// before: waking it would take a rank as long as a short exchange takes the helper.
 #pragma once
 
 #include "engine/shared/doorbell.hpp"
@@ -25,9 +26,12 @@ struct IdleLimits {
   // tick, which can be milliseconds away.
   std::uint64_t nap_min_ns = 0;
   std::uint64_t nap_max_ns = 0;
+  // How soon work has to come after the work before, for the next to be expected as soon: until then neither sleep nor
+  // nap. 0: never.
+  std::uint64_t linger_ns = 0;
 
   // Limits for a helper on a core of its own, from the settings spin_us and nap_us: polls and pauses for spin_us, then
-  // yields for as long again.
+  // yields for as long again. Lingers 200 times as long, which covers the computation between two short reductions.
   static IdleLimits reserved(std::uint64_t spin_us, std::uint64_t nap_us);
   // The same for a core that a rank computes or spins on. A yield can cost a whole slice of the scheduler there, a nap
   // wakes ahead of the rank; so a few pauses, no yield, and naps early.
@@ -50,8 +54,18 @@ public:
   // `age_ns`: how long the youngest active epoch has been running. `awake_ns`: how long the thread has been awake.
   Action next(bool progressed, std::uint64_t now_ns, std::uint64_t age_ns, std::uint64_t awake_ns);
 
+  // To be called around every round with work, and when there is none: whether to poll on nevertheless.
+  void work_begins(std::uint64_t now_ns);
+  void work_ends(std::uint64_t now_ns) { worked_at_ns_ = now_ns; }
+  [[nodiscard]] bool lingers(std::uint64_t now_ns);
+
 private:
+  [[nodiscard]] bool is_soon(std::uint64_t now_ns) const { return now_ns < worked_at_ns_ + limits_.linger_ns; }
+
   IdleLimits limits_;
+  bool expected_ = false; // more work, soon
+  bool without_work_ = true;
+  std::uint64_t worked_at_ns_ = 0;
   bool begun_ = false;
   std::uint64_t quiet_since_ns_ = 0;
 };

@@ -249,8 +249,8 @@ std::vector<SettingRow> drop_in_rows() {
                              "1: blocking collectives are the engine's, executed by the calling threads"),
       row<&S::pmpi_least_bytes, parse_bytes>(
           "pmpi_least_bytes", bytes,
-          "shorter nonblocking and blocking calls are the MPI library's: bytes of the vector, or of all blocks "
-          "together, where all ranks know that"),
+          "shorter blocking calls are the MPI library's, and nonblocking ones that are not found overlapped between "
+          "nodes: bytes of the vector, or of all blocks together, where all ranks know that"),
       row<&S::pmpi_trials>("pmpi_trials",
                            "0: no calls are tried with the MPI library: all that are not left to it from the "
                            "beginning are the engine's"),
@@ -285,7 +285,9 @@ std::vector<SettingRow> tuning_rows() {
       row<&S::batch, parse_at_least<1>>(
           "batch", from_1, "submissions that a helper takes from one rank's ring before it looks at the next"),
       row<&S::spin_us, parse_at_least<0>>(
-          "spin_us", microseconds, "how long a helper with work but nothing to do polls before it yields and naps"),
+          "spin_us", microseconds,
+          "how long a helper with work but nothing to do polls before it yields and naps; 200 times as long if it has "
+          "a core of its own and short work is expected"),
       row<&S::nap_us, parse_at_least<0>>(
           "nap_us", microseconds, "longest nap of a helper between two polls while a request is active; 0: never nap"),
       row<&S::wait_spin_us, parse_at_least<0>>("wait_spin_us", microseconds,

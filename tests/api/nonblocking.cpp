@@ -563,8 +563,8 @@ TEST_P(Nonblocking, Routes) {
   int by_mpi = 0;
   int on_trial = 0;
   using stoker::engine::RouteTrials;
-  constexpr int of_engine = RouteTrials::warm_up + RouteTrials::of_short_calls.trial + RouteTrials::lag;
-  constexpr int of_mpi_at_least = RouteTrials::of_long_calls.trial + RouteTrials::lag;
+  constexpr int of_engine = RouteTrials::warm_up + RouteTrials::of_short_calls.trial + RouteTrials::of_short_calls.lag;
+  constexpr int of_mpi_at_least = RouteTrials::of_long_calls.trial + RouteTrials::of_long_calls.lag;
   // On busy cores calls may look long and overlapped, and are tried later then.
   constexpr int most_calls = 4 * RouteTrials::first_retrial;
   int least[2] = {0, 0}; // of both, over all ranks

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every rank sends its rank and the name of its host to every other: the job that the test of the emulated cluster
-// runs. Rank 0 prints one line: the number of ranks, of hosts, and the time of an MPI_Alltoall with BYTES per pair
-// (median of 5).
+// runs. Rank 0 prints one line: the number of ranks, of hosts, and the time of an MPI_Alltoall with BYTES per pair, and
+// of an empty message to the last rank and back (medians of 5).
 #include <mpi.h>
 
 #include <stdio.h>
@@ -32,6 +32,22 @@ static int hosts_of(int size) {
   return hosts;
 }
 
+static double ping_pong(int rank, int last) {
+  double seconds[repeats];
+  for (int i = 0; i < repeats; ++i) {
+    const double start = MPI_Wtime();
+    if (rank == 0) {
+      MPI_Sendrecv(NULL, 0, MPI_BYTE, last, 0, NULL, 0, MPI_BYTE, last, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (rank == last) {
+      MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Send(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+    }
+    seconds[i] = MPI_Wtime() - start;
+  }
+  qsort(seconds, repeats, sizeof *seconds, ascending);
+  return seconds[repeats / 2];
+}
+
 int main(int argc, char** argv) {
   int rank, size;
   double seconds[repeats];
@@ -58,8 +74,10 @@ int main(int argc, char** argv) {
   }
   qsort(seconds, repeats, sizeof *seconds, ascending);
   const int hosts = hosts_of(size);
+  const double there_and_back = ping_pong(rank, size - 1);
   if (rank == 0) {
-    printf("%d ranks on %d hosts, %.0f us\n", size, hosts, seconds[repeats / 2] * 1e6);
+    printf("%d ranks on %d hosts, %.0f us, %.0f us there and back\n", size, hosts, seconds[repeats / 2] * 1e6,
+           there_and_back * 1e6);
   }
   free(send);
   free(receive);

@@ -42,6 +42,50 @@ void run(const IdleLimits& limits, const std::vector<Round>& rounds) {
   }
 }
 
+TEST_F(IdleTest, LingersWhereWorkComesSoonAfterWork) {
+  IdlePolicy policy({.linger_ns = 1000});
+  std::uint64_t now = 1'000'000;
+  const auto work = [&](std::uint64_t after_ns) {
+    now += after_ns;
+    policy.work_begins(now);
+    now += 50;
+    policy.work_ends(now);
+  };
+  work(0);
+  EXPECT_FALSE(policy.lingers(now + 1)); // the first work says nothing
+  work(900);
+  EXPECT_TRUE(policy.lingers(now + 999));
+  EXPECT_FALSE(policy.lingers(now + 1000)); // in vain
+  work(5000);
+  EXPECT_FALSE(policy.lingers(now + 1));
+  work(10);
+  EXPECT_TRUE(policy.lingers(now + 1));
+}
+
+TEST_F(IdleTest, DoesNotNapInWorkThatCameSoon) {
+  IdlePolicy policy({.nap_min_ns = 10, .nap_max_ns = 35, .linger_ns = 1000});
+  const auto kind_after = [&](std::uint64_t begin, std::uint64_t quiet_ns) {
+    policy.work_begins(begin);
+    (void)policy.next(true, begin, 0, 0);
+    const Action action = policy.next(false, begin + quiet_ns, quiet_ns, quiet_ns);
+    policy.work_ends(begin + quiet_ns);
+    (void)policy.lingers(begin + quiet_ns);
+    return action.kind;
+  };
+  EXPECT_EQ(kind_after(100'000, 500), Kind::nap);
+  EXPECT_EQ(kind_after(101'000, 500), Kind::yield);
+  EXPECT_EQ(kind_after(102'000, 1500), Kind::nap);
+}
+
+TEST_F(IdleTest, SharedCoresAreNotLingeredOn) {
+  IdlePolicy policy(IdleLimits::shared(20, 300));
+  for (const std::uint64_t now : {1000, 1010, 1020}) {
+    policy.work_begins(now);
+    policy.work_ends(now + 1);
+    EXPECT_FALSE(policy.lingers(now + 2));
+  }
+}
+
 TEST_F(IdleTest, StagesFollowTheTimeWithoutProgress) {
   const IdleLimits limits{.poll_ns = 100, .pause_ns = 200, .yield_ns = 300, .nap_min_ns = 10, .nap_max_ns = 35};
   constexpr std::uint64_t t0 = 1'000'000;

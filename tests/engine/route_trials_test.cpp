@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <random>
 #include <utility>
 
 namespace stoker::engine {
@@ -70,7 +71,7 @@ private:
   std::uint64_t call_ = 0;
 };
 
-constexpr int trial = RouteTrials::of_short_calls.trial + RouteTrials::lag;
+constexpr int trial = RouteTrials::of_short_calls.trial + RouteTrials::of_short_calls.lag;
 constexpr int settled = RouteTrials::warm_up + 2 * trial;
 
 TEST(RouteTrials, TheFasterOneIsTaken) {
@@ -125,7 +126,8 @@ TEST(RouteTrials, LongCallsAreSoonOnTheRightRoute) {
   EXPECT_EQ(run.go(50, prompt), 50);
   EXPECT_LE(run.go(10, overlapped), 8);
   EXPECT_EQ(run.go(100, overlapped), 0);
-  EXPECT_EQ(run.go(200, overlapped), static_cast<int>(RouteTrials::of_long_calls.trial + RouteTrials::lag));
+  EXPECT_EQ(run.go(200, overlapped),
+            static_cast<int>(RouteTrials::of_long_calls.trial + RouteTrials::of_long_calls.lag));
 }
 
 // A question holds up calls that begin before it is answered.
@@ -145,6 +147,101 @@ TEST(RouteTrials, FewQuestionsWhereSeveralCallsAreUnderWay) {
   }
 }
 
+// Small calls of one rank or several, whose times are made by hand.
+template <std::size_t ranks>
+class SmallRanks {
+public:
+  struct Done {
+    int passed = 0;
+    int by_engine = 0;
+  };
+  // `computation(rank, call)`: what the application does beside, in microseconds.
+  template <class Computation>
+  Done go(int calls, double engine, double mpi, Computation&& computation) {
+    Done done;
+    for (int i = 0; i < calls; ++i, ++call_) {
+      if (trials_[0].passes(call_)) {
+        EXPECT_EQ(trials_[0].route(), Route::mpi);
+        ++done.passed;
+        continue;
+      }
+      if (trials_[0].asks(call_)) {
+        findings_ = RouteTrials::Findings{0, 0, 0, 0, -RouteTrials::unknown};
+        for (const RouteTrials& trials : trials_) {
+          for (std::size_t f = 0; f < findings_.size(); ++f) {
+            findings_[f] = std::max(findings_[f], trials.findings()[f]);
+          }
+        }
+      }
+      if (trials_[0].decides(call_)) {
+        for (RouteTrials& trials : trials_) {
+          trials.decide(findings_);
+        }
+      }
+      const Route route = trials_[0].route();
+      EXPECT_TRUE(route == Route::mpi || trials_[0].needs_request());
+      done.by_engine += route == Route::engine ? 1 : 0;
+      for (std::size_t r = 0; r < ranks; ++r) {
+        const double beside = computation(r, call_);
+        const double inside = route == Route::mpi ? mpi : engine;
+        trials_[r].add(call_, route, 1e-6 * (inside + beside), 1e-6 * beside);
+      }
+    }
+    return done;
+  }
+  [[nodiscard]] bool needs_request() const { return trials_[0].needs_request(); }
+
+private:
+  std::array<RouteTrials, ranks> trials_ = [] {
+    return []<std::size_t... r>(std::index_sequence<r...>) {
+      return std::array{((void)r, RouteTrials(true, Route::mpi))...};
+    }
+    (std::make_index_sequence<ranks>());
+  }();
+  RouteTrials::Findings findings_{};
+  std::uint64_t call_ = 0;
+};
+
+TEST(SmallCalls, ThatAreWaitedForAtOnceNeverLeaveMpi) {
+  SmallRanks<2> run;
+  const auto done = run.go(100'000, 1, 100, [](std::size_t, std::uint64_t) { return 0.5; });
+  EXPECT_EQ(done.by_engine, 0);
+  EXPECT_FALSE(run.needs_request());
+  EXPECT_GT(done.passed, 95'000);
+}
+
+// One rank that computes is enough.
+TEST(SmallCalls, ThatAreOverlappedAreTried) {
+  SmallRanks<2> run;
+  const auto computes = [](std::size_t r, std::uint64_t) { return r == 0 ? 500.0 : 0.0; };
+  run.go(150, 5, 60, computes);
+  EXPECT_TRUE(run.needs_request());
+  EXPECT_EQ(run.go(100, 5, 60, computes).by_engine, 100);
+  const auto at_once = [](std::size_t, std::uint64_t) { return 0.0; };
+  run.go(300, 80, 60, at_once);
+  EXPECT_EQ(run.go(1000, 80, 60, at_once).by_engine, 0);
+}
+
+TEST(SmallCalls, StayWithMpiIfTheEngineDoesNotHideThem) {
+  SmallRanks<1> run;
+  const auto computes = [](std::size_t, std::uint64_t) { return 500.0; };
+  constexpr int tried = RouteTrials::of_small_calls.trial + RouteTrials::of_small_calls.lag;
+  EXPECT_EQ(run.go(1500, 60, 60, computes).by_engine, tried);
+}
+
+// What the computation takes tells nothing of the routes, unless it takes longer beside one of them at best.
+TEST(SmallCalls, AreComparedByWhatTheyCost) {
+  int right = 0;
+  constexpr int runs = 50;
+  for (unsigned seed = 1; seed <= runs; ++seed) {
+    std::mt19937 random(seed);
+    std::uniform_real_distribution<double> computation(1000, 1200);
+    SmallRanks<1> run;
+    right += run.go(500, 20, 60, [&](std::size_t, std::uint64_t) { return computation(random); }).by_engine > 300;
+  }
+  EXPECT_GE(right, runs * 9 / 10);
+}
+
 // As when more calls are under way than a trial has.
 TEST(RouteTrials, ATrialWithoutTimesDecidesNothing) {
   RouteTrials trials(true);
@@ -152,7 +249,7 @@ TEST(RouteTrials, ATrialWithoutTimesDecidesNothing) {
   const auto go = [&](int calls, double mpi) {
     for (int i = 0; i < calls; ++i, ++call) {
       if (trials.decides(call)) {
-        trials.decide({0, 20e-6, mpi, 0});
+        trials.decide({0, 20e-6, mpi, 0, 0});
       }
     }
   };

@@ -26,7 +26,7 @@ TEST(Lanes, TakeTurns) {
   for (const std::size_t lanes : {1, 4}) {
     ShapeKey key;
     key.lanes = lanes;
-    Shape shape(key, false);
+    Shape shape(key, RouteTrials(false));
     std::set<std::size_t> used;
     for (std::uint64_t call = 0; call < 8; ++call) {
       used.insert(shape.lane_number(call));
