@@ -7,6 +7,7 @@
 #include "engine/base/clock.hpp"
 #include "engine/helper/help_trials.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -36,7 +37,7 @@ struct Learned {
 class Interval {
 public:
   void begin(std::uint64_t bytes, std::uint64_t now) {
-    learned_ = &by_size_[static_cast<std::size_t>(std::bit_width(bytes)) - 1];
+    learned_ = &by_size_[static_cast<std::size_t>(std::bit_width(std::max<std::uint64_t>(bytes, 1))) - 1];
     helps_ = learned_->trials.start();
     begin_ns_ = outside_since_ns_ = now;
     beside_ns_ = 0;

@@ -38,5 +38,14 @@ void overlap(const struct Collective* c, size_t bytes, double seconds);
 void persistent(const struct Collective* c, size_t bytes, double seconds);
 void blocking_application(double seconds);
 void call_costs(double seconds);
+void message_overlap(size_t bytes, double seconds);
+void message_call_costs(double seconds);
+
+struct TimedCall {
+  const char* name;
+  void (*call)(void);
+};
+/* Prints what each costs, made one after the other. */
+void time_calls(const char* benchmark, const struct TimedCall* calls, int kinds, double seconds);
 
 #endif
