@@ -6,6 +6,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -39,6 +40,7 @@ int made(int code, MPI_Count count, MPI_Datatype datatype, const MPI_Request* re
 } // namespace
 } // namespace stoker::pmpi
 
+using stoker::pmpi::bytes_of;
 using stoker::pmpi::made;
 using stoker::pmpi::real;
 using stoker::pmpi::started;
@@ -80,6 +82,31 @@ MESSAGE(MPI_Rsend_init, const void*, int, made)
 MESSAGE(MPI_Recv_init, void*, int, made)
 
 #if MPI_VERSION >= 4
+// Two messages with one request, of which the longer one counts.
+#define EXCHANGE(name, Count)                                                                                          \
+  extern "C" int name(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,              \
+                      void* recvbuf, Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,   \
+                      MPI_Request* request) {                                                                          \
+    const int code = real().name(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,    \
+                                 recvtag, comm, request);                                                              \
+    if (watching() && code == MPI_SUCCESS) [[unlikely]] {                                                              \
+      stoker::pmpi::watch(*request, std::max(bytes_of(sendcount, sendtype), bytes_of(recvcount, recvtype)));           \
+    }                                                                                                                  \
+    return code;                                                                                                       \
+  }                                                                                                                    \
+  ALIAS(name)
+
+#define EXCHANGE_IN_PLACE(name, Count)                                                                                 \
+  extern "C" int name(void* buf, Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,   \
+                      MPI_Comm comm, MPI_Request* request) {                                                           \
+    if (!watching()) [[likely]] {                                                                                      \
+      return real().name(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);                         \
+    }                                                                                                                  \
+    return started(real().name(buf, count, datatype, dest, sendtag, source, recvtag, comm, request), count, datatype,  \
+                   request);                                                                                           \
+  }                                                                                                                    \
+  ALIAS(name)
+
 MESSAGE(MPI_Isend_c, const void*, MPI_Count, started)
 MESSAGE(MPI_Ibsend_c, const void*, MPI_Count, started)
 MESSAGE(MPI_Issend_c, const void*, MPI_Count, started)
@@ -91,5 +118,9 @@ MESSAGE(MPI_Bsend_init_c, const void*, MPI_Count, made)
 MESSAGE(MPI_Ssend_init_c, const void*, MPI_Count, made)
 MESSAGE(MPI_Rsend_init_c, const void*, MPI_Count, made)
 MESSAGE(MPI_Recv_init_c, void*, MPI_Count, made)
+EXCHANGE(MPI_Isendrecv, int)
+EXCHANGE(MPI_Isendrecv_c, MPI_Count)
+EXCHANGE_IN_PLACE(MPI_Isendrecv_replace, int)
+EXCHANGE_IN_PLACE(MPI_Isendrecv_replace_c, MPI_Count)
 #endif
 // NOLINTEND(bugprone-macro-parentheses)

@@ -284,6 +284,26 @@ static void freed_and_cancelled(struct Exchange* e) {
   }
 }
 
+#if MPI_VERSION >= 4
+static void exchanged_at_once(struct Exchange* e) {
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    fill(e, epoch);
+    for (int m = 0; m < messages; ++m) {
+      if (m % 2 == 0) {
+        MPI_Isendrecv(e->send[m], ints_of[m], MPI_INT, e->partner, m, e->recv[m], ints_of[m], MPI_INT, e->partner, m,
+                      e->comm, &e->requests[m]);
+      } else {
+        memcpy(e->recv[m], e->send[m], sizeof(int) * (size_t)ints_of[m]);
+        MPI_Isendrecv_replace(e->recv[m], ints_of[m], MPI_INT, e->partner, m, e->partner, m, e->comm, &e->requests[m]);
+      }
+    }
+    compute();
+    ends[epoch].complete(e->requests, messages);
+    check(e, epoch);
+  }
+}
+#endif
+
 static void kinds(void) {
   struct Exchange e;
   begin(&e);
@@ -293,6 +313,9 @@ static void kinds(void) {
     }
   }
   freed_and_cancelled(&e);
+#if MPI_VERSION >= 4
+  exchanged_at_once(&e);
+#endif
   end(&e);
 }
 
