@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI's functions that complete, start and free requests, for arrays that hold this library's next to the MPI library's
-// own (MPI-4.1, sections 3.7.3 to 3.9). While this library has no request they cost a look at a counter.
+// own (MPI-4.1, sections 3.7.3 to 3.9). While this library has no request they cost a look at a counter, and another at
+// that of watched messages.
 #include "api/pmpi/errors.hpp"
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/mixed_requests.hpp"
+#include "api/pmpi/watched_messages.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/base/error.hpp"
 
@@ -28,6 +30,8 @@ int for_several(int count, MPI_Request* handles, Ours ours, Theirs theirs) {
   return theirs();
 }
 
+constexpr int one = 1; // the number of places that a call names
+
 int start(Request& request) {
   const std::optional<Error> error = engine::attempt([&] {
     if (!request.persistent()) {
@@ -45,6 +49,7 @@ int start(Request& request) {
 } // namespace stoker::pmpi
 
 using namespace stoker::pmpi;
+using Kind = stoker::pmpi::Completion::Kind;
 using stoker::engine::Code;
 using stoker::engine::Error;
 
@@ -53,7 +58,8 @@ extern "C" {
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   Request* const ours = worth_a_look(1, request) ? find(*request) : nullptr;
   if (ours == nullptr) {
-    return real().MPI_Wait(request, status);
+    Completion completion(Kind::waits, 1, request);
+    return completion.all(real().MPI_Wait(request, status));
   }
   ours->wait();
   return complete_one(*ours, *request, status);
@@ -62,59 +68,73 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   Request* const ours = worth_a_look(1, request) ? find(*request) : nullptr;
   if (ours == nullptr) {
-    return real().MPI_Test(request, flag, status);
+    Completion completion(Kind::tests, 1, request);
+    return completion.all_if(real().MPI_Test(request, flag, status), flag);
   }
   *flag = done(*ours) ? 1 : 0;
   return *flag != 0 ? complete_one(*ours, *request, status) : MPI_SUCCESS;
 }
 
 int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
-  return for_several(
+  Completion completion(Kind::waits, count, array_of_requests);
+  const int code = for_several(
       count, array_of_requests, [&](Split& split) { return wait_for_all(split, array_of_statuses); },
       [&] { return real().MPI_Waitall(count, array_of_requests, array_of_statuses); });
+  return completion.all(code);
 }
 
 int MPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]) {
-  return for_several(
+  Completion completion(Kind::tests, count, array_of_requests);
+  const int code = for_several(
       count, array_of_requests, [&](Split& split) { return test_all(split, flag, array_of_statuses); },
       [&] { return real().MPI_Testall(count, array_of_requests, flag, array_of_statuses); });
+  return completion.all_if(code, flag);
 }
 
 int MPI_Waitany(int count, MPI_Request array_of_requests[], int* indx, MPI_Status* status) {
+  Completion completion(Kind::waits, count, array_of_requests);
   int flag = 0;
-  return for_several(
+  const int code = for_several(
       count, array_of_requests, [&](Split& split) { return any_of(Until::something_done, split, indx, &flag, status); },
       [&] { return real().MPI_Waitany(count, array_of_requests, indx, status); });
+  return completion.some(code, &one, indx);
 }
 
 int MPI_Testany(int count, MPI_Request array_of_requests[], int* indx, int* flag, MPI_Status* status) {
-  return for_several(
+  Completion completion(Kind::tests, count, array_of_requests);
+  const int code = for_several(
       count, array_of_requests, [&](Split& split) { return any_of(Until::one_attempt, split, indx, flag, status); },
       [&] { return real().MPI_Testany(count, array_of_requests, indx, flag, status); });
+  return completion.some(code, &one, indx);
 }
 
 int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
                  MPI_Status array_of_statuses[]) {
-  return for_several(
+  Completion completion(Kind::waits, incount, array_of_requests);
+  const int code = for_several(
       incount, array_of_requests,
       [&](Split& split) {
         return some_of(Until::something_done, split, outcount, array_of_indices, array_of_statuses);
       },
       [&] { return real().MPI_Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses); });
+  return completion.some(code, outcount, array_of_indices);
 }
 
 int MPI_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
                  MPI_Status array_of_statuses[]) {
-  return for_several(
+  Completion completion(Kind::tests, incount, array_of_requests);
+  const int code = for_several(
       incount, array_of_requests,
       [&](Split& split) { return some_of(Until::one_attempt, split, outcount, array_of_indices, array_of_statuses); },
       [&] { return real().MPI_Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses); });
+  return completion.some(code, outcount, array_of_indices);
 }
 
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   Request* const ours = any_requests() ? find(request) : nullptr;
   if (ours == nullptr) {
-    return real().MPI_Request_get_status(request, flag, status);
+    Completion completion(Kind::tests, 1, &request);
+    return completion.all_if(real().MPI_Request_get_status(request, flag, status), flag);
   }
   *flag = !ours->active() || done(*ours) ? 1 : 0;
   if (*flag != 0) {
@@ -127,7 +147,11 @@ int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 int MPI_Request_free(MPI_Request* request) {
   Request* const ours = worth_a_look(1, request) ? find(*request) : nullptr;
   if (ours == nullptr) {
-    return real().MPI_Request_free(request);
+    if (request != nullptr) {
+      forget_persistent(*request);
+    }
+    Completion completion(Kind::tests, 1, request);
+    return completion.all(real().MPI_Request_free(request));
   }
   if (ours->active()) {
     return report_error(ours->comm(),
@@ -141,12 +165,23 @@ int MPI_Request_free(MPI_Request* request) {
 
 int MPI_Start(MPI_Request* request) {
   Request* const ours = worth_a_look(1, request) ? find(*request) : nullptr;
-  return ours == nullptr ? real().MPI_Start(request) : start(*ours);
+  if (ours != nullptr) {
+    return start(*ours);
+  }
+  const int code = real().MPI_Start(request);
+  if (code == MPI_SUCCESS) {
+    watch_started(1, request);
+  }
+  return code;
 }
 
 int MPI_Startall(int count, MPI_Request array_of_requests[]) {
   if (!worth_a_look(count, array_of_requests)) {
-    return real().MPI_Startall(count, array_of_requests);
+    const int code = real().MPI_Startall(count, array_of_requests);
+    if (code == MPI_SUCCESS) {
+      watch_started(count, array_of_requests);
+    }
+    return code;
   }
   // Starts the requests in order; consecutive ones of the MPI library in one call.
   for (int i = 0; i < count;) {
@@ -161,6 +196,9 @@ int MPI_Startall(int count, MPI_Request array_of_requests[]) {
         ++i;
       }
       code = real().MPI_Startall(i - begin, array_of_requests + begin);
+      if (code == MPI_SUCCESS) {
+        watch_started(i - begin, array_of_requests + begin);
+      }
     }
     if (code != MPI_SUCCESS) {
       return code;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/pmpi/handles.hpp"
 
+#include "api/pmpi/handle_table.hpp"
 #include "api/pmpi/library.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/base/error.hpp"
@@ -9,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <type_traits>
 #include <vector>
 
 namespace stoker::pmpi {
@@ -20,16 +20,6 @@ struct Entry {
   MPI_Request handle = MPI_REQUEST_NULL;
   std::atomic<Request*> request{nullptr};
 };
-
-template <class Handle> // an int or a pointer
-std::uint64_t hash(Handle handle) {
-  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15U;
-  if constexpr (std::is_pointer_v<Handle>) {
-    return reinterpret_cast<std::uintptr_t>(handle) * golden;
-  } else {
-    return static_cast<std::uint64_t>(handle) * golden;
-  }
-}
 
 // Open addressing. Entries are added, by one thread at a time, and never taken out.
 class Index {

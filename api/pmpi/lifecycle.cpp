@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // From MPI_Init to MPI_Finalize: the engine, which forms of calls are open to it, and what the application is told of
 // threads.
+#include "api/pmpi/background_progress.hpp"
 #include "api/pmpi/communicators.hpp"
 #include "api/pmpi/handles.hpp"
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/load_checks.hpp"
 #include "api/pmpi/presence.hpp"
-#include "api/pmpi/rma_progress.hpp"
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/state.hpp"
 #include "api/pmpi/statistics.hpp"
+#include "api/pmpi/watched_messages.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/base/spare_thread.hpp"
 #include "engine/calls/put_off_starts.hpp"
@@ -62,7 +63,8 @@ void shut_down() {
   }
   close_gates(Reason::outside_mpi);
   forget_missing_ranks();
-  stop_rma_progress();
+  stop_watching();
+  stop_background_progress();
   engine::PutOffStarts::of_process().end();
   forget_communicators();
   engine::SpareThread::of_process().end();
@@ -85,7 +87,23 @@ int shut_down_with_self(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void
 }
 
 // A child has no helpers, and may not call MPI.
-void after_fork() { close_gates(Reason::switched_off); }
+void after_fork() {
+  close_gates(Reason::switched_off);
+  stop_watching();
+}
+
+// Collective.
+void start_progress_if_wanted(bool complains) {
+  if (!settings().pmpi_p2p && !settings().pmpi_rma) {
+    return;
+  }
+  if (start_background_progress(give_up_old_messages)) {
+    start_watching(settings().pmpi_p2p);
+  } else if (complains) {
+    fmt::print(stderr, "stoker: STOKER_PMPI_P2P and STOKER_PMPI_RMA need MPI_THREAD_MULTIPLE, which the MPI library "
+                       "does not grant, or which was not asked for (executor=inline)\n");
+  }
+}
 
 // Once the MPI library is initialised, by all ranks.
 void begin() {
@@ -102,7 +120,9 @@ void begin() {
     complain_of_settings(size == 1); // the engine names unknown ones, where there is one
   }
   take_settings_of_rank_0(MPI_COMM_WORLD);
-  start_rma_progress_if_wanted();
+  if (size > 1) {
+    start_progress_if_wanted(rank == 0);
+  }
   int keyval = MPI_KEYVAL_INVALID;
   if (size == 1) {
     close_gates(Reason::one_process);
@@ -196,9 +216,13 @@ int MPI_Pcontrol(const int level, ...) {
     if (level == 0) {
       stoker::pmpi::close_gates(stoker::pmpi::Reason::switched_off);
       life.engine->pause();
+      stoker::pmpi::pause_watching(true);
+      stoker::pmpi::pause_background_progress(true);
     } else {
       stoker::pmpi::open_gates();
       life.engine->resume();
+      stoker::pmpi::pause_background_progress(false);
+      stoker::pmpi::pause_watching(false);
     }
     if (level == 2) {
       stoker::pmpi::reset_statistics();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/pmpi/statistics.hpp"
 
+#include "api/pmpi/background_progress.hpp"
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/state.hpp"
+#include "api/pmpi/watched_messages.hpp"
 #include "engine/core/engine.hpp"
 
 #include <fmt/format.h>
@@ -16,6 +18,7 @@
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -111,6 +114,26 @@ std::string row_of_helper(int rank) {
   const engine::HelperStatistics::Rounds& rounds = sums.rounds[static_cast<std::size_t>(engine::Submitted::epoch)];
   return fmt::format("helper at rank {}: busy {:.3f} s, idle {:.3f} s, sleeping {:.3f} s; {} busy rounds, {} idle\n",
                      rank, sums.busy_seconds, sums.idle_seconds, sums.sleeping_seconds, rounds.busy, rounds.idle);
+}
+
+// What was learned of messages, a row for each of their lengths.
+std::string rows_of_help() {
+  std::string rows;
+  for (const LearnedHelp& learned : learned_help()) {
+    rows += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", learned.bytes, learned.intervals, learned.helped,
+                        learned.helps ? 1 : 0, learned.helped_seconds, learned.alone_seconds);
+  }
+  return rows;
+}
+
+// Sums over all ranks: windows and messages that made progress in the background.
+std::array<std::uint64_t, 5> background_sums(MPI_Comm comm) {
+  const WatchedSums watched = watched_sums();
+  const BackgroundPolls polls = background_polls();
+  std::array<std::uint64_t, 5> sums{watched.messages, watched.unfinished, watched.given_up, polls.polls,
+                                    polls.nanoseconds};
+  PMPI_Allreduce(MPI_IN_PLACE, sums.data(), static_cast<int>(sums.size()), MPI_UINT64_T, MPI_SUM, comm);
+  return sums;
 }
 
 // The texts of all ranks, one behind the other, at rank 0.
@@ -212,6 +235,41 @@ void print_fallbacks(std::FILE* out, const std::string& rows) {
   }
 }
 
+void print_background(std::FILE* out, const std::array<std::uint64_t, 5>& sums, const std::string& rows) {
+  fmt::print(out,
+             "progress in the background: {} messages watched, {} unfinished, {} given up; {} polls took {:.3f} s\n",
+             sums[0], sums[1], sums[2], sums[3], 1e-9 * static_cast<double>(sums[4]));
+  struct Learned {
+    std::uint64_t ranks = 0, helps = 0, intervals = 0, helped = 0;
+    std::vector<double> with, without; // medians of ranks, in seconds
+  };
+  std::map<std::uint64_t, Learned> table; // by the length of messages
+  for (const std::string& row : split(rows, row_end)) {
+    std::vector<std::string> columns = split(row, column_end);
+    columns.resize(6);
+    Learned& learned = table[number<std::uint64_t>(columns[0])];
+    ++learned.ranks;
+    learned.intervals += number<std::uint64_t>(columns[1]);
+    learned.helped += number<std::uint64_t>(columns[2]);
+    learned.helps += number<std::uint64_t>(columns[3]);
+    learned.with.push_back(number<double>(columns[4]));
+    learned.without.push_back(number<double>(columns[5]));
+  }
+  const auto text = [](std::vector<double>& times) {
+    std::erase(times, 0);
+    return times.empty() ? std::string("not tried")
+                         : fmt::format("{:.1f} us", 1e6 * std::accumulate(times.begin(), times.end(), 0.0) /
+                                                        static_cast<double>(times.size()));
+  };
+  for (auto& [bytes, learned] : table) {
+    fmt::print(out,
+               "messages from {} bytes on: {} intervals, {} with help; with help {}, without {}; help pays at {} of {} "
+               "ranks\n",
+               bytes, learned.intervals, learned.helped, text(learned.with), text(learned.without), learned.helps,
+               learned.ranks);
+  }
+}
+
 } // namespace
 
 void record(const CallSite& site, const engine::CallUnderWay& call) {
@@ -254,6 +312,7 @@ void name_communicator(std::uint64_t id, MPI_Comm comm) {
 void reset_statistics() {
   const std::lock_guard lock(statistics.mutex);
   statistics.calls.clear();
+  reset_watched_sums();
   for (auto& families : fallbacks) {
     for (auto& reasons : families) {
       for (Counter& counter : reasons) {
@@ -272,6 +331,9 @@ void write_summary(MPI_Comm comm, const char* file) {
   PMPI_Comm_rank(comm, &rank);
   PMPI_Comm_size(comm, &size);
   const std::string helpers = gather(row_of_helper(rank), comm);
+  const bool in_background = settings().pmpi_p2p || settings().pmpi_rma; // equal on all ranks
+  const std::string help = in_background ? gather(rows_of_help(), comm) : "";
+  const auto background = in_background ? background_sums(comm) : std::array<std::uint64_t, 5>{};
   if (rank != 0) {
     return;
   }
@@ -285,6 +347,9 @@ void write_summary(MPI_Comm comm, const char* file) {
   print_calls(out, calls);
   print_fallbacks(out, left);
   fmt::print(out, "{}", helpers);
+  if (in_background) {
+    print_background(out, background, help);
+  }
   if (!to_stderr) {
     std::fclose(out);
   }

@@ -76,15 +76,8 @@ static void call_testall(void) {
   MPI_Testall(4, requests, &flag, statuses);
 }
 
-void call_costs(double seconds) {
-  static const struct {
-    const char* name;
-    void (*call)(void);
-  } calls[] = {{"MPI_Allreduce", call_allreduce},
-               {"MPI_Iallreduce and MPI_Wait", call_iallreduce},
-               {"MPI_Wait", call_wait},
-               {"MPI_Testall of 4", call_testall}};
-  enum { kinds = sizeof calls / sizeof calls[0], loop = 1000 };
+void time_calls(const char* benchmark, const struct TimedCall* calls, int kinds, double seconds) {
+  enum { loop = 1000 };
   double* samples = new_samples();
   for (int kind = 0; kind < kinds; ++kind) {
     int count = 0;
@@ -98,11 +91,18 @@ void call_costs(double seconds) {
     }
     sort_samples(samples, count);
     if (rank == 0) {
-      fprintf(out,
-              "{\"benchmark\":\"drop-in calls\",\"call\":\"%s\",\"samples\":%d,\"call_ns\":%.2f,\"least_ns\":%.2f}\n",
-              calls[kind].name, count, 1e9 * samples[count / 2], 1e9 * samples[0]);
+      fprintf(out, "{\"benchmark\":\"%s\",\"call\":\"%s\",\"samples\":%d,\"call_ns\":%.2f,\"least_ns\":%.2f}\n",
+              benchmark, calls[kind].name, count, 1e9 * samples[count / 2], 1e9 * samples[0]);
       fflush(out);
     }
   }
   free(samples);
+}
+
+void call_costs(double seconds) {
+  static const struct TimedCall calls[] = {{"MPI_Allreduce", call_allreduce},
+                                           {"MPI_Iallreduce and MPI_Wait", call_iallreduce},
+                                           {"MPI_Wait", call_wait},
+                                           {"MPI_Testall of 4", call_testall}};
+  time_calls("drop-in calls", calls, sizeof calls / sizeof calls[0], seconds);
 }

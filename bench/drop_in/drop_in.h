@@ -40,5 +40,14 @@ void blocking_application(double seconds);
 void call_costs(double seconds);
 /* `computations`: a list, in microseconds. */
 void short_reductions(size_t bytes, const char* computations, int first_only, double seconds);
+void message_overlap(size_t bytes, double seconds);
+void message_call_costs(double seconds);
+
+struct TimedCall {
+  const char* name;
+  void (*call)(void);
+};
+/* Prints what each costs, made one after the other. */
+void time_calls(const char* benchmark, const struct TimedCall* calls, int kinds, double seconds);
 
 #endif

@@ -18,6 +18,12 @@
  *   drop-in calls [--seconds S]
  *     Calls that fall back, one after the other, on MPI_COMM_SELF.
  *
+ *   drop-in messages [--bytes LIST] [--seconds S]
+ *     Pairs of ranks exchange a message by MPI_Irecv and MPI_Isend, compute for as long as the exchange takes alone, and
+ *     wait. The computation has a fixed amount.
+ *   drop-in message-calls [--seconds S]
+ *     Calls that start and complete messages, one after the other, on MPI_COMM_SELF.
+ *
  * The program writes one line of JSON for each result, on standard output or appended to the file of --json. Data are
  * checked before anything is timed. */
 #include "drop_in.h"
@@ -31,7 +37,8 @@ static void usage(void) {
     fprintf(stderr, "usage: drop-in overlap|persistent [--collective LIST] [--bytes LIST] [--seconds S] [--json FILE]\n"
                     "       drop-in short [--bytes LIST] [--compute-us LIST] [--computing first|all] [--seconds S] "
                     "[--json FILE]\n"
-                    "       drop-in blocking|calls [--seconds S] [--json FILE]\n");
+                    "       drop-in messages [--bytes LIST] [--seconds S] [--json FILE]\n"
+                    "       drop-in blocking|calls|message-calls [--seconds S] [--json FILE]\n");
   }
   MPI_Finalize();
   exit(2);
@@ -137,6 +144,13 @@ int main(int argc, char** argv) {
     blocking_application(seconds);
   } else if (strcmp(argv[optind], "calls") == 0) {
     call_costs(seconds);
+  } else if (strcmp(argv[optind], "messages") == 0) {
+    char preset[] = "256K,1M,4M";
+    for (char* size = strtok(sizes != NULL ? sizes : preset, ","); size != NULL; size = strtok(NULL, ",")) {
+      message_overlap(bytes_of(size), seconds);
+    }
+  } else if (strcmp(argv[optind], "message-calls") == 0) {
+    message_call_costs(seconds);
   } else {
     usage();
   }

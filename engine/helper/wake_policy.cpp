@@ -6,12 +6,6 @@
 
 namespace stoker::engine {
 
-std::uint64_t WakePolicy::Times::median() const {
-  auto sorted = times_;
-  std::nth_element(sorted.begin(), sorted.begin() + trial / 2, sorted.end());
-  return sorted[trial / 2];
-}
-
 bool WakePolicy::start() {
   if (always_) {
     return true;

@@ -6,7 +6,8 @@
 // on all ranks.
 #pragma once
 
-#include <array>
+#include "engine/helper/recent_times.hpp"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -48,19 +49,6 @@ public:
   static constexpr std::uint64_t longest_tried_ns = 4'000'000;
 
 private:
-  // The latest `trial` steps.
-  class Times {
-  public:
-    void add(std::uint64_t ns) { times_[count_++ % trial] = ns; }
-    void clear() { count_ = 0; }
-    [[nodiscard]] bool full() const { return count_ >= trial; }
-    [[nodiscard]] std::uint64_t median() const;
-
-  private:
-    std::array<std::uint64_t, trial> times_{};
-    std::size_t count_ = 0;
-  };
-
   [[nodiscard]] bool blocking() const { return prompt_waits_ == needed_; }
   void end_trial();
 
@@ -77,8 +65,8 @@ private:
   std::uint64_t next_trial_ = first_trial;
   std::uint64_t interval_ = first_trial;
   std::uint64_t exchange_ns_ = 0; // of the latest epoch that the helper drove
-  Times usual_;
-  Times tried_;
+  RecentTimes<trial> usual_;
+  RecentTimes<trial> tried_;
 };
 
 } // namespace stoker::engine

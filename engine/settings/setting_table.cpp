@@ -265,6 +265,11 @@ std::vector<SettingRow> drop_in_rows() {
       row<&S::pmpi_rma>("pmpi_rma",
                         "1: passive-target RMA of the application makes progress while the target computes: a thread "
                         "calls the MPI library now and then while there is a window"),
+      row<&S::pmpi_p2p>("pmpi_p2p",
+                        "1: long nonblocking and persistent point-to-point messages of the application make progress "
+                        "while it computes: a thread calls the MPI library now and then while there are any"),
+      row<&S::pmpi_p2p_least_bytes, parse_bytes>("pmpi_p2p_least_bytes", bytes,
+                                                 "shorter messages are none that pmpi_p2p is about"),
   };
 }
 

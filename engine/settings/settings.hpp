@@ -62,7 +62,9 @@ struct Settings {
   bool pmpi_blocking = false;
   bool pmpi_trials = true;
   bool pmpi_rma = false;
+  bool pmpi_p2p = false;
   std::uint64_t pmpi_least_bytes = 16384;
+  std::uint64_t pmpi_p2p_least_bytes = 65536;
   int pmpi_communicators = 384;
   int pmpi_timeout = 20;
   std::string pmpi_summary; // "1": on standard error; else a file

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The functions that start or make requests for messages. Unless messages are watched they go straight to the MPI
+// library.
+#include "api/pmpi/library.hpp"
+#include "api/pmpi/watched_messages.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+namespace stoker::pmpi {
+namespace {
+
+std::uint64_t bytes_of(MPI_Count count, MPI_Datatype datatype) {
+  MPI_Count size = 0;
+  PMPI_Type_size_x(datatype, &size);
+  std::uint64_t bytes = 0;
+  const bool overflows =
+      size < 0 || __builtin_mul_overflow(static_cast<std::uint64_t>(count), static_cast<std::uint64_t>(size), &bytes);
+  return overflows ? std::numeric_limits<std::uint64_t>::max() : bytes;
+}
+
+// `code`: what the MPI library has returned, which knows whether the arguments are right.
+int started(int code, MPI_Count count, MPI_Datatype datatype, const MPI_Request* request) {
+  if (code == MPI_SUCCESS) {
+    watch(*request, bytes_of(count, datatype));
+  }
+  return code;
+}
+
+int made(int code, MPI_Count count, MPI_Datatype datatype, const MPI_Request* request) {
+  if (code == MPI_SUCCESS) {
+    watch_persistent(*request, bytes_of(count, datatype));
+  }
+  return code;
+}
+
+} // namespace
+} // namespace stoker::pmpi
+
+using stoker::pmpi::bytes_of;
+using stoker::pmpi::made;
+using stoker::pmpi::real;
+using stoker::pmpi::started;
+using stoker::pmpi::watching;
+
+// NOLINTBEGIN(bugprone-macro-parentheses): types and names
+#define ALIAS(name) extern "C" __typeof__(P##name) P##name __attribute__((alias(#name)));
+
+// then: what is done with the request.
+#define MESSAGE(name, Buffer, Count, then)                                                                             \
+  extern "C" int name(Buffer buf, Count count, MPI_Datatype datatype, int peer, int tag, MPI_Comm comm,                \
+                      MPI_Request* request) {                                                                          \
+    if (!watching() || peer == MPI_PROC_NULL) [[likely]] {                                                             \
+      return real().name(buf, count, datatype, peer, tag, comm, request);                                              \
+    }                                                                                                                  \
+    return then(real().name(buf, count, datatype, peer, tag, comm, request), count, datatype, request);                \
+  }                                                                                                                    \
+  ALIAS(name)
+
+#define MATCHED(name, Count)                                                                                           \
+  extern "C" int name(void* buf, Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {     \
+    if (!watching()) [[likely]] {                                                                                      \
+      return real().name(buf, count, datatype, message, request);                                                      \
+    }                                                                                                                  \
+    return started(real().name(buf, count, datatype, message, request), count, datatype, request);                     \
+  }                                                                                                                    \
+  ALIAS(name)
+
+MESSAGE(MPI_Isend, const void*, int, started)
+MESSAGE(MPI_Ibsend, const void*, int, started)
+MESSAGE(MPI_Issend, const void*, int, started)
+MESSAGE(MPI_Irsend, const void*, int, started)
+MESSAGE(MPI_Irecv, void*, int, started)
+MATCHED(MPI_Imrecv, int)
+MESSAGE(MPI_Send_init, const void*, int, made)
+MESSAGE(MPI_Bsend_init, const void*, int, made)
+MESSAGE(MPI_Ssend_init, const void*, int, made)
+MESSAGE(MPI_Rsend_init, const void*, int, made)
+MESSAGE(MPI_Recv_init, void*, int, made)
+
+#if MPI_VERSION >= 4
+// Two messages with one request, of which the longer one counts.
+#define EXCHANGE(name, Count)                                                                                          \
+  extern "C" int name(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,              \
+                      void* recvbuf, Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,   \
+                      MPI_Request* request) {                                                                          \
+    const int code = real().name(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,    \
+                                 recvtag, comm, request);                                                              \
+    if (watching() && code == MPI_SUCCESS) [[unlikely]] {                                                              \
+      stoker::pmpi::watch(*request, std::max(bytes_of(sendcount, sendtype), bytes_of(recvcount, recvtype)));           \
+    }                                                                                                                  \
+    return code;                                                                                                       \
+  }                                                                                                                    \
+  ALIAS(name)
+
+#define EXCHANGE_IN_PLACE(name, Count)                                                                                 \
+  extern "C" int name(void* buf, Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,   \
+                      MPI_Comm comm, MPI_Request* request) {                                                           \
+    if (!watching()) [[likely]] {                                                                                      \
+      return real().name(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);                         \
+    }                                                                                                                  \
+    return started(real().name(buf, count, datatype, dest, sendtag, source, recvtag, comm, request), count, datatype,  \
+                   request);                                                                                           \
+  }                                                                                                                    \
+  ALIAS(name)
+
+MESSAGE(MPI_Isend_c, const void*, MPI_Count, started)
+MESSAGE(MPI_Ibsend_c, const void*, MPI_Count, started)
+MESSAGE(MPI_Issend_c, const void*, MPI_Count, started)
+MESSAGE(MPI_Irsend_c, const void*, MPI_Count, started)
+MESSAGE(MPI_Irecv_c, void*, MPI_Count, started)
+MATCHED(MPI_Imrecv_c, MPI_Count)
+MESSAGE(MPI_Send_init_c, const void*, MPI_Count, made)
+MESSAGE(MPI_Bsend_init_c, const void*, MPI_Count, made)
+MESSAGE(MPI_Ssend_init_c, const void*, MPI_Count, made)
+MESSAGE(MPI_Rsend_init_c, const void*, MPI_Count, made)
+MESSAGE(MPI_Recv_init_c, void*, MPI_Count, made)
+EXCHANGE(MPI_Isendrecv, int)
+EXCHANGE(MPI_Isendrecv_c, MPI_Count)
+EXCHANGE_IN_PLACE(MPI_Isendrecv_replace, int)
+EXCHANGE_IN_PLACE(MPI_Isendrecv_replace_c, MPI_Count)
+#endif
+// NOLINTEND(bugprone-macro-parentheses)
