@@ -75,6 +75,7 @@ struct RunSetting {
 };
 constexpr std::array run_settings{
     RunSetting{"--blocking", "STOKER_PMPI_BLOCKING", nullptr, "", "the engine carries out blocking collectives, too"},
+    RunSetting{"--p2p", "STOKER_PMPI_P2P", nullptr, "", "long messages with requests make progress in the background"},
     RunSetting{"--summary", "STOKER_PMPI_SUMMARY", summary_place, "FILE",
                "write what became of each call to this file at the end; -: to standard error"},
 };

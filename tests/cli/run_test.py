@@ -93,8 +93,8 @@ class DryRun(Case):
         self.assertTrue(text.endswith("\n./program 7"), text)
 
     def test_options_are_variables(self):
-        variables, _ = self.would_set("--blocking", "--summary", "report.txt", "--", self.program)
-        self.assertEqual(variables, {"LD_PRELOAD": DROP_IN, "STOKER_PMPI_BLOCKING": "1",
+        variables, _ = self.would_set("--blocking", "--p2p", "--summary", "report.txt", "--", self.program)
+        self.assertEqual(variables, {"LD_PRELOAD": DROP_IN, "STOKER_PMPI_BLOCKING": "1", "STOKER_PMPI_P2P": "1",
                                      "STOKER_PMPI_SUMMARY": str(self.folder / "report.txt")})
         variables, _ = self.would_set("--summary", "-", "--", self.program)
         self.assertEqual(variables["STOKER_PMPI_SUMMARY"], "1")
