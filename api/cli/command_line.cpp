@@ -89,7 +89,17 @@ bool changes_rights(const std::string& file) {
   return other_user || other_group || capabilities;
 }
 
-void refuse_what_cannot_pass_it_on(const std::string& word, const std::string& file) {
+void refuse_what_ignores_it(const std::string& word, const std::string& file) {
+  if (changes_rights(file)) {
+    throw CannotRun(CannotRun::other,
+                    fmt::format("{}: has the rights of another user (setuid, setgid or capabilities), so that its "
+                                "loader ignores LD_PRELOAD; link it with -lstoker-pmpi before the MPI library",
+                                word));
+  }
+}
+
+// What does not load an MPI library may be the launcher, or start a container.
+void refuse_what_does_not_pass_it_on(const std::string& word, const std::string& file) {
   const std::string name = name_of(file);
   const auto is = [&name](std::string_view one) { return name == one || name.starts_with(fmt::format("{}.", one)); };
   if (std::ranges::any_of(launchers, is)) {
@@ -105,12 +115,6 @@ void refuse_what_cannot_pass_it_on(const std::string& word, const std::string& f
                     "of this host was not built; install stoker in the container, and start it there: {} "
                     "... stoker run -- PROGRAM",
                     word, word));
-  }
-  if (changes_rights(file)) {
-    throw CannotRun(CannotRun::other,
-                    fmt::format("{}: has the rights of another user (setuid, setgid or capabilities), so that its "
-                                "loader ignores LD_PRELOAD; link it with -lstoker-pmpi before the MPI library",
-                                word));
   }
 }
 
@@ -137,10 +141,11 @@ std::optional<MpiLibrary> Search::look_at(const std::vector<std::string>& words,
     if (file.empty()) {
       continue;
     }
-    refuse_what_cannot_pass_it_on(word, file);
+    refuse_what_ignores_it(word, file);
     if (auto library = look_at_file(word, file, nesting)) {
       return library;
     }
+    refuse_what_does_not_pass_it_on(word, file);
     if (!python_.empty()) {
       return std::nullopt; // the rest are arguments of a script
     }

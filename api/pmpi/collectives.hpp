@@ -17,11 +17,9 @@ using engine::CollectiveCall;
 // where the call waits for all ranks.
 void note_use(const CollectiveCall& call);
 
-// Local. Where MPI must carry the call out, it does so on `comm`, the call's communicator, which may become another one
-// of the same ranks. passed_on() makes of MPI's code there what the application's call returns: its communicator,
-// `given`, has the error handler.
+// Local. Where MPI must carry the call out, it does so on `comm`: the call's communicator, unless this makes another one
+// of it, with the same ranks and the same error handler.
 [[nodiscard]] std::optional<int> nonblocking_call(const CollectiveCall& call, MPI_Request* request, MPI_Comm& comm);
-[[nodiscard]] int passed_on(int code, MPI_Comm given, MPI_Comm comm);
 [[nodiscard]] std::optional<int> blocking_call(const CollectiveCall& call);
 
 } // namespace stoker::pmpi

@@ -19,7 +19,6 @@ using stoker::pmpi::is_open;
 using stoker::pmpi::MpiInit;
 using stoker::pmpi::nonblocking_call;
 using stoker::pmpi::note_use;
-using stoker::pmpi::passed_on;
 using stoker::pmpi::persistent_init;
 using stoker::pmpi::real;
 using stoker::pmpi::start_narrowed;
@@ -53,7 +52,6 @@ using stoker::pmpi::uses_are_noted;
 
 #define DEFINE_NONBLOCKING(collective, Name, parameters, arguments, ...)                                               \
   extern "C" int MPI_##Name(LIST parameters, MPI_Comm comm, MPI_Request* request) {                                    \
-    const MPI_Comm given = comm;                                                                                       \
     if (is_open(Form::nonblocking)) {                                                                                  \
       if (const auto code = nonblocking_call(CALL(collective, __VA_ARGS__), request, comm)) {                          \
         return *code;                                                                                                  \
@@ -62,9 +60,9 @@ using stoker::pmpi::uses_are_noted;
       count_closed(Form::nonblocking, Collective::collective);                                                         \
     }                                                                                                                  \
     if (real().MPI_##Name == nullptr) [[unlikely]] {                                                                   \
-      return passed_on(start_narrowed(CALL(collective, __VA_ARGS__), request), given, comm);                           \
+      return start_narrowed(CALL(collective, __VA_ARGS__), request);                                                   \
     }                                                                                                                  \
-    return passed_on(real().MPI_##Name(LIST arguments, comm, request), given, comm);                                   \
+    return real().MPI_##Name(LIST arguments, comm, request);                                                           \
   }                                                                                                                    \
   ALIAS(PMPI_##Name, MPI_##Name)
 
@@ -127,7 +125,6 @@ int MPI_Barrier(MPI_Comm comm) {
 }
 
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
-  const MPI_Comm given = comm;
   if (is_open(Form::nonblocking)) {
     if (const auto code = nonblocking_call({.comm = comm, .site = __builtin_return_address(0)}, request, comm)) {
       return *code;
@@ -135,7 +132,7 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   } else {
     count_closed(Form::nonblocking, Collective::barrier);
   }
-  return passed_on(real().MPI_Ibarrier(comm, request), given, comm);
+  return real().MPI_Ibarrier(comm, request);
 }
 
 int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {

@@ -108,13 +108,6 @@ std::optional<int> nonblocking_call(const CollectiveCall& call, MPI_Request* req
   });
 }
 
-int passed_on(int code, MPI_Comm given, MPI_Comm comm) {
-  if (code != MPI_SUCCESS && comm != given) {
-    PMPI_Comm_call_errhandler(given, code);
-  }
-  return code;
-}
-
 std::optional<int> blocking_call(const CollectiveCall& call) {
   return if_covered(Form::blocking, call, [&](Communicator& communicator, std::optional<std::uint64_t> /*small*/) {
     const CoveredCall covered(call, communicator);

@@ -49,8 +49,8 @@ using stoker::pmpi::watching;
 // NOLINTBEGIN(bugprone-macro-parentheses): types and names
 #define ALIAS(name) extern "C" __typeof__(P##name) P##name __attribute__((alias(#name)));
 
-// then: what is done with the request.
-#define MESSAGE(name, Buffer, Count, then)                                                                             \
+// peer: the name of the other rank's argument; then: what is done with the request.
+#define MESSAGE(name, Buffer, Count, peer, then)                                                                       \
   extern "C" int name(Buffer buf, Count count, MPI_Datatype datatype, int peer, int tag, MPI_Comm comm,                \
                       MPI_Request* request) {                                                                          \
     if (!watching() || peer == MPI_PROC_NULL) [[likely]] {                                                             \
@@ -69,17 +69,17 @@ using stoker::pmpi::watching;
   }                                                                                                                    \
   ALIAS(name)
 
-MESSAGE(MPI_Isend, const void*, int, started)
-MESSAGE(MPI_Ibsend, const void*, int, started)
-MESSAGE(MPI_Issend, const void*, int, started)
-MESSAGE(MPI_Irsend, const void*, int, started)
-MESSAGE(MPI_Irecv, void*, int, started)
+MESSAGE(MPI_Isend, const void*, int, dest, started)
+MESSAGE(MPI_Ibsend, const void*, int, dest, started)
+MESSAGE(MPI_Issend, const void*, int, dest, started)
+MESSAGE(MPI_Irsend, const void*, int, dest, started)
+MESSAGE(MPI_Irecv, void*, int, source, started)
 MATCHED(MPI_Imrecv, int)
-MESSAGE(MPI_Send_init, const void*, int, made)
-MESSAGE(MPI_Bsend_init, const void*, int, made)
-MESSAGE(MPI_Ssend_init, const void*, int, made)
-MESSAGE(MPI_Rsend_init, const void*, int, made)
-MESSAGE(MPI_Recv_init, void*, int, made)
+MESSAGE(MPI_Send_init, const void*, int, dest, made)
+MESSAGE(MPI_Bsend_init, const void*, int, dest, made)
+MESSAGE(MPI_Ssend_init, const void*, int, dest, made)
+MESSAGE(MPI_Rsend_init, const void*, int, dest, made)
+MESSAGE(MPI_Recv_init, void*, int, source, made)
 
 #if MPI_VERSION >= 4
 // Two messages with one request, of which the longer one counts.
@@ -107,17 +107,17 @@ MESSAGE(MPI_Recv_init, void*, int, made)
   }                                                                                                                    \
   ALIAS(name)
 
-MESSAGE(MPI_Isend_c, const void*, MPI_Count, started)
-MESSAGE(MPI_Ibsend_c, const void*, MPI_Count, started)
-MESSAGE(MPI_Issend_c, const void*, MPI_Count, started)
-MESSAGE(MPI_Irsend_c, const void*, MPI_Count, started)
-MESSAGE(MPI_Irecv_c, void*, MPI_Count, started)
+MESSAGE(MPI_Isend_c, const void*, MPI_Count, dest, started)
+MESSAGE(MPI_Ibsend_c, const void*, MPI_Count, dest, started)
+MESSAGE(MPI_Issend_c, const void*, MPI_Count, dest, started)
+MESSAGE(MPI_Irsend_c, const void*, MPI_Count, dest, started)
+MESSAGE(MPI_Irecv_c, void*, MPI_Count, source, started)
 MATCHED(MPI_Imrecv_c, MPI_Count)
-MESSAGE(MPI_Send_init_c, const void*, MPI_Count, made)
-MESSAGE(MPI_Bsend_init_c, const void*, MPI_Count, made)
-MESSAGE(MPI_Ssend_init_c, const void*, MPI_Count, made)
-MESSAGE(MPI_Rsend_init_c, const void*, MPI_Count, made)
-MESSAGE(MPI_Recv_init_c, void*, MPI_Count, made)
+MESSAGE(MPI_Send_init_c, const void*, MPI_Count, dest, made)
+MESSAGE(MPI_Bsend_init_c, const void*, MPI_Count, dest, made)
+MESSAGE(MPI_Ssend_init_c, const void*, MPI_Count, dest, made)
+MESSAGE(MPI_Rsend_init_c, const void*, MPI_Count, dest, made)
+MESSAGE(MPI_Recv_init_c, void*, MPI_Count, source, made)
 EXCHANGE(MPI_Isendrecv, int)
 EXCHANGE(MPI_Isendrecv_c, MPI_Count)
 EXCHANGE_IN_PLACE(MPI_Isendrecv_replace, int)

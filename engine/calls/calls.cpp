@@ -4,6 +4,7 @@
 #include "engine/base/agreement.hpp"
 #include "engine/base/spare_thread.hpp"
 #include "engine/calls/bound_call.hpp"
+#include "engine/calls/forwarded_errors.hpp"
 #include "engine/calls/mpi_collective.hpp"
 #include "engine/calls/shape.hpp"
 #include "engine/data/arguments.hpp"
@@ -132,6 +133,7 @@ Calls::Calls(std::shared_ptr<Engine> engine, MPI_Comm comm, bool trials)
                                         SpareThread::of_process().have();
                                       })));
     mpi_comm_ = OwnedComm::like(context_->comm());
+    forward_errors(mpi_comm_, comm);
     waiting_ = WaitingCalls(mpi_comm_);
   }
 }
@@ -164,6 +166,7 @@ void Calls::close() {
       shape.agreement.wait(); // all ranks have asked
     }
   });
+  stop_forwarding(mpi_comm_);
   mpi_comm_ = OwnedComm();
   if (stands_in_) {
     context_->free();
@@ -365,6 +368,7 @@ Calls::Standing Calls::look(QueuedCall& call, bool insist) {
     }
   }
   if (call.by_mpi && call.request != MPI_REQUEST_NULL) {
+    const ErrorsAreReturned here;
     int done = 0;
     const int code = PMPI_Test(&call.request, &done, MPI_STATUS_IGNORE);
     if (code != MPI_SUCCESS || done != 0) {
@@ -436,7 +440,7 @@ void Calls::end(QueuedCall& call, double seconds) {
     shapes_.forget_latest(); // for which no request could be made, as all ranks know
     return;
   }
-  if (call.prompt && !call.error) {
+  if (!call.held_up && !call.error) {
     shape.trials.add(call.number, call.by_mpi ? Route::mpi : Route::engine, seconds, seconds - call.exposed_seconds);
   }
 }

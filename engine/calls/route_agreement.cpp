@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/calls/route_agreement.hpp"
 
+#include "engine/calls/forwarded_errors.hpp"
+
 namespace stoker::engine {
 
 RouteAgreement::~RouteAgreement() {
@@ -27,6 +29,7 @@ std::optional<Route> RouteAgreement::route_of(std::uint64_t call, RouteTrials& t
 }
 
 void RouteAgreement::ask(MPI_Comm comm, const RouteTrials::Findings& mine) {
+  const ErrorsAreReturned here;
   asked_ = true;
   *findings_ = mine;
   if (PMPI_Iallreduce(MPI_IN_PLACE, findings_->data(), static_cast<int>(mine.size()), MPI_DOUBLE, MPI_MAX, comm,
@@ -37,6 +40,7 @@ void RouteAgreement::ask(MPI_Comm comm, const RouteTrials::Findings& mine) {
 }
 
 void RouteAgreement::progress() {
+  const ErrorsAreReturned here;
   int done = 0;
   if (request_ != MPI_REQUEST_NULL && PMPI_Test(&request_, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
     request_ = MPI_REQUEST_NULL;
@@ -54,6 +58,7 @@ std::optional<RouteTrials::Findings> RouteAgreement::answer() {
 }
 
 void RouteAgreement::wait() {
+  const ErrorsAreReturned here;
   PMPI_Wait(&request_, MPI_STATUS_IGNORE);
   asked_ = false;
 }

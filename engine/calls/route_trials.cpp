@@ -28,7 +28,10 @@ double RouteTrials::Latest::least(std::size_t most) const {
   return least;
 }
 
-double RouteTrials::Times::cost(std::size_t most) const {
+double RouteTrials::Times::cost(std::size_t most, bool several) const {
+  if (several) {
+    return whole.median(most);
+  }
   const double in = inside.median(most);
   return in < unknown ? in + beside.least(most) : unknown;
 }
@@ -38,6 +41,7 @@ void RouteTrials::add(std::uint64_t call, Route route, double seconds, double be
     Times& times = kinds_[kind_].times[static_cast<std::size_t>(route)];
     times.inside.add(seconds - beside);
     times.beside.add(beside);
+    times.whole.add(seconds);
     overlaps_.add(beside > std::max(overlapped * seconds, least_beside) ? 1 : 0);
   }
 }
@@ -45,8 +49,9 @@ void RouteTrials::add(std::uint64_t call, Route route, double seconds, double be
 RouteTrials::Findings RouteTrials::findings() const {
   const auto known = [](double value) { return value < unknown ? value : 0; };
   const Times& usual = now().times[static_cast<std::size_t>(now().usual)];
-  return {known(overlaps_.median(pace_.trial)), now().times[0].cost(pace_.trial), now().times[1].cost(pace_.trial),
-          known(several_.median(of_short_calls.trial)), -known(usual.inside.median(pace_.trial))};
+  const bool several = known(several_.median(of_short_calls.trial)) > 0;
+  return {known(overlaps_.median(pace_.trial)), now().times[0].cost(pace_.trial, several),
+          now().times[1].cost(pace_.trial, several), several ? 1.0 : 0.0, -known(usual.inside.median(pace_.trial))};
 }
 
 // A call that MPI does not overlap takes twice as long. That is worth finding out about once there have been many.
@@ -86,10 +91,10 @@ void RouteTrials::decide(const Findings& largest) {
   } else if (usual < unknown && may_try()) {
     kind.trying = true;
   }
+  prepared_ = prepared_ || (kind_ == 1 && -largest[4] * static_cast<double>(next_question_) > worth_a_request);
   const bool tries_soon = kind.trying || (!kind.decided && !small_);
   next_question_ +=
       tries_soon ? pace_.lag + pace_.trial : std::clamp(next_question_ / 8, pace_.least_apart, pace_.most_apart);
-  prepared_ = prepared_ || kind_ == 1;
 }
 
 } // namespace stoker::engine

@@ -78,6 +78,7 @@ public:
   static constexpr std::uint64_t growth = 16;         // of the number of calls after which both are tried again
   static constexpr double gain = 0.03;                // of its time that another has to save
   static constexpr double small_gain = 0.1;           // of the time inside of small calls, which computation hides
+  static constexpr double worth_a_request = 5e-3;     // seconds inside of small calls: what making one costs the ranks
   static constexpr double overlapped = 0.25;          // of the time of a call, that the application did something else
   static constexpr double least_beside = 1e-6;        // less than that it does between any two calls
   static constexpr double unknown = 1e30;
@@ -101,10 +102,12 @@ private:
   struct Times {
     Latest inside; // of the calls
     Latest beside;
+    Latest whole; // both
     // What a call costs the application: the time inside of it, and what the computation beside it takes at least. That
     // is longer where the helper takes from its core. Computations differ from call to call by more than calls do, so
-    // their median would tell which route had the longer ones.
-    [[nodiscard]] double cost(std::size_t most) const;
+    // their median would tell which route had the longer ones. If several calls are under way, the first that is
+    // waited for is charged with the others' time; then a call's whole time counts.
+    [[nodiscard]] double cost(std::size_t most, bool several) const;
   };
   // The state of one kind of calls: waited for at once, or overlapped.
   struct Kind {
@@ -124,7 +127,7 @@ private:
 
   bool on_;
   bool small_;
-  bool prepared_ = false; // small calls have been overlapped
+  bool prepared_ = false; // small calls have been overlapped, for long enough
   bool several_agreed_ = false;
   bool known_ = false;   // which kind it is
   std::size_t kind_ = 1; // 1: overlapped

@@ -2,6 +2,7 @@
 #include "engine/calls/shape.hpp"
 
 #include "engine/base/agreement.hpp"
+#include "engine/calls/forwarded_errors.hpp"
 #include "engine/calls/mpi_collective.hpp"
 
 #include <algorithm>
@@ -42,6 +43,7 @@ namespace {
 void start_by_mpi(QueuedCall& call, MPI_Comm comm) {
   call.by_mpi = true;
   call.algorithm = "mpi";
+  const ErrorsAreReturned here;
   const auto start = [&] { return start_mpi(call.call, comm, &call.request, call.arrays); };
   call.error = attempt([&] { check_start(start(), call.call.collective); });
   if (call.error) {
@@ -104,6 +106,7 @@ bool WaitingCalls::try_start(QueuedCall& call, InTurn& in_turn,
   if (!call.route) { // nor has a later call of the shape
     shape.held.set();
     in_turn.mpi = false;
+    call.held_up = true;
     return false;
   }
   Lane& lane = shape.lane_of(call.number);
@@ -111,12 +114,14 @@ bool WaitingCalls::try_start(QueuedCall& call, InTurn& in_turn,
   if (call.route == Route::engine && (lane.state == Lane::State::fresh || lane.state == Lane::State::asked_for)) {
     in_turn.mpi = false; // it may become one of MPI's
     shape.held.set(index);
+    call.held_up = true;
     return false;
   }
   if (call.route == Route::mpi || lane.state == Lane::State::by_mpi) {
     if (in_turn.mpi) {
       start_by_mpi(call, comm_);
     }
+    call.held_up = call.held_up || !in_turn.mpi;
     return in_turn.mpi;
   }
   if (lane.occupant != nullptr || shape.held.test(index)) {

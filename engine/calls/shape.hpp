@@ -57,7 +57,8 @@ struct QueuedCall {
   std::optional<Error> error;
   bool by_mpi = false;
   bool on_trial = false;
-  bool prompt = false; // started at once
+  bool prompt = false;  // started at once
+  bool held_up = false; // by a decision, or until its request was made; not only by calls before it
   std::uint64_t bytes = 0;
   std::string_view algorithm = "none";
   double exchange_seconds = 0;

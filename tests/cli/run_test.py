@@ -188,6 +188,11 @@ class Refusals(Case):
             tool = self.script(name, "#!/bin/sh")
             self.refuses(f"{tool} ... stoker run -- PROGRAM", part, words=(tool, "exec", self.program))
 
+    def test_program_that_is_called_like_a_launcher(self):
+        program = self.folder / "flux"
+        shutil.copy(self.program, program)
+        self.takes(DROP_IN, "--", program)
+
     def test_no_program(self):
         for words in ((), ("--",), ("--blocking",), (self.program,)):
             result = self.stoker_run(*words)

@@ -214,7 +214,9 @@ TEST(SmallCalls, ThatAreWaitedForAtOnceNeverLeaveMpi) {
 TEST(SmallCalls, ThatAreOverlappedAreTried) {
   SmallRanks<2> run;
   const auto computes = [](std::size_t r, std::uint64_t) { return r == 0 ? 500.0 : 0.0; };
-  run.go(150, 5, 60, computes);
+  EXPECT_EQ(run.go(84, 5, 60, computes).by_engine, 0);
+  EXPECT_FALSE(run.needs_request()); // they have not cost as much as making one yet
+  run.go(166, 5, 60, computes);
   EXPECT_TRUE(run.needs_request());
   EXPECT_EQ(run.go(100, 5, 60, computes).by_engine, 100);
   const auto at_once = [](std::size_t, std::uint64_t) { return 0.0; };

@@ -15,7 +15,8 @@
 #include <string.h>
 #include <time.h>
 
-enum { most_ranks = 16, most_elements = 40, poison = -77 };
+// Calls behind sleeps, in which a library may learn.
+enum { most_ranks = 16, most_elements = 40, poison = -77, sleeps = 4000 };
 
 static int rank, ranks, failures;
 
@@ -231,7 +232,7 @@ static void mixed(void) {
   MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comms[2]);
   for (int phase = 0; phase < 12; ++phase) {
     MPI_Comm comm = comms[phase % 3];
-    one_by_one(120, phase % 2 == 0 ? allreduce : bcast, comm, phase % 3 == 0 ? 0 : 200);
+    one_by_one(phase < 4 ? 1000 : 120, phase % 2 == 0 ? allreduce : bcast, comm, phase % 3 == 0 ? 0 : 200);
     for (int i = 0; i < 100; ++i) {
       together(comms[next_random() % 3], i, 1 + (int)(next_random() % (phase % 4 == 3 ? most_elements : 2)));
     }
@@ -254,9 +255,9 @@ int main(int argc, char** argv) {
       one_by_one(400, (Kind)kind, MPI_COMM_WORLD, 0);
     }
   } else if (strcmp(section, "overlapped") == 0) {
-    one_by_one(600, allreduce, MPI_COMM_WORLD, 2000);
+    one_by_one(sleeps, allreduce, MPI_COMM_WORLD, 500);
   } else if (strcmp(section, "one-sleeps") == 0) {
-    one_by_one(600, allreduce, MPI_COMM_WORLD, rank == 0 ? 2000 : 0);
+    one_by_one(sleeps, allreduce, MPI_COMM_WORLD, rank == 0 ? 500 : 0);
   } else if (strcmp(section, "mixed") == 0) {
     mixed();
   } else {
