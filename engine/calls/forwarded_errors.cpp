@@ -29,6 +29,7 @@ MPI_Comm given_of(MPI_Comm own) {
   return found == pairs.all.end() ? MPI_COMM_SELF : found->given; // that of a freed one: as MPI does without any
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): MPI's type
 void forward(MPI_Comm* own, int* code, ... /* whatever the library adds */) {
   if (returned == 0) {
     PMPI_Comm_call_errhandler(given_of(*own), *code);
