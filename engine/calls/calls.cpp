@@ -258,7 +258,8 @@ bool Calls::start_with_sizes(QueuedCall& call, MPI_Info info, Executor executor,
         fresh.trials = RouteTrials(false, first);
       }
     };
-    Shape* const shape = shape_of(key, RouteTrials(trials_, first), std::cref(complete));
+    Shape* const shape =
+        shape_of(key, RouteTrials(trials_, first, engine_->helper_facts().reserved == 0), std::cref(complete));
     if (small) {
       note_small(call.call, call.bytes, executor, shape);
     }

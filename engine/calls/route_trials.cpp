@@ -28,12 +28,12 @@ double RouteTrials::Latest::least(std::size_t most) const {
   return least;
 }
 
-double RouteTrials::Times::cost(std::size_t most, bool several) const {
+double RouteTrials::Times::cost(std::size_t most, bool several, bool takes_core) const {
   if (several) {
     return whole.median(most);
   }
   const double in = inside.median(most);
-  return in < unknown ? in + beside.least(most) : unknown;
+  return in < unknown && takes_core ? in + beside.least(most) : in;
 }
 
 void RouteTrials::add(std::uint64_t call, Route route, double seconds, double beside) {
@@ -48,10 +48,20 @@ void RouteTrials::add(std::uint64_t call, Route route, double seconds, double be
 
 RouteTrials::Findings RouteTrials::findings() const {
   const auto known = [](double value) { return value < unknown ? value : 0; };
-  const Times& usual = now().times[static_cast<std::size_t>(now().usual)];
+  const auto inside = [&](Route route) {
+    return now().times[static_cast<std::size_t>(route)].inside.median(pace_.trial);
+  };
   const bool several = known(several_.median(of_short_calls.trial)) > 0;
-  return {known(overlaps_.median(pace_.trial)), now().times[0].cost(pace_.trial, several),
-          now().times[1].cost(pace_.trial, several), several ? 1.0 : 0.0, -known(usual.inside.median(pace_.trial))};
+  const bool takes_core = takes_core_ || !small_;
+  const double by_engine = now().times[0].cost(pace_.trial, several, takes_core);
+  const double by_mpi = now().times[1].cost(pace_.trial, several, takes_core);
+  return {known(overlaps_.median(pace_.trial)),
+          small_ ? inside(Route::engine) : by_engine,
+          small_ ? inside(Route::mpi) : by_mpi,
+          several ? 1.0 : 0.0,
+          -known(inside(now().usual)),
+          -by_engine,
+          -by_mpi};
 }
 
 // A call that MPI does not overlap takes twice as long. That is worth finding out about once there have been many.
@@ -62,6 +72,19 @@ std::uint64_t RouteTrials::earliest_trial() const {
 // Small calls that are waited for at once are better off where they are.
 bool RouteTrials::may_try() const {
   return next_question_ >= std::max(now().next_trial, earliest_trial()) && (!small_ || (kind_ == 1 && prepared_));
+}
+
+// All ranks take as long for a step that ends in a small call: those that wait for the others are inside of it for
+// longer. What can be saved shows on the rank that is inside for the shortest time, where no other's computation
+// disturbs. But where ranks do not wait for each other none of them may lose much.
+bool RouteTrials::pays(const Findings& largest) const {
+  const auto usual = static_cast<std::size_t>(now().usual);
+  const auto tried = static_cast<std::size_t>(other(now().usual));
+  if (!small_) {
+    return largest[1 + tried] < largest[1 + usual] * (1 - gain);
+  }
+  return -largest[5 + tried] < -largest[5 + usual] + (small_gain * largest[4]) &&
+         largest[1 + tried] < largest[1 + usual] * (1 + most_loss);
 }
 
 void RouteTrials::decide(const Findings& largest) {
@@ -83,8 +106,7 @@ void RouteTrials::decide(const Findings& largest) {
     kind.times = {};
     kind.trying = false;
   } else if (kind.trying) {
-    const double worth = small_ ? -small_gain * largest[4] : gain * usual;
-    kind.usual = tried < usual - worth ? other(kind.usual) : kind.usual;
+    kind.usual = pays(largest) ? other(kind.usual) : kind.usual;
     kind.trying = false;
     kind.decided = kind.decided || tried < unknown; // else no call of the trial has ended yet
     kind.next_trial = kind.decided ? std::max(first_retrial, growth * next_question_) : 2 * next_question_;

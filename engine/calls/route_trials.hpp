@@ -26,8 +26,9 @@ enum class Route : std::uint8_t { engine, mpi };
 class RouteTrials {
 public:
   // `on`: whether there are trials; else all calls are carried out by `first`. Route::mpi: they are small.
-  explicit RouteTrials(bool on, Route first = Route::engine)
-      : on_(on), small_(first == Route::mpi), kinds_{{{.usual = first}, {.usual = first}}},
+  // `takes_core`: the helper may take time from the core of the thread that makes the calls.
+  explicit RouteTrials(bool on, Route first = Route::engine, bool takes_core = true)
+      : on_(on), small_(first == Route::mpi), takes_core_(takes_core), kinds_{{{.usual = first}, {.usual = first}}},
         pace_(small_ ? of_small_calls : of_short_calls), next_question_(warm_up + pace_.trial) {}
 
   // Whether every rank gives its findings before it starts this call, and whether a decision has to be made before it.
@@ -55,10 +56,11 @@ public:
   // Notes the time of a call that was started without delay, from its start to the end of its completion. `beside`: the
   // part of it in which the application did something else.
   void add(std::uint64_t call, Route route, double seconds, double beside);
-  // Whether at least half of the latest calls were overlapped (1 or 0), the costs of the engine's and of MPI's calls,
-  // `unknown` where there is no time, whether at least half began while others were under way, and the time inside of
-  // the usual route's calls with its sign changed, so that the least of all ranks is agreed on.
-  using Findings = std::array<double, 5>;
+  // Whether at least half of the latest calls were overlapped (1 or 0); the costs of the engine's and of MPI's calls,
+  // for small calls the times inside of them; whether at least half began while others were under way. Then, with the
+  // sign changed, so that the least of all ranks is agreed on: the time inside of the usual route's calls, and the
+  // costs of the engine's and of MPI's calls. `unknown` where there is no time.
+  using Findings = std::array<double, 7>;
   [[nodiscard]] Findings findings() const;
   // The largest of all ranks.
   void decide(const Findings& largest);
@@ -77,12 +79,13 @@ public:
   static constexpr std::uint64_t first_retrial = 256; // and the first trial of long calls that are overlapped
   static constexpr std::uint64_t growth = 16;         // of the number of calls after which both are tried again
   static constexpr double gain = 0.03;                // of its time that another has to save
+  static constexpr double most_loss = 0.25;           // of the time inside of small calls, on the rank with the longest
   static constexpr double small_gain = 0.1;           // of the time inside of small calls, which computation hides
   static constexpr double worth_a_request = 5e-3;     // seconds inside of small calls: what making one costs the ranks
   static constexpr double overlapped = 0.25;          // of the time of a call, that the application did something else
   static constexpr double least_beside = 1e-6;        // less than that it does between any two calls
   static constexpr double unknown = 1e30;
-  static constexpr Findings nothing_found{0, unknown, unknown, 0, 0};
+  static constexpr Findings nothing_found{0, unknown, unknown, 0, 0, -unknown, -unknown};
 
 private:
   // The latest values.
@@ -103,11 +106,11 @@ private:
     Latest inside; // of the calls
     Latest beside;
     Latest whole; // both
-    // What a call costs the application: the time inside of it, and what the computation beside it takes at least. That
-    // is longer where the helper takes from its core. Computations differ from call to call by more than calls do, so
-    // their median would tell which route had the longer ones. If several calls are under way, the first that is
-    // waited for is charged with the others' time; then a call's whole time counts.
-    [[nodiscard]] double cost(std::size_t most, bool several) const;
+    // What a call costs the application: the time inside of it, and what the computation beside it takes at least,
+    // which is longer where the helper takes from its core. Computations differ from call to call by more than calls
+    // do, so their median would tell which route had the longer ones. If several calls are under way, the first that
+    // is waited for is charged with the others' time; then a call's whole time counts.
+    [[nodiscard]] double cost(std::size_t most, bool several, bool takes_core) const;
   };
   // The state of one kind of calls: waited for at once, or overlapped.
   struct Kind {
@@ -123,10 +126,12 @@ private:
 
   static Route other(Route route) { return route == Route::engine ? Route::mpi : Route::engine; }
 
-  [[nodiscard]] bool may_try() const; // the other route, for the present kind
+  [[nodiscard]] bool may_try() const;                     // the other route, for the present kind
+  [[nodiscard]] bool pays(const Findings& largest) const; // to change to the other route
 
   bool on_;
   bool small_;
+  bool takes_core_;
   bool prepared_ = false; // small calls have been overlapped, for long enough
   bool several_agreed_ = false;
   bool known_ = false;   // which kind it is

@@ -30,7 +30,7 @@ public:
     for (int i = 0; i < calls; ++i, ++call_) {
       if (trials_.front().asks(call_)) {
         ++questions;
-        findings_.fill(0);
+        findings_ = trials_.front().findings();
         for (const RouteTrials& trials : trials_) {
           for (std::size_t f = 0; f < findings_.size(); ++f) {
             findings_[f] = std::max(findings_[f], trials.findings()[f]);
@@ -151,6 +151,10 @@ TEST(RouteTrials, FewQuestionsWhereSeveralCallsAreUnderWay) {
 template <std::size_t ranks>
 class SmallRanks {
 public:
+  explicit SmallRanks(bool takes_core = true)
+      : trials_([&]<std::size_t... r>(std::index_sequence<r...>) {
+          return std::array{((void)r, RouteTrials(true, Route::mpi, takes_core))...};
+        }(std::make_index_sequence<ranks>())) {}
   struct Done {
     int passed = 0;
     int by_engine = 0;
@@ -166,7 +170,7 @@ public:
         continue;
       }
       if (trials_[0].asks(call_)) {
-        findings_ = RouteTrials::Findings{0, 0, 0, 0, -RouteTrials::unknown};
+        findings_ = trials_[0].findings();
         for (const RouteTrials& trials : trials_) {
           for (std::size_t f = 0; f < findings_.size(); ++f) {
             findings_[f] = std::max(findings_[f], trials.findings()[f]);
@@ -231,6 +235,36 @@ TEST(SmallCalls, StayWithMpiIfTheEngineDoesNotHideThem) {
   EXPECT_EQ(run.go(1500, 60, 60, computes).by_engine, tried);
 }
 
+// Computation takes longer by chance in the trial of the engine, whose helper has a core of its own.
+TEST(SmallCalls, OnlyTheTimeInsideCountsIfTheHelperHasItsOwnCore) {
+  for (const bool takes_core : {false, true}) {
+    SmallRanks<1> run(takes_core);
+    const auto slower_in_trial = [](std::size_t, std::uint64_t call) {
+      return call >= 148 && call < 172 ? 600.0 : 500.0;
+    };
+    run.go(200, 5, 60, slower_in_trial);
+    EXPECT_EQ(run.go(100, 5, 60, slower_in_trial).by_engine, takes_core ? 0 : 100);
+  }
+}
+
+// As the receivers of a broadcast, whose root has nothing to wait for.
+TEST(SmallCalls, NoRankMayLoseMuch) {
+  RouteTrials trials(true, Route::mpi);
+  const auto decide = [&](double engine_inside, double mpi_inside) {
+    trials.decide({1, engine_inside, mpi_inside, 0, -10e-6, -2e-6, -10e-6});
+  };
+  while (trials.route() == Route::mpi) {
+    decide(60e-6, 50e-6);
+  }
+  decide(80e-6, 50e-6);
+  EXPECT_EQ(trials.route(), Route::mpi);
+  while (trials.route() == Route::mpi) {
+    decide(60e-6, 50e-6);
+  }
+  decide(60e-6, 50e-6);
+  EXPECT_EQ(trials.route(), Route::engine);
+}
+
 // What the computation takes tells nothing of the routes, unless it takes longer beside one of them at best.
 TEST(SmallCalls, AreComparedByWhatTheyCost) {
   int right = 0;
@@ -251,7 +285,7 @@ TEST(RouteTrials, ATrialWithoutTimesDecidesNothing) {
   const auto go = [&](int calls, double mpi) {
     for (int i = 0; i < calls; ++i, ++call) {
       if (trials.decides(call)) {
-        trials.decide({0, 20e-6, mpi, 0, 0});
+        trials.decide({0, 20e-6, mpi, 0, 0, -20e-6, -mpi});
       }
     }
   };
