@@ -79,7 +79,7 @@ TEST_F(IdleTest, DoesNotNapInWorkThatCameSoon) {
 
 TEST_F(IdleTest, SharedCoresAreNotLingeredOn) {
   IdlePolicy policy(IdleLimits::shared(20, 300));
-  for (const std::uint64_t now : {1000, 1010, 1020}) {
+  for (const std::uint64_t now : {1000U, 1010U, 1020U}) {
     policy.work_begins(now);
     policy.work_ends(now + 1);
     EXPECT_FALSE(policy.lingers(now + 2));
