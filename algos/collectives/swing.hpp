@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who meets whom in Swing, and in the trees and butterflies called Bine. In a ring with an even number of members, those
-// with even numbers meet in step s the member at distance rho(s) = (1 - (-2)^(s + 1)) / 3, which is 1, -1, 3, -5, ...;
-// those with odd numbers the one at -rho(s). These distances are two thirds of the powers of two by which binomial
+// Who meets whom in Swing, and in the trees and butterflies called Bine. In a ring with an even number of members,
+// those with even numbers meet in step s the member at distance rho(s) = (1 - (-2)^(s + 1)) / 3, which is 1, -1, 3, -5,
+// ...; those with odd numbers the one at -rho(s). These distances are two thirds of the powers of two by which binomial
 // trees and butterflies go.
 #pragma once
 

@@ -19,8 +19,8 @@ namespace stoker::algos {
 // Recursive exchange after a step that leaves a power of two of ranks: Rabenseifner's halving and doubling, or another
 // list.
 [[nodiscard]] Program allreduce_building_blocks(const DistributedVector& vector, const Tuning& tuning);
-// De Sensi et al.: with Bine butterflies the vector is divided and gathered, or combined whole; Swing does the former in
-// all dimensions and directions of a torus at the same time.
+// De Sensi et al.: with Bine butterflies the vector is divided and gathered, or combined whole; Swing does the former
+// in all dimensions and directions of a torus at the same time.
 [[nodiscard]] Program allreduce_bine(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program allreduce_bine_doubling(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program allreduce_swing(const DistributedVector& vector, const Tuning& tuning);

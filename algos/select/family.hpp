@@ -13,8 +13,8 @@ namespace stoker::algos {
 // one would try who has the time, whatever the number of bytes.
 enum class Breadth : std::uint8_t { few, many };
 
-// All different, resolved for the layout; the preset values first. `bytes`: of a block; of the vector where there are no
-// blocks. Empty for an algorithm that is another one on such a layout, as with several leaders on nodes of one rank.
+// All different, resolved for the layout; the preset values first. `bytes`: of a block; of the vector where there are
+// no blocks. Empty for an algorithm that is another one on such a layout, as with several leaders on nodes of one rank.
 [[nodiscard]] std::vector<Choice> family(const Algorithm& algorithm, const topology::Layout& layout,
                                          std::uint64_t bytes, Breadth breadth = Breadth::few);
 

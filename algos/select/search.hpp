@@ -21,8 +21,8 @@ struct Found {
 using SecondsOf = std::function<double(const Choice&)>;
 
 // All choices that were tried, the fastest first; of equally fast ones the one that was tried first. `seconds_of` is
-// asked at most `limit` times: for no more starting points than that, the first ones. The search ends when the neighbors
-// of the best eight have all been tried.
+// asked at most `limit` times: for no more starting points than that, the first ones. The search ends when the
+// neighbors of the best eight have all been tried.
 [[nodiscard]] std::vector<Found> search(const SearchProblem& problem, std::size_t limit, const SecondsOf& seconds_of);
 
 } // namespace stoker::algos

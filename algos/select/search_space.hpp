@@ -21,13 +21,13 @@ struct SearchProblem {
 
 // All results are resolved for the layout, and different.
 
-// First every algorithm with its default parameters, then the members of its family (family.hpp). Families take turns, so
-// that the first so many points are a good beginning, too.
+// First every algorithm with its default parameters, then the members of its family (family.hpp). Families take turns,
+// so that the first so many points are a good beginning, too.
 [[nodiscard]] std::vector<Choice> starting_points(const SearchProblem& problem);
 
 // The choices that differ from `choice` in one parameter by one step: a number to the next power of two
-// (of four, where it is one of bytes) or divisor of what it divides on either side, half of the way there, and by 1; a nested exchange to any other; of a list two factors joined, one split, or two
-// exchanged.
+// (of four, where it is one of bytes) or divisor of what it divides on either side, half of the way there, and by 1; a
+// nested exchange to any other; of a list two factors joined, one split, or two exchanged.
 [[nodiscard]] std::vector<Choice> neighbors_of(const Choice& choice, const SearchProblem& problem);
 
 } // namespace stoker::algos

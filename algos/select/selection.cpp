@@ -31,9 +31,9 @@ bool combines_by_node(Collective collective, const topology::Layout& layout, boo
   return any_order || nodes_in_order(layout);
 }
 
-// In chains a vector goes from rank to rank in segments, or a part at a time: what a rank does does not tell how many are
-// before it. To compile a rank's program for swing, or for one of bine's butterflies, takes time for all ranks in each
-// step.
+// In chains a vector goes from rank to rank in segments, or a part at a time: what a rank does does not tell how many
+// are before it. To compile a rank's program for swing, or for one of bine's butterflies, takes time for all ranks in
+// each step.
 bool is_worth_a_try(const Algorithm& algorithm, const topology::Layout& layout, std::uint64_t bytes) {
   constexpr int few_ranks = 512;
   if (algorithm.name == "swing" || (algorithm.name == "bine" && !has_root(algorithm.collective))) {

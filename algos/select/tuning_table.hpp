@@ -49,8 +49,9 @@ public:
   // Throws std::invalid_argument for a collective that is not tunable, and for an entry of which a part is covered by
   // an earlier one.
   void add(const TuningEntry& entry);
-  // Entries from what is the fastest at some sizes, in ascending order. Each covers the sizes that are nearer to its own
-  // than to the next one's, by their ratio, and none beyond the first and the last. Neighbors that are equal share one.
+  // Entries from what is the fastest at some sizes, in ascending order. Each covers the sizes that are nearer to its
+  // own than to the next one's, by their ratio, and none beyond the first and the last. Neighbors that are equal share
+  // one.
   struct Fastest {
     std::uint64_t bytes = 0;
     Choice choice;

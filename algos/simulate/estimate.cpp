@@ -65,8 +65,8 @@ public:
   }
   [[nodiscard]] const MessageCost& message(const Step& step) const { return machine_.at(distance(step)); }
   [[nodiscard]] double port(const Step& step) const { return machine_.port.of(step.bytes); }
-  // The link out of its switch that a message takes, and for how long. A fat tree has one, a dragonfly one to each other
-  // switch.
+  // The link out of its switch that a message takes, and for how long. A fat tree has one, a dragonfly one to each
+  // other switch.
   [[nodiscard]] std::uint32_t link(const Step& step) const {
     return machine_.network.kind == Network::Kind::dragonfly ? places_.switch_of(static_cast<std::uint32_t>(step.peer))
                                                              : 0;

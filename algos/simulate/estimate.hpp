@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An estimate of what simulate() would say, from the programs of one node's ranks alone: for schedules that are too
-// large to be simulated while somebody waits. What the ranks of a node share is taken to be shared equally by those that
-// use it, and what comes from elsewhere is taken to come as what this node sends: all nodes do alike.
+// large to be simulated while somebody waits. What the ranks of a node share is taken to be shared equally by those
+// that use it, and what comes from elsewhere is taken to come as what this node sends: all nodes do alike.
 #pragma once
 
 #include "algos/schedule/schedule.hpp"

@@ -35,8 +35,8 @@ public:
   [[nodiscard]] const Message& operator[](std::uint32_t index) const { return messages_[index]; }
   void remove(std::uint32_t index) { unused_.push_back(index); }
 
-  // The message leaves its rank; comes to its next link; the link has passed what was before. An event `arrived` follows
-  // from it.
+  // The message leaves its rank; comes to its next link; the link has passed what was before. An event `arrived`
+  // follows from it.
   void send(std::uint32_t message, double now, EventQueue& events);
   void at_link(std::uint32_t message, double now, EventQueue& events);
   void passed(std::uint32_t link, double now, EventQueue& events);

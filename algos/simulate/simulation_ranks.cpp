@@ -2,9 +2,10 @@
 // The simulator's ranks and helpers: who carries out a step, and when.
 //
 // A rank that makes its own progress carries out tasks inside Start, Test and Wait. Start and Test end when there is
-// nothing to do. With helpers a rank only submits in Start; in Wait it carries out its own steps within the node, as the
-// engine's ranks do. A helper that shares its carrier's core looks for work at intervals while the carrier computes,
-// and each task takes its time from that computation; while the carrier waits, its thread does the helper's work.
+// nothing to do. With helpers a rank only submits in Start; in Wait it carries out its own steps within the node, as
+// the engine's ranks do. A helper that shares its carrier's core looks for work at intervals while the carrier
+// computes, and each task takes its time from that computation; while the carrier waits, its thread does the helper's
+// work.
 #include "algos/simulate/simulation.hpp"
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 // The simulator's steps and messages.
 //
 // Within a node a message is a flag that the sender sets; the receiver's executor then copies, and only then is a long
-// send done. What is put the sender copies. Between nodes an eager message goes at once. A long one waits: for the answer to a question (rendezvous),
-// or for the receiver to say that it is ready, which it does by itself (announced).
+// send done. What is put the sender copies. Between nodes an eager message goes at once. A long one waits: for the
+// answer to a question (rendezvous), or for the receiver to say that it is ready, which it does by itself (announced).
 #include "algos/simulate/simulation.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The MPI library of a command: of the program that it runs directly, through wrappers (env, numactl, a script that ends
-// with exec "$@"), or as the interpreter of a script.
+// The MPI library of a command: of the program that it runs directly, through wrappers (env, numactl, a script that
+// ends with exec "$@"), or as the interpreter of a script.
 #pragma once
 
 #include "api/cli/mpi_library.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The program `stoker`: runs a program with the drop-in library (run), shows what there is (info), what to reserve and how to launch (plan), what algorithms send
-// (schedule) and how long they take (predict, simulate), which are the fastest (tune), what messages cost (calibrate),
-// and what works here (doctor).
+// The program `stoker`: runs a program with the drop-in library (run), shows what there is (info), what to reserve and
+// how to launch (plan), what algorithms send (schedule) and how long they take (predict, simulate), which are the
+// fastest (tune), what messages cost (calibrate), and what works here (doctor).
 #include "algos/collectives/registry.hpp"
 #include "algos/libraries/library_rules.hpp"
 #include "api/cli/commands.hpp"

@@ -24,7 +24,8 @@
 namespace stoker::cli {
 namespace {
 
-// What a process says of its point, a line each: 'p' and the share that is done; 'r' and the outcome; 'e' and the error.
+// What a process says of its point, a line each: 'p' and the share that is done; 'r' and the outcome; 'e' and the
+// error.
 void say(int fd, char kind, const std::string& text) {
   const std::string line = kind + text + '\n';
   for (std::size_t at = 0; at < line.size();) {

@@ -17,8 +17,8 @@ struct Point {
   std::function<algos::Outcome(const algos::OnProgress&)> run;
 };
 
-// `jobs` at a time. Shows on standard error how far it is, if that is a terminal. Throws std::runtime_error for the first
-// point that fails, which it names.
+// `jobs` at a time. Shows on standard error how far it is, if that is a terminal. Throws std::runtime_error for the
+// first point that fails, which it names.
 [[nodiscard]] std::vector<algos::Outcome> run_points(std::span<const Point> points, int jobs);
 
 } // namespace stoker::cli

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `stoker predict`: the times by which the default choice of an alltoall is made, over sizes. Needs no MPI and no machine.
+// `stoker predict`: the times by which the default choice of an alltoall is made, over sizes. Needs no MPI and no
+// machine.
 #include "algos/select/selection.hpp"
 #include "algos/simulate/expectation.hpp"
 #include "api/cli/commands.hpp"

@@ -18,8 +18,8 @@ struct TimeLines {
 
 // A lane for each processor. Throws std::invalid_argument for more than can be read.
 void draw_time_lines(const TimeLines& lines, const std::string& path);
-// Chrome trace JSON (chrome://tracing, Perfetto), numbered as the engine's own traces: a process for each rank, in which
-// thread 0 is the rank and thread 1 the helper that it carries.
+// Chrome trace JSON (chrome://tracing, Perfetto), numbered as the engine's own traces: a process for each rank, in
+// which thread 0 is the rank and thread 1 the helper that it carries.
 void write_trace(const TimeLines& lines, const std::string& path);
 
 } // namespace stoker::cli

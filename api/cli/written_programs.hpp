@@ -14,8 +14,8 @@ namespace stoker::cli {
 // Throws with the first defect.
 void verify_call(const algos::WholeCall& call, std::span<const algos::Program> programs);
 
-// Under mpiexec, with as many ranks as there are programs: the engine carries them out, several times, and every byte of
-// the result is checked. Returns the exit code.
+// Under mpiexec, with as many ranks as there are programs: the engine carries them out, several times, and every byte
+// of the result is checked. Returns the exit code.
 int run_call(const std::string& path);
 
 } // namespace stoker::cli

@@ -26,8 +26,8 @@ namespace stoker::pmpi {
 namespace {
 
 constexpr std::uint64_t second_ns = 1'000'000'000;
-// MPI does not tell whether a probe of an empty communicator has moved anything else. One that found nothing to do takes
-// less than 3 us, one that moved data over TCP mostly more than 5.
+// MPI does not tell whether a probe of an empty communicator has moved anything else. One that found nothing to do
+// takes less than 3 us, one that moved data over TCP mostly more than 5.
 constexpr std::uint64_t moved_ns = 5'000;
 
 class BackgroundThread {

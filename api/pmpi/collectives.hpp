@@ -17,8 +17,8 @@ using engine::CollectiveCall;
 // where the call waits for all ranks.
 void note_use(const CollectiveCall& call);
 
-// Local. Where MPI must carry the call out, it does so on `comm`: the call's communicator, unless this makes another one
-// of it, with the same ranks and the same error handler.
+// Local. Where MPI must carry the call out, it does so on `comm`: the call's communicator, unless this makes another
+// one of it, with the same ranks and the same error handler.
 [[nodiscard]] std::optional<int> nonblocking_call(const CollectiveCall& call, MPI_Request* request, MPI_Comm& comm);
 [[nodiscard]] std::optional<int> blocking_call(const CollectiveCall& call);
 

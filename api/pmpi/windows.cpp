@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The functions that make and free windows. While there are any, passive-target RMA makes progress in the background, if
-// asked to (STOKER_PMPI_RMA=1).
+// The functions that make and free windows. While there are any, passive-target RMA makes progress in the background,
+// if asked to (STOKER_PMPI_RMA=1).
 #include "api/pmpi/background_progress.hpp"
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/settings.hpp"

@@ -104,9 +104,9 @@ private:
     return row;
   }
 
-  // What ranks keep of the job, and of a communicator: where its ranks are, and which of the engine's they are. The node
-  // shares these tables. A thread is the carrier's helper, and the one that initialises requests of a communicator's
-  // nonblocking calls.
+  // What ranks keep of the job, and of a communicator: where its ranks are, and which of the engine's they are. The
+  // node shares these tables. A thread is the carrier's helper, and the one that initialises requests of a
+  // communicator's nonblocking calls.
   void report_tables(Session& session, int ranks, int ppn) const {
     const std::uint64_t before = heap_in_use();
     const topology::Layout layout = topology::Layout::uniform(ranks, ppn);

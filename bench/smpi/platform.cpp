@@ -37,7 +37,8 @@ public:
   }
 
 private:
-  // A link that only takes time, and its name. Whatever has a link in common is solved as one system, so there are many.
+  // A link that only takes time, and its name. Whatever has a link in common is solved as one system, so there are
+  // many.
   std::string latency(const std::string& id, double seconds) {
     out_ << fmt::format("<link id=\"{}\" bandwidth=\"{}Bps\" latency=\"{}s\" sharing_policy=\"FATPIPE\"/>\n", id,
                         free_bandwidth, seconds);

@@ -26,7 +26,8 @@ inline constexpr std::string_view library = "library";
 inline constexpr std::string_view rules_of = "rules-of-";
 inline constexpr std::uint64_t element_bytes = 4; // of what is combined
 
-// A file of one point a line: "alltoall radix:r=4 1024". Throws std::invalid_argument, which names file, line and reason.
+// A file of one point a line: "alltoall radix:r=4 1024". Throws std::invalid_argument, which names file, line and
+// reason.
 [[nodiscard]] std::vector<Point> read_points(const std::string& path);
 
 // Resolved for the layout.
@@ -46,8 +47,8 @@ enum class LongMessages : std::uint8_t {
 // Throws std::invalid_argument for any other word.
 [[nodiscard]] LongMessages long_messages_of(std::string_view word);
 
-// The machine without what SMPI has no words for: the least time between two messages of a rank or of a port, the search
-// of posted receives, copies and combinations outside of messages, memory that ranks share, remote reads, noise.
+// The machine without what SMPI has no words for: the least time between two messages of a rank or of a port, the
+// search of posted receives, copies and combinations outside of messages, memory that ranks share, remote reads, noise.
 [[nodiscard]] algos::Machine without_what_smpi_lacks(algos::Machine machine, LongMessages long_messages);
 
 // One line of JSON. `simulator`: "smpi" or "stoker".

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The idle policy: what a helper does between two rounds while something is active but nothing moves. It polls, pauses,
-// yields, and then naps; naps grow with the age of what is active. With nothing active the helper sleeps on its doorbell
-// without a limit. But on a core of its own it goes on polling for a while if its last work came soon after the work
-// before: waking it would take a rank as long as a short exchange takes the helper.
+// yields, and then naps; naps grow with the age of what is active. With nothing active the helper sleeps on its
+// doorbell without a limit. But on a core of its own it goes on polling for a while if its last work came soon after
+// the work before: waking it would take a rank as long as a short exchange takes the helper.
 #pragma once
 
 #include "engine/shared/doorbell.hpp"

@@ -24,8 +24,8 @@ public:
   // Wait came; not for an epoch that somebody completed although Start had let the helper sleep. `after_start_ns`: how
   // long after the return of Start.
   void waited(std::uint64_t after_start_ns);
-  // Start let the helper sleep, but Wait needed it (for what was started: it cannot help against a late rank), or it had
-  // already woken.
+  // Start let the helper sleep, but Wait needed it (for what was started: it cannot help against a late rank), or it
+  // had already woken.
   void slept();
   // Start let the helper sleep, but Test came before Wait, or the helper found the epoch before a late Wait: the
   // application expects progress without Wait.

@@ -26,9 +26,9 @@ namespace stoker::engine {
 [[nodiscard]] bool is_deterministic(const Engine& engine, algos::Collective collective, MPI_Info info);
 
 // Local: the plan's algorithm by info key or else the effective setting, none if it is to be selected; whether it is
-// deterministic; how many starts are announced. A number in a setting that is too large for the communicator is adapted,
-// with a warning the first time. A list of factors that does not fit throws Error(setting), as all of an info key's does;
-// under the drop-in library the default takes its place (Misfits). The plan has context and operation.
+// deterministic; how many starts are announced. A number in a setting that is too large for the communicator is
+// adapted, with a warning the first time. A list of factors that does not fit throws Error(setting), as all of an info
+// key's does; under the drop-in library the default takes its place (Misfits). The plan has context and operation.
 //
 // For each request the first of these that names an algorithm counts: choose(), take_tuned(), default_choice().
 void choose(Engine& engine, algos::Collective collective, MPI_Info info, RequestPlan& plan);

@@ -18,8 +18,8 @@
 
 namespace stoker::engine {
 
-// The keys of a rank's program for a resolved choice, and of the cost model's choice. `starts`: announced ones, 0 if none
-// are. A choice by a tuning file is looked up there, and never kept.
+// The keys of a rank's program for a resolved choice, and of the cost model's choice. `starts`: announced ones, 0 if
+// none are. A choice by a tuning file is looked up there, and never kept.
 [[nodiscard]] WisdomKey program_key(const algos::Choice& choice, const algos::DistributedVector& call);
 [[nodiscard]] WisdomKey choice_key(const algos::TypicalCall& call, algos::Driver driver, const algos::Machine& machine,
                                    std::span<const algos::Choice> candidates, std::uint64_t starts = 0);

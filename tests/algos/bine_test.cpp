@@ -238,8 +238,8 @@ double bytes_between_groups(Collective collective, const std::string& text, cons
   return static_cast<double>(sum.bytes);
 }
 
-// Over all places at which the first group can end. Where groups are a power of two and begin at its multiples, binomial
-// butterflies have whole steps within them, and send less; elsewhere, that is mostly, Bine does.
+// Over all places at which the first group can end. Where groups are a power of two and begin at its multiples,
+// binomial butterflies have whole steps within them, and send less; elsewhere, that is mostly, Bine does.
 TEST(Locality, LessTrafficBetweenGroupsThatBeginAnywhere) {
   constexpr int ranks = 64;
   for (const Contest& contest : contests(ranks)) {

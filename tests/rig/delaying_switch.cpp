@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An Ethernet switch that delivers every frame a fixed time after it was sent, for the emulated cluster (scripts/cluster
-// up --delay). Kernels without netem cannot do that themselves.
+// An Ethernet switch that delivers every frame a fixed time after it was sent, for the emulated cluster
+// (scripts/cluster up --delay). Kernels without netem cannot do that themselves.
 //
 //   delaying_switch MICROSECONDS INTERFACE...
 //

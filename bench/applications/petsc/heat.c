@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Heat in a cube, by implicit steps in time: each solves a 7-point system with PETSc. Solver, preconditioner and the way that
-// halos go come from PETSc's own options; -side and -steps from here. Prints what the steps took and what came out of them.
+// Heat in a cube, by implicit steps in time: each solves a 7-point system with PETSc. Solver, preconditioner and the
+// way that halos go come from PETSc's own options; -side and -steps from here. Prints what the steps took and what came
+// out of them.
 #include <petscdmda.h>
 #include <petscksp.h>
 
