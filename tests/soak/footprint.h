@@ -12,13 +12,18 @@ typedef enum Measure {
   descriptors,
   thread_count,
   communicators,
-  highest_tag, // of messages of the drop-in library, since the last look
+  highest_tag, // of messages of the drop-in library, since the last look, if sent_tags.c is preloaded
   measure_count
 } Measure;
 
 typedef struct Footprint {
   long of[measure_count];
 } Footprint;
+
+enum { own_tag = 7 }; // of the program's own messages
+
+// Since the last call. In sent_tags.c.
+int highest_sent_tag(void);
 
 extern const char* const measure_names[measure_count];
 

@@ -8,8 +8,8 @@
 //
 // From the environment: SOAK_SEED (each run prints its own; else by the clock), SOAK_SECONDS (4; 0 for a few rounds
 // without a look at what grows), SOAK_THREADS (3; 1 with Open MPI 4, which crashes at times when several threads make
-// nonblocking calls), SOAK_SEES_TAGS (set: there must be messages of the drop-in library), SOAK_ERRORS_ARE_FATAL (0; 1:
-// an error of MPI ends the job).
+// nonblocking calls), SOAK_SEES_TAGS (set: there must be messages of the drop-in library, which sent_tags.c sees),
+// SOAK_ERRORS_ARE_FATAL (0; 1: an error of MPI ends the job).
 #define _GNU_SOURCE // NOLINT(bugprone-reserved-identifier): the C library asks for it
 #include "tests/pmpi/conformance.h"
 #include "tests/soak/footprint.h"
@@ -172,8 +172,8 @@ static void begin_messages(Messages* messages, MPI_Comm comm, int epoch, MPI_Req
     messages->out[i] = messages->own * 1000003 + epoch * 31 + i;
     messages->in[i] = -1;
   }
-  MPI_Irecv(messages->in, message_ints, MPI_INT, messages->left, 7, comm, &requests[0]);
-  MPI_Isend(messages->out, message_ints, MPI_INT, messages->right, 7, comm, &requests[1]);
+  MPI_Irecv(messages->in, message_ints, MPI_INT, messages->left, own_tag, comm, &requests[0]);
+  MPI_Isend(messages->out, message_ints, MPI_INT, messages->right, own_tag, comm, &requests[1]);
 }
 
 static void check_messages(const Messages* messages, int epoch) {
