@@ -4,6 +4,16 @@
 
 program_of() { echo "$root/$(build_dir_of "$1")/$2"; } # mpi, path in the build folder
 
+# A rank's command line, each word ended by a zero byte, with the drop-in library preloaded next to what is already. It stands behind that
+# of the launcher, which must not load the library itself.
+with_drop_in() { # mpi, settings..., command...
+  local mpi=$1
+  shift
+  # shellcheck disable=SC2016 # expanded by the rank
+  printf '%s\0' sh -c 'export LD_PRELOAD="$1${LD_PRELOAD:+:$LD_PRELOAD}"; shift; exec env "$@"' sh \
+    "$(program_of "$mpi" api/pmpi/libstoker-pmpi.so)" "$@"
+}
+
 record() { # name, command...: table and JSON lines; for at most $limit seconds
   local name=$1
   shift

@@ -11,12 +11,22 @@ def value(numbers):
     return f"{statistics.median(numbers):.3g} ({min(numbers):.3g} to {max(numbers):.3g})"
 
 
+def spread(numbers, digits):
+    return f"{statistics.median(numbers):.{digits}f} ({min(numbers):.{digits}f} to {max(numbers):.{digits}f})"
+
+
 def print_table(header, lines):
     for line in (header, *lines):
         print("| " + " | ".join(line) + " |")
         if line is header:
             print("|" + "---|" * len(header))
     print()
+
+
+def print_points(points):
+    """Points with their targets. Each ends with whether it is met."""
+    print_table(["measure", "where", "mpi", "target", "median (launches)", "compared with", "met"],
+                [[*cells, "yes" if met else "no"] for *cells, met in points])
 
 
 def read(folder):
