@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The functions that make communicators. They are collective, so what nonblocking calls need is made in them.
+#include "api/pmpi/alias.hpp"
 #include "api/pmpi/communicators.hpp"
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/state.hpp"
@@ -102,17 +103,16 @@ int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
 }
 }
 
-#define ALIAS(name) extern "C" __typeof__(P##name) P##name __attribute__((alias(#name)));
-ALIAS(MPI_Comm_dup)
-ALIAS(MPI_Comm_dup_with_info)
-ALIAS(MPI_Comm_create)
-ALIAS(MPI_Comm_create_group)
-ALIAS(MPI_Comm_split)
-ALIAS(MPI_Comm_split_type)
-ALIAS(MPI_Cart_create)
-ALIAS(MPI_Cart_sub)
-ALIAS(MPI_Graph_create)
-ALIAS(MPI_Dist_graph_create)
-ALIAS(MPI_Dist_graph_create_adjacent)
-ALIAS(MPI_Intercomm_merge)
-ALIAS(MPI_Comm_set_info)
+ALIAS_PMPI(MPI_Comm_dup)
+ALIAS_PMPI(MPI_Comm_dup_with_info)
+ALIAS_PMPI(MPI_Comm_create)
+ALIAS_PMPI(MPI_Comm_create_group)
+ALIAS_PMPI(MPI_Comm_split)
+ALIAS_PMPI(MPI_Comm_split_type)
+ALIAS_PMPI(MPI_Cart_create)
+ALIAS_PMPI(MPI_Cart_sub)
+ALIAS_PMPI(MPI_Graph_create)
+ALIAS_PMPI(MPI_Dist_graph_create)
+ALIAS_PMPI(MPI_Dist_graph_create_adjacent)
+ALIAS_PMPI(MPI_Intercomm_merge)
+ALIAS_PMPI(MPI_Comm_set_info)

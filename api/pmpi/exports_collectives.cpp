@@ -3,6 +3,7 @@
 // call.
 //
 // A call that is left to the MPI library costs a look at whether its form is open, and a count.
+#include "api/pmpi/alias.hpp"
 #include "api/pmpi/collectives.hpp"
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/mpi_calls.hpp"
@@ -25,8 +26,6 @@ using stoker::pmpi::start_narrowed;
 using stoker::pmpi::uses_are_noted;
 
 #define LIST(...) __VA_ARGS__ // what stands in parentheses as one argument of a macro, without them
-// NOLINTNEXTLINE(bugprone-macro-parentheses): a name
-#define ALIAS(other, name) extern "C" __typeof__(other) other __attribute__((alias(#name)));
 #define CALL(name, ...)                                                                                                \
   CollectiveCall { .collective = Collective::name, __VA_ARGS__, .comm = comm, .site = __builtin_return_address(0) }
 

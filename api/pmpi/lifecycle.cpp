@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // From MPI_Init to MPI_Finalize: the engine, which forms of calls are open to it, and what the application is told of
 // threads.
+#include "api/pmpi/alias.hpp"
 #include "api/pmpi/background_progress.hpp"
 #include "api/pmpi/communicators.hpp"
 #include "api/pmpi/handles.hpp"
@@ -232,9 +233,8 @@ int MPI_Pcontrol(const int level, ...) {
 }
 }
 
-#define ALIAS(name) extern "C" __typeof__(P##name) P##name __attribute__((alias(#name)));
-ALIAS(MPI_Init)
-ALIAS(MPI_Init_thread)
-ALIAS(MPI_Query_thread)
-ALIAS(MPI_Finalize)
-ALIAS(MPI_Pcontrol)
+ALIAS_PMPI(MPI_Init)
+ALIAS_PMPI(MPI_Init_thread)
+ALIAS_PMPI(MPI_Query_thread)
+ALIAS_PMPI(MPI_Finalize)
+ALIAS_PMPI(MPI_Pcontrol)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The functions that start or make requests for messages. Unless messages are watched they go straight to the MPI
 // library.
+#include "api/pmpi/alias.hpp"
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/watched_messages.hpp"
 
@@ -47,7 +48,6 @@ using stoker::pmpi::started;
 using stoker::pmpi::watching;
 
 // NOLINTBEGIN(bugprone-macro-parentheses): types and names
-#define ALIAS(name) extern "C" __typeof__(P##name) P##name __attribute__((alias(#name)));
 
 // peer: the name of the other rank's argument; then: what is done with the request.
 #define MESSAGE(name, Buffer, Count, peer, then)                                                                       \
@@ -58,7 +58,7 @@ using stoker::pmpi::watching;
     }                                                                                                                  \
     return then(real().name(buf, count, datatype, peer, tag, comm, request), count, datatype, request);                \
   }                                                                                                                    \
-  ALIAS(name)
+  ALIAS_PMPI(name)
 
 #define MATCHED(name, Count)                                                                                           \
   extern "C" int name(void* buf, Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {     \
@@ -67,7 +67,7 @@ using stoker::pmpi::watching;
     }                                                                                                                  \
     return started(real().name(buf, count, datatype, message, request), count, datatype, request);                     \
   }                                                                                                                    \
-  ALIAS(name)
+  ALIAS_PMPI(name)
 
 MESSAGE(MPI_Isend, const void*, int, dest, started)
 MESSAGE(MPI_Ibsend, const void*, int, dest, started)
@@ -94,7 +94,7 @@ MESSAGE(MPI_Recv_init, void*, int, source, made)
     }                                                                                                                  \
     return code;                                                                                                       \
   }                                                                                                                    \
-  ALIAS(name)
+  ALIAS_PMPI(name)
 
 #define EXCHANGE_IN_PLACE(name, Count)                                                                                 \
   extern "C" int name(void* buf, Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,   \
@@ -105,7 +105,7 @@ MESSAGE(MPI_Recv_init, void*, int, source, made)
     return started(real().name(buf, count, datatype, dest, sendtag, source, recvtag, comm, request), count, datatype,  \
                    request);                                                                                           \
   }                                                                                                                    \
-  ALIAS(name)
+  ALIAS_PMPI(name)
 
 MESSAGE(MPI_Isend_c, const void*, MPI_Count, dest, started)
 MESSAGE(MPI_Ibsend_c, const void*, MPI_Count, dest, started)

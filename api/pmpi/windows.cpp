@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The functions that make and free windows. While there are any, passive-target RMA makes progress in the background,
 // if asked to (STOKER_PMPI_RMA=1).
+#include "api/pmpi/alias.hpp"
 #include "api/pmpi/background_progress.hpp"
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/settings.hpp"
@@ -67,9 +68,8 @@ int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
 int MPI_Win_free(MPI_Win* win) { return counted(real().MPI_Win_free(win), -1); }
 }
 
-#define ALIAS(name) extern "C" __typeof__(P##name) P##name __attribute__((alias(#name)));
-ALIAS(MPI_Win_allocate)
-ALIAS(MPI_Win_allocate_shared)
-ALIAS(MPI_Win_create)
-ALIAS(MPI_Win_create_dynamic)
-ALIAS(MPI_Win_free)
+ALIAS_PMPI(MPI_Win_allocate)
+ALIAS_PMPI(MPI_Win_allocate_shared)
+ALIAS_PMPI(MPI_Win_create)
+ALIAS_PMPI(MPI_Win_create_dynamic)
+ALIAS_PMPI(MPI_Win_free)
