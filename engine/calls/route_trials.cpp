@@ -81,24 +81,24 @@ bool RouteTrials::pays(const Findings& largest) const {
   const auto usual = static_cast<std::size_t>(now().usual);
   const auto tried = static_cast<std::size_t>(other(now().usual));
   if (!small_) {
-    return largest[1 + tried] < largest[1 + usual] * (1 - gain);
+    return largest[most_cost_at + tried] < largest[most_cost_at + usual] * (1 - gain);
   }
-  return -largest[5 + tried] < -largest[5 + usual] + (small_gain * largest[4]) &&
-         largest[1 + tried] < largest[1 + usual] * (1 + most_loss);
+  return -largest[least_cost_at + tried] < -largest[least_cost_at + usual] + (small_gain * largest[least_inside_at]) &&
+         largest[most_cost_at + tried] < largest[most_cost_at + usual] * (1 + most_loss);
 }
 
 void RouteTrials::decide(const Findings& largest) {
-  const std::size_t found = largest[0] > 0 ? 1 : 0;
+  const std::size_t found = largest[overlapped_at] > 0 ? 1 : 0;
   const bool changed = known_ && found != kind_;
   if (!known_ && found != kind_) {
     std::swap(kinds_[0], kinds_[1]); // the times so far are of that kind
   }
   known_ = true;
-  several_agreed_ = largest[3] > 0;
+  several_agreed_ = largest[several_at] > 0;
   kind_ = found;
   Kind& kind = kinds_[kind_];
-  const double usual = largest[1 + static_cast<std::size_t>(kind.usual)];
-  const double tried = largest[1 + static_cast<std::size_t>(other(kind.usual))];
+  const double usual = largest[most_cost_at + static_cast<std::size_t>(kind.usual)];
+  const double tried = largest[most_cost_at + static_cast<std::size_t>(other(kind.usual))];
   if (!small_ && usual < unknown) {
     pace_ = usual < long_seconds || several_agreed_ ? of_short_calls : of_long_calls;
   }
@@ -113,7 +113,8 @@ void RouteTrials::decide(const Findings& largest) {
   } else if (usual < unknown && may_try()) {
     kind.trying = true;
   }
-  prepared_ = prepared_ || (kind_ == 1 && -largest[4] * static_cast<double>(next_question_) > worth_a_request);
+  prepared_ =
+      prepared_ || (kind_ == 1 && -largest[least_inside_at] * static_cast<double>(next_question_) > worth_a_request);
   const bool tries_soon = kind.trying || (!kind.decided && !small_);
   next_question_ +=
       tries_soon ? pace_.lag + pace_.trial : std::clamp(next_question_ / 8, pace_.least_apart, pace_.most_apart);

@@ -61,6 +61,12 @@ public:
   // sign changed, so that the least of all ranks is agreed on: the time inside of the usual route's calls, and the
   // costs of the engine's and of MPI's calls. `unknown` where there is no time.
   using Findings = std::array<double, 7>;
+  // Where these are; for a route, at its number from there on.
+  static constexpr std::size_t overlapped_at = 0;
+  static constexpr std::size_t most_cost_at = 1;
+  static constexpr std::size_t several_at = 3;
+  static constexpr std::size_t least_inside_at = 4; // the sign changed, as that of the next two
+  static constexpr std::size_t least_cost_at = 5;
   [[nodiscard]] Findings findings() const;
   // The largest of all ranks.
   void decide(const Findings& largest);
