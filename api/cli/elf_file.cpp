@@ -69,12 +69,12 @@ FileHead read_head(const std::string& path) {
 
 bool contains_mpi_init(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat status {};
-  if (file < 0 || fstat(file, &status) != 0 || status.st_size == 0) {
+  if (file < 0) {
     return false;
   }
-  const auto size = static_cast<std::size_t>(status.st_size);
-  void* const mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+  struct stat status {};
+  const std::size_t size = fstat(file, &status) == 0 ? static_cast<std::size_t>(status.st_size) : 0;
+  void* const mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0); // fails if there is nothing
   close(file);
   if (mapped == MAP_FAILED) {
     return false;
