@@ -41,7 +41,7 @@ struct TuningEntry {
 }
 
 // The size of a call as `stoker schedule --bytes` counts it: the block for each pair of ranks, the block of each rank,
-// or the vector. Of blocks that differ the mean, rounded up; 0 of none.
+// or the vector. The mean of blocks that differ, rounded up; 0 of none.
 [[nodiscard]] std::uint64_t tuned_bytes(std::span<const std::uint64_t> sizes);
 
 class TuningTable {

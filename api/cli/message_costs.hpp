@@ -38,7 +38,7 @@ struct MatchingTimes {
 // Seconds until all of `pairs` have sent a message at the same time.
 [[nodiscard]] double all_at_once(int rank, const std::vector<RankPair>& pairs, std::size_t bytes);
 
-// Of memory, by one rank alone.
+// What copying within memory costs, by one rank alone.
 [[nodiscard]] algos::PortCost copy_cost(int rank);
 
 } // namespace stoker::cli

@@ -12,8 +12,8 @@ namespace stoker::cli {
 
 void print(const Study& study, bool phases);
 [[nodiscard]] nlohmann::ordered_json to_json(const Study& study);
-// Of a call for a matrix's product: a line as stoker-bench's --patterns has it. Throws std::runtime_error that names
-// the file.
+// Writes who sends how much in a call for a matrix's product, in a line as stoker-bench's --patterns has it. Throws
+// std::runtime_error that names the file.
 void write_send_counts(const Study& study, const std::string& path);
 
 } // namespace stoker::cli

@@ -90,7 +90,7 @@ struct Watch {
       want_progress(1);
     }
   }
-  // Of so many more messages, or fewer.
+  // So many more messages, or fewer, want progress in the background.
   void want_progress(std::ptrdiff_t change) const {
     if (interval.helps() && change != 0) {
       change_reasons(static_cast<int>(change));

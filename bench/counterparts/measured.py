@@ -24,7 +24,7 @@ class Runs:
         self.folder = folder
 
     def rows(self, name):
-        """Of all launches of that name."""
+        """Those of all launches of that name."""
         rows = []
         for path in sorted(glob.glob(os.path.join(self.folder, f"{name}.*.json"))):
             with open(path, encoding="utf-8") as lines:
@@ -59,7 +59,7 @@ def spread(row, unit=1e-6):
 
 
 def ratio(ways):
-    """Of stoker's time to that of MPI's allocated window in the same launch."""
+    """Stoker's time to that of MPI's allocated window in the same launch."""
     if "engine" not in ways or BASELINE not in ways:
         return "-"
     return f"{ways['engine']['median_us'] / ways[BASELINE]['median_us']:.2g}"

@@ -13,7 +13,7 @@ LIBRARIES = ("mpich", "openmpi")
 
 
 def machine_file(machine):
-    """Of a name, or of a path."""
+    """The file of a machine that is given by its name, or by a path."""
     return machine if os.path.isabs(machine) else os.path.join(ROOT, "docs", "machines", machine + ".toml")
 
 

@@ -67,7 +67,7 @@ def answers(runs, pairs):
 
 
 def calls(runs):
-    """Of one run: how many calls were the engine's and how many of its kind MPI's, by collective and form."""
+    """How many calls of a run were the engine's, and how many of their kind MPI's, by collective and form."""
     taken, left = collections.Counter(), collections.Counter()
     for run in runs:
         for row in run.get("carried_out", []):
@@ -80,12 +80,12 @@ def calls(runs):
 
 
 def megabytes(runs):
-    """Of a rank. What one rank has more the other may have less, as programs divide their work."""
+    """The mean over ranks: what one rank has more the other may have less, as programs divide their work."""
     return statistics.median(statistics.mean(run["rank_mb"]) for run in runs)
 
 
 def call_lines(runs, most):
-    """Of a program's last run with the library: its calls, by place."""
+    """The calls of a program's last run with the library, by place."""
     run = next((run for run in reversed(runs) if "left" in run), None)
     if run is None:
         return

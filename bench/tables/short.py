@@ -53,7 +53,7 @@ def lines_of(rows):
 
 
 def solver_lines(folder):
-    """Of PETSc's pipelined conjugate gradients the time of an iteration, from what the program printed."""
+    """The time of an iteration of PETSc's pipelined conjugate gradients, from what the program printed."""
     found = {}
     for path in folder.glob("pipecg-*.*.*.*.txt"):
         what, launch, shape, _ = path.stem.split(".")

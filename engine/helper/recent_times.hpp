@@ -15,7 +15,7 @@ public:
   void add(std::uint64_t ns) { times_[count_++ % size] = ns; }
   void clear() { count_ = 0; }
   [[nodiscard]] bool full() const { return count_ >= size; }
-  // Of a full series.
+  // The series has to be full.
   [[nodiscard]] std::uint64_t median() const {
     auto sorted = times_;
     std::nth_element(sorted.begin(), sorted.begin() + size / 2, sorted.end());

@@ -37,7 +37,7 @@ std::vector<Message> messages_of(Collective collective, const char* text, int ra
   return messages_of(collective, text, Layout::uniform(ranks, 1), elements);
 }
 
-// Of each round: the distances that messages go, round the ring, and their sizes.
+// The distances that messages go in a round, round the ring, and their sizes.
 struct Round {
   std::multiset<std::uint64_t> bytes;
   std::set<int> distances;

@@ -82,7 +82,7 @@ TEST(DefaultChoice, IsNearlyAsFastAsTheBest) {
   EXPECT_LE(ratios[ratios.size() / 2], 1.05);
 }
 
-// Of schedules in which all nodes do alike.
+// The schedules are some in which all nodes do alike.
 TEST(DefaultChoice, EstimatesAreNearTheSimulation) {
   const Layout layout = Layout::uniform(32, 8, 2);
   for (const char* algorithm :

@@ -38,7 +38,7 @@ void expect_equal(const Program& read, const Program& printed) {
   }
 }
 
-// Of 6 ranks.
+// A call of 6 ranks.
 WholeCall call_of(Collective collective, bool in_place) {
   WholeCall call;
   call.collective = collective;
