@@ -183,10 +183,11 @@ void Completion::take(Kind kind, int count, const MPI_Request* requests) {
 
 void Completion::put_back() {
   const std::lock_guard lock(state.mutex);
+  std::ptrdiff_t left = 0;
   for (const Taken& each : taken_) {
-    state.messages.insert(each.request, {each.bytes, each.begin_ns});
+    // A handle that several messages share (Watch::add) may be there again: another thread has started one meanwhile.
+    left += state.messages.insert(each.request, {each.bytes, each.begin_ns}) ? 1 : 0;
   }
-  const auto left = static_cast<std::ptrdiff_t>(taken_.size());
   const auto ended = static_cast<std::ptrdiff_t>(count_) - left;
   const std::uint64_t now = kind_ == Kind::waits || ended > 0 ? engine::now_ns() : 0;
   if (kind_ == Kind::waits) {
