@@ -11,44 +11,55 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 namespace stoker::pmpi {
 namespace {
 
-// How the files of libraries begin whose frames are not the application's: this one, MPI libraries with their bindings
-// of Fortran and C++, and the C library, which calls main.
-constexpr std::array<std::string_view, 13> libraries{
-    "libstoker-pmpi.", "libmpi.",    "libmpi_cray", "libmpi_gnu",    "libmpi_mpifh.", "libmpi_usempi", "libmpi_cxx.",
-    "libmpifort",      "libmpicxx.", "libmpich.",   "libmpichfort.", "libmpichcxx.",  "libc.so."};
+// How the files of MPI libraries begin, with their bindings of Fortran and C++, and that of this library.
+constexpr std::array<std::string_view, 12> mpi_libraries{
+    "libstoker-pmpi.", "libmpi.",   "libmpi_cray", "libmpi_gnu", "libmpi_mpifh.", "libmpi_usempi",
+    "libmpi_cxx.",     "libmpifort", "libmpicxx.", "libmpich.",  "libmpichfort.", "libmpichcxx."};
+
+enum class Owner : std::uint8_t { application, mpi, c_library };
 
 std::string_view file_of(const Dl_info& info) {
   const std::string_view path(info.dli_fname);
   return path.substr(path.find_last_of('/') + 1);
 }
 
-bool lies_in_application(const void* address) {
+Owner look_up_owner(const void* address) {
   Dl_info info{};
-  return dladdr(address, &info) == 0 || info.dli_fname == nullptr ||
-         std::ranges::none_of(libraries,
-                              [file = file_of(info)](std::string_view name) { return file.starts_with(name); });
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) {
+    return Owner::application;
+  }
+  const std::string_view file = file_of(info);
+  if (file.starts_with("libc.so.")) {
+    return Owner::c_library;
+  }
+  return std::ranges::any_of(mpi_libraries, [file](std::string_view name) { return file.starts_with(name); })
+             ? Owner::mpi
+             : Owner::application;
 }
 
 // What was found out about addresses, as dladdr takes its time.
-struct KnownAddresses {
+struct KnownOwners {
   std::mutex mutex;
-  std::unordered_map<const void*, bool> in_application;
+  std::unordered_map<const void*, Owner> owners;
 };
 // Never destroyed: calls may come late.
-KnownAddresses& known = *new KnownAddresses;
+KnownOwners& known = *new KnownOwners;
 
-bool is_applications(const void* address) {
+Owner owner_of(const void* address) {
   const std::lock_guard lock(known.mutex);
-  const auto [place, is_new] = known.in_application.try_emplace(address);
+  const auto [place, is_new] = known.owners.try_emplace(address);
   if (is_new) {
-    place->second = lies_in_application(address);
+    place->second = look_up_owner(address);
   }
   return place->second;
 }
@@ -59,14 +70,15 @@ struct Walk {
   std::size_t wanted = 0;
 };
 
+// The walk ends at the C library, which calls main and the functions of threads.
 _Unwind_Reason_Code visit(_Unwind_Context* context, void* argument) {
   Walk& walk = *static_cast<Walk*>(argument);
-  const auto* const address =
-      reinterpret_cast<const void*>(_Unwind_GetIP(context)); // NOLINT(performance-no-int-to-ptr)
-  if (address != nullptr && is_applications(address)) {
+  const auto* const address = reinterpret_cast<const void*>(_Unwind_GetIP(context));
+  const Owner owner = address != nullptr ? owner_of(address) : Owner::c_library;
+  if (owner == Owner::application) {
     walk.path.frames[walk.found++] = address;
   }
-  return address == nullptr || walk.found == walk.wanted ? _URC_END_OF_STACK : _URC_NO_REASON;
+  return owner == Owner::c_library || walk.found == walk.wanted ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
 // As dladdr names it.

@@ -85,8 +85,7 @@ class CallPaths(Case):
 
     def test_more_frames_than_there_are(self):
         rows = self.rows(PROGRAM, STOKER_PMPI_DEPTH="16")
-        self.assertEqual(sorted(rows.values()), [PREDICTED, CORRECTED], rows)
-        self.assertNotRegex(str(rows), "libc|libmpi|libstoker")
+        self.expect_two_callers(rows, 3)
 
     def test_stripped(self):
         stripped = self.folder / "stripped"
