@@ -114,7 +114,7 @@ class CallPaths(Case):
 
 class Json(Case):
     def test_counts_are_those_of_the_text(self):
-        """Times differ from run to run; that a summary's are the same in both forms is a matter of its unit tests."""
+        """Counts, because times differ from run to run. That both forms of one summary have the same times is a unit test's."""
         file = self.folder / "report.txt"
         self.run_job(PROGRAM, STOKER_PMPI_SUMMARY=file)
         text = file.read_text(encoding="utf-8")
