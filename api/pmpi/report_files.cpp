@@ -27,7 +27,7 @@
 namespace stoker::pmpi {
 namespace {
 
-// The sum over all ranks, at rank 0.
+// The sum over all ranks, at rank 0; empty at the others.
 reports::Summary summed_up(const reports::Summary& mine, MPI_Comm comm) {
   int size = 0;
   PMPI_Comm_size(comm, &size);
