@@ -7,6 +7,7 @@
 #include "algos/collectives/registry.hpp"
 #include "algos/select/selection.hpp"
 #include "engine/base/error.hpp"
+#include "engine/base/mpi_library_name.hpp"
 #include "engine/settings/setting_table.hpp"
 #include "engine/settings/tuning_file.hpp"
 #include "topology/machine.hpp"
@@ -228,7 +229,7 @@ int show(const MpiSession& session, std::span<const engine::SettingText> call_se
   const topology::Machine machine(settings.machine);
   ordered_json info;
   info["stoker"] = fmt::format("{}.{}.{}", STOKER_VERSION_MAJOR, STOKER_VERSION_MINOR, STOKER_VERSION_PATCH);
-  info["mpi"] = {{"library", mpi_library()}, {"thread_level", thread_level_name(session.thread_level())}};
+  info["mpi"] = {{"library", engine::mpi_library_name()}, {"thread_level", thread_level_name(session.thread_level())}};
   info["hwloc"] = hwloc_version();
   info["machine"] = machine.description();
   info["ranks"] = session.size();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/cli/job_checks.hpp"
 
+#include "engine/base/mpi_library_name.hpp"
 #include "topology/binding.hpp"
 #include "topology/machine.hpp"
 
@@ -105,7 +106,8 @@ std::optional<int> control_variable(const char* name) {
 }
 
 Finding check_thread_level(const MpiSession& session) {
-  const std::string found = fmt::format("{} provides {}", mpi_library(), thread_level_name(session.thread_level()));
+  const std::string found =
+      fmt::format("{} provides {}", engine::mpi_library_name(), thread_level_name(session.thread_level()));
   if (session.thread_level() == MPI_THREAD_MULTIPLE) {
     return {"MPI thread level", Verdict::ok, found, ""};
   }
@@ -255,7 +257,7 @@ Findings check_job(const MpiSession& session) {
   int remote = 0;
   if (session.rank() == 0) {
     const Job job(members);
-    const std::string library = mpi_library();
+    const std::string library = engine::mpi_library_name();
     findings.push_back(check_cores(job, library.starts_with("Open MPI")));
     findings.push_back(check_binding(job));
     std::ranges::move(check_transport(job, library), std::back_inserter(findings));

@@ -77,7 +77,8 @@ constexpr std::array run_settings{
     RunSetting{"--blocking", "STOKER_PMPI_BLOCKING", nullptr, "", "the engine carries out blocking collectives, too"},
     RunSetting{"--p2p", "STOKER_PMPI_P2P", nullptr, "", "long messages with requests make progress in the background"},
     RunSetting{"--summary", "STOKER_PMPI_SUMMARY", summary_place, "FILE",
-               "write what became of each call to this file at the end; -: to standard error"},
+               "write what became of each call to this file at the end, as JSON if its name ends in .json; -: to "
+               "standard error"},
 };
 
 void add_run(CLI::App& app, Command& run, const std::vector<std::string>& words) {

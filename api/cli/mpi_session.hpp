@@ -50,8 +50,6 @@ int with_mpi(Body body) {
 }
 
 [[nodiscard]] const char* thread_level_name(int level);
-// "Open MPI 4.1.4", "MPICH 4.0.2 (ch4:ucx)": the library that runs, not the one that was compiled against.
-[[nodiscard]] std::string mpi_library();
 
 // Collective over MPI_COMM_WORLD. One text per rank on rank 0, nothing elsewhere.
 [[nodiscard]] std::vector<std::string> gather(const std::string& text);

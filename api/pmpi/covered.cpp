@@ -172,7 +172,7 @@ std::unique_ptr<engine::CallUnderWay> CoveredCall::start(engine::Executor execut
 
 void CoveredCall::record(Form form, const engine::CallUnderWay& finished) const {
   const CollectiveCall& call = anchored_.call();
-  pmpi::record({call.site, communicator_.id(), call.collective, form}, finished);
+  pmpi::record({path_, communicator_.id(), call.collective, form}, finished);
 }
 
 } // namespace stoker::pmpi

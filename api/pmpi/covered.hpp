@@ -7,6 +7,7 @@
 #pragma once
 
 #include "api/pmpi/anchored.hpp"
+#include "api/pmpi/call_path.hpp"
 #include "api/pmpi/communicators.hpp"
 #include "api/pmpi/errors.hpp"
 #include "api/pmpi/state.hpp"
@@ -55,7 +56,7 @@ std::optional<int> if_covered(Form form, const CollectiveCall& call, CarryOut&& 
 class CoveredCall {
 public:
   CoveredCall(const CollectiveCall& call, Communicator& communicator)
-      : anchored_(call, communicator.rank() == call.root), communicator_(communicator) {}
+      : anchored_(call, communicator.rank() == call.root), communicator_(communicator), path_(call_path(call.site)) {}
   CoveredCall(const CoveredCall&) = delete;
   CoveredCall& operator=(const CoveredCall&) = delete;
 
@@ -68,6 +69,7 @@ public:
 private:
   AnchoredCall anchored_;
   Communicator& communicator_;
+  CallPath path_;
 };
 
 } // namespace stoker::pmpi

@@ -8,6 +8,7 @@
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/load_checks.hpp"
 #include "api/pmpi/presence.hpp"
+#include "api/pmpi/report_files.hpp"
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/state.hpp"
 #include "api/pmpi/statistics.hpp"
@@ -69,8 +70,8 @@ void shut_down() {
   engine::PutOffStarts::of_process().end();
   forget_communicators();
   engine::SpareThread::of_process().end();
-  if (!settings().pmpi_summary.empty()) {
-    write_summary(MPI_COMM_WORLD, settings().pmpi_summary.c_str());
+  if (reports_are_wanted()) {
+    write_reports(MPI_COMM_WORLD);
   }
   if (life.engine != nullptr) {
     const auto failure = engine::attempt([] { life.engine->destroy(); });
@@ -113,7 +114,8 @@ void begin() {
   PMPI_Comm_size(MPI_COMM_WORLD, &size);
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (!all_have_it(MPI_COMM_WORLD, settings().pmpi_timeout)) {
-    settings().pmpi_summary.clear(); // it is collective
+    settings().pmpi_summary.clear(); // reports are collective
+    settings().pmpi_job_line.clear();
     close_gates(Reason::no_engine);
     return;
   }

@@ -35,9 +35,10 @@ public:
   // `communicator`: its id; nothing if the calls do not count.
   PersistentRequest(const CollectiveCall& call, std::optional<std::uint64_t> communicator,
                     std::unique_ptr<engine::Request> by_engine, std::unique_ptr<MpiRequest> by_mpi)
-      : Request(call.comm), op_(call.op), site_{call.site, communicator.value_or(0), call.collective, Form::persistent},
+      : Request(call.comm),
+        op_(call.op), site_{call_path(call.site), communicator.value_or(0), call.collective, Form::persistent},
         counts_(communicator.has_value()),
-        call_(the_engine(), std::move(by_engine), std::move(by_mpi), counts_ && !settings().pmpi_summary.empty()) {}
+        call_(the_engine(), std::move(by_engine), std::move(by_mpi), counts_ && reports_are_wanted()) {}
 
   [[nodiscard]] bool persistent() const override { return true; }
   [[nodiscard]] bool active() const override { return call_.active(); }

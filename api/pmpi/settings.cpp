@@ -53,4 +53,6 @@ void take_settings_of_rank_0(MPI_Comm comm) {
 
 engine::Settings& settings() { return current; }
 
+bool reports_are_wanted() { return !current.pmpi_summary.empty() || !current.pmpi_job_line.empty(); }
+
 } // namespace stoker::pmpi

@@ -16,5 +16,7 @@ void complain_of_settings(bool of_unknown_ones);
 // Collective: of the settings whose keys begin with pmpi_ rank 0's count.
 void take_settings_of_rank_0(MPI_Comm comm);
 [[nodiscard]] engine::Settings& settings();
+// Whether finished calls are to be recorded. Equal on all ranks once rank 0's settings count.
+[[nodiscard]] bool reports_are_wanted();
 
 } // namespace stoker::pmpi

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The data of the summary: the calls from each place in the program on each communicator. Kept only if a summary was
-// asked for.
+// The data of the reports: the calls from each place in the program on each communicator. Kept only if reports are
+// wanted.
 #pragma once
 
+#include "api/pmpi/call_path.hpp"
 #include "api/pmpi/state.hpp"
+#include "api/reports/summary.hpp"
 #include "engine/calls/call_under_way.hpp"
 
 #include <mpi.h>
@@ -15,7 +17,7 @@ namespace stoker::pmpi {
 
 // Whose calls are summed up.
 struct CallSite {
-  const void* site = nullptr;
+  CallPath path;
   std::uint64_t communicator = 0; // its id
   Collective collective = Collective::barrier;
   Form form = Form::nonblocking;
@@ -28,7 +30,7 @@ void record(const CallSite& site, const engine::CallUnderWay& call);
 void name_communicator(std::uint64_t id, MPI_Comm comm);
 // Clears what was recorded of calls, and of those left to the MPI library.
 void reset_statistics();
-// Collective. `file`: "1" for standard error. Rank 0 writes.
-void write_summary(MPI_Comm comm, const char* file);
+// What this process has to report.
+[[nodiscard]] reports::Summary own_summary();
 
 } // namespace stoker::pmpi

@@ -56,6 +56,11 @@ std::optional<int> parse_at_least(std::string_view text) {
   return value && *value >= minimum ? value : std::nullopt;
 }
 
+std::optional<int> parse_depth(std::string_view text) {
+  const auto value = parse_at_least<1>(text);
+  return value && *value <= Settings::most_pmpi_depth ? value : std::nullopt;
+}
+
 std::optional<bool> parse_switch(std::string_view text) {
   if (text == "1" || text == "true") {
     return true;
@@ -255,7 +260,14 @@ std::vector<SettingRow> drop_in_rows() {
                            "0: no calls are tried with the MPI library: all that are not left to it from the "
                            "beginning are the engine's"),
       row<&S::pmpi_summary, parse_summary>("pmpi_summary", "empty or 0, 1, or a path",
-                                           "1: a summary at MPI_Finalize on standard error; else the file for it"),
+                                           "1: a summary at MPI_Finalize on standard error; else the file for it, as "
+                                           "JSON if its name ends in .json"),
+      row<&S::pmpi_job_line, parse_any>("pmpi_job_line", path,
+                                        "file to which MPI_Finalize appends one line of JSON about the job; empty: "
+                                        "none"),
+      row<&S::pmpi_depth, parse_depth>(
+          "pmpi_depth", fmt::format("a whole number, 1 to {}", S::most_pmpi_depth),
+          "frames of the application that tell the calls of the summary apart; 1: the place of the call alone"),
       row<&S::pmpi_communicators, parse_at_least<0>>(
           "pmpi_communicators", from_0,
           "communicators that the library takes from the MPI library in each process; calls that would need more are "

@@ -68,6 +68,9 @@ struct Settings {
   int pmpi_communicators = 384;
   int pmpi_timeout = 20;
   std::string pmpi_summary; // "1": on standard error; else a file
+  std::string pmpi_job_line;
+  static constexpr int most_pmpi_depth = 16;
+  int pmpi_depth = 1;
 
   bool operator==(const Settings&) const = default;
 };

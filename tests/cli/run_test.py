@@ -5,6 +5,7 @@ usage: run_test.py STOKER DROP_IN LIBRARY_FOLDER MPIRUN MPI
   DROP_IN: libstoker-pmpi.so; LIBRARY_FOLDER: of a prefix; MPIRUN: tests/rig/mpirun; MPI: mpich or openmpi
 """
 
+import json
 import os
 import pathlib
 import shutil
@@ -269,6 +270,11 @@ class Runs(Case):
     def test_c(self):
         self.assertNotRegex(self.summary_of("./program"), r"(?m)^allreduce +blocking +MPI_COMM_WORLD")
         self.assertRegex(self.summary_of("./program", options=["--blocking"]), r"(?m)^allreduce +blocking +MPI_COMM_WORLD")
+
+    def test_summary_as_json(self):
+        self.succeed("--summary", "summary.json", "--", "./program", ranks=2)
+        report = json.loads((self.folder / "summary.json").read_text())
+        self.assertIn(("alltoall", "nonblocking"), {(row["collective"], row["form"]) for row in report["calls"]})
 
     def test_fortran(self):
         if not shutil.which("gfortran"):

@@ -246,6 +246,18 @@ TEST_F(SettingsTest, ThoseOfTheDropInLibraryComeFromEnvironmentAndFile) {
   setenv("STOKER_PMPI_SUMMARY", "0", 1);
   EXPECT_EQ(load_settings().pmpi_summary, "");
   expect_contains(error_of({{"pmpi_blocking", "1"}}), {"pmpi_blocking", "the call", "drop-in"});
+  EXPECT_EQ(settings.pmpi_depth, 1);
+  EXPECT_EQ(settings.pmpi_job_line, "");
+  setenv("STOKER_PMPI_DEPTH", "16", 1);
+  setenv("STOKER_PMPI_JOB_LINE", "/var/jobs", 1);
+  EXPECT_EQ(load_settings().pmpi_depth, Settings::most_pmpi_depth);
+  EXPECT_EQ(load_settings().pmpi_job_line, "/var/jobs");
+  for (const char* const depth : {"0", "17"}) {
+    setenv("STOKER_PMPI_DEPTH", depth, 1);
+    EXPECT_EQ(refused_drop_in_settings().size(), 1U) << depth;
+    EXPECT_EQ(load_settings().pmpi_depth, 1) << depth;
+  }
+  unsetenv("STOKER_PMPI_DEPTH");
   setenv("STOKER_PMPI_TIMEOUT", "soon", 1);
   // No reason for an engine to fail, which may be another's: one line for the drop-in library, and the default.
   EXPECT_EQ(load_settings().pmpi_timeout, Settings().pmpi_timeout);

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "api/pmpi/report_files.hpp"
+
+#include "api/pmpi/settings.hpp"
+#include "api/pmpi/statistics.hpp"
+#include "api/reports/json.hpp"
+#include "api/reports/text.hpp"
+#include "engine/base/mpi_library_name.hpp"
+#include "engine/base/owned_fd.hpp"
+
+#include <stoker/stoker.h>
+
+#include <fmt/format.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <string>
+#include <vector>
+
+namespace stoker::pmpi {
+namespace {
+
+// The sum over all ranks, at rank 0; empty at the others.
+reports::Summary summed_up(const reports::Summary& mine, MPI_Comm comm) {
+  int size = 0;
+  PMPI_Comm_size(comm, &size);
+  const std::string text = packed(mine);
+  const int length = static_cast<int>(text.size());
+  std::vector<int> lengths(static_cast<std::size_t>(size));
+  PMPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, comm);
+  std::vector<int> places;
+  int total = 0;
+  for (const int each : lengths) {
+    places.push_back(total);
+    total += each;
+  }
+  std::string all(static_cast<std::size_t>(total), '\0');
+  PMPI_Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), places.data(), MPI_CHAR, 0, comm);
+  reports::Summary sum;
+  for (std::size_t rank = 0; rank < lengths.size() && total > 0; ++rank) {
+    sum.add(
+        reports::unpacked(all.substr(static_cast<std::size_t>(places[rank]), static_cast<std::size_t>(lengths[rank]))));
+  }
+  return sum;
+}
+
+// The batch system's name for the job.
+std::string job_id() {
+  for (const char* const variable :
+       {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID", "OAR_JOB_ID", "JOB_ID"}) {
+    if (const char* const value = std::getenv(variable)) {
+      return value;
+    }
+  }
+  return {};
+}
+
+reports::Job this_job() {
+  return {.program = program_invocation_short_name,
+          .id = job_id(),
+          .mpi = engine::mpi_library_name(),
+          .stoker = fmt::format("{}.{}.{}", STOKER_VERSION_MAJOR, STOKER_VERSION_MINOR, STOKER_VERSION_PATCH),
+          .finished = std::time(nullptr)};
+}
+
+void complain(const char* variable, const std::string& file) {
+  fmt::print(stderr, "stoker: {}={}: cannot be written: {}\n", variable, file, std::strerror(errno));
+}
+
+void write_summary(const std::string& file, const reports::Job& job, const reports::Summary& summary) {
+  if (file == "1") {
+    fmt::print(stderr, "{}", text_of(summary));
+    return;
+  }
+  std::FILE* const out = std::fopen(file.c_str(), "we");
+  if (out == nullptr) {
+    complain("STOKER_PMPI_SUMMARY", file);
+    return;
+  }
+  const std::string text = file.ends_with(".json") ? json_of(job, summary) : text_of(summary);
+  const bool written = std::fputs(text.c_str(), out) >= 0;
+  if (std::fclose(out) != 0 || !written) {
+    complain("STOKER_PMPI_SUMMARY", file);
+  }
+}
+
+// In one write, so that the lines of jobs that end together do not mix.
+void append_line(const std::string& file, const std::string& line) {
+  constexpr mode_t everyone = 0666; // less what the umask takes away
+  const engine::OwnedFd out(open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, everyone));
+  if (out < 0 || write(out, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+    complain("STOKER_PMPI_JOB_LINE", file);
+  }
+}
+
+} // namespace
+
+void write_reports(MPI_Comm comm) {
+  const reports::Summary summary = summed_up(own_summary(), comm);
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  if (rank != 0) {
+    return;
+  }
+  const reports::Job job = this_job();
+  if (!settings().pmpi_summary.empty()) {
+    write_summary(settings().pmpi_summary, job, summary);
+  }
+  if (!settings().pmpi_job_line.empty()) {
+    append_line(settings().pmpi_job_line, line_of(job, summary));
+  }
+}
+
+} // namespace stoker::pmpi

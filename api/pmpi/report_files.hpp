@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <mpi.h>
+
+namespace stoker::pmpi {
+
+// Collective: what STOKER_PMPI_SUMMARY and STOKER_PMPI_JOB_LINE ask for. Rank 0 writes.
+void write_reports(MPI_Comm comm);
+
+} // namespace stoker::pmpi

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "api/reports/json.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <utility>
+
+namespace stoker::reports {
+
+// Members have the names that JSON has for them.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CallGroup, called_from, collective, form, communicator)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CallSums, calls, calls_by_mpi, bytes, exchange_seconds, hidden_seconds,
+                                   exposed_seconds, algorithm)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LeftCalls, collective, form, reason)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Helper, rank, busy_seconds, idle_seconds, sleeping_seconds, busy_rounds, idle_rounds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MessageHelp, ranks, helped_ranks, intervals, helped_intervals, helped_seconds,
+                                   alone_seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Background, messages, unfinished, given_up, polls, poll_seconds, help)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Summary, ranks, hosts, calls, left, helpers, in_background, background)
+
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+template <class Json>
+std::string dump(const Json& value, int indent = -1) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+// What both reports begin with.
+ordered_json head(const Job& job, const Summary& summary) {
+  return {{"format", 1},
+          {"stoker", job.stoker},
+          {"mpi", job.mpi},
+          {"program", job.program},
+          {"job", job.id.empty() ? ordered_json() : ordered_json(job.id)},
+          {"finished", fmt::format("{:%FT%TZ}", fmt::gmtime(job.finished))},
+          {"ranks", summary.ranks},
+          {"nodes", summary.hosts.size()}};
+}
+
+json rows_of_calls(const Summary& summary) {
+  json rows = json::array();
+  for (const auto& [group, sums] : summary.calls) {
+    json row = group;
+    row.update(json(sums));
+    row["verdict"] = verdict(sums, group.blocking());
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+json rows_of_left(const Summary& summary) {
+  json rows = json::array();
+  for (const auto& [group, count] : summary.left) {
+    json row = group;
+    row["calls"] = count;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+json object_of(const Background& background) {
+  const auto seconds = [](const std::vector<double>& known) { return known.empty() ? json() : json(mean(known)); };
+  json object = background;
+  object["help"] = json::array();
+  for (const auto& [bytes, learned] : background.help) {
+    json row = learned;
+    row["least_bytes"] = bytes;
+    row["helped_seconds"] = seconds(learned.helped_seconds);
+    row["alone_seconds"] = seconds(learned.alone_seconds);
+    object["help"].push_back(std::move(row));
+  }
+  return object;
+}
+
+} // namespace
+
+std::string json_of(const Job& job, const Summary& summary) {
+  ordered_json report = head(job, summary);
+  report["calls"] = rows_of_calls(summary);
+  report["left_to_mpi"] = rows_of_left(summary);
+  report["helpers"] = json(summary.helpers);
+  report["background"] = summary.in_background ? object_of(summary.background) : json();
+  return dump(report, 2) + '\n';
+}
+
+std::string line_of(const Job& job, const Summary& summary) {
+  CallSums sums;
+  bool blocking = true; // all of them
+  for (const auto& [group, of_group] : summary.calls) {
+    sums.add(of_group);
+    blocking = blocking && group.blocking();
+  }
+  std::uint64_t left = 0;
+  for (const auto& [group, count] : summary.left) {
+    left += count;
+  }
+  Helper helpers;
+  for (const Helper& helper : summary.helpers) {
+    helpers.busy_seconds += helper.busy_seconds;
+    helpers.idle_seconds += helper.idle_seconds;
+  }
+  ordered_json line = head(job, summary);
+  line["calls_by_engine"] = sums.calls - sums.calls_by_mpi;
+  line["calls_by_mpi"] = sums.calls_by_mpi + left;
+  line["exchange_seconds"] = sums.exchange_seconds;
+  line["hidden_seconds"] = sums.hidden_seconds;
+  line["exposed_seconds"] = sums.exposed_seconds;
+  line["helpers_busy_seconds"] = helpers.busy_seconds;
+  line["helpers_idle_seconds"] = helpers.idle_seconds;
+  line["verdict"] = verdict(sums, blocking);
+  return dump(line) + '\n';
+}
+
+std::string packed(const Summary& summary) { return dump(json(summary)); }
+
+Summary unpacked(const std::string& text) { return json::parse(text).get<Summary>(); }
+
+} // namespace stoker::reports

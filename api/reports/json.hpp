@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Summaries as JSON: for other programs, and for the way from one rank to another. A name that is no UTF-8 has U+FFFD in
+// the place of what is none.
+#pragma once
+
+#include "api/reports/summary.hpp"
+
+#include <ctime>
+#include <string>
+
+namespace stoker::reports {
+
+// What a summary does not know of its job.
+struct Job {
+  std::string program;
+  std::string id;     // from the batch system; empty: none
+  std::string mpi;    // the library and its version
+  std::string stoker; // the version
+  std::time_t finished = 0;
+};
+
+// All that the text has; docs/drop-in.md has the schema.
+[[nodiscard]] std::string json_of(const Job& job, const Summary& summary);
+// The job in one line.
+[[nodiscard]] std::string line_of(const Job& job, const Summary& summary);
+
+[[nodiscard]] std::string packed(const Summary& summary);
+[[nodiscard]] Summary unpacked(const std::string& text);
+
+} // namespace stoker::reports
