@@ -165,7 +165,8 @@ void note_use(const CollectiveCall& call) {
 
 std::unique_ptr<engine::CallUnderWay> CoveredCall::start(engine::Executor executor, bool blocking, bool small) const {
   const CollectiveCall& given = anchored_.call();
-  auto call = communicator_.calls(given.collective)->start(given, communicator_.info().get(), executor, blocking, small);
+  auto call =
+      communicator_.calls(given.collective)->start(given, communicator_.info().get(), executor, blocking, small);
   if (call == nullptr) {
     throw engine::Error(engine::Code::unsupported, "no request is to be had for the call");
   }

@@ -29,9 +29,8 @@ void give(Lane& lane, Bound bound, bool stands_in) {
   }
   // A shape that the engine has no means for is left to the MPI library.
   const Code code = bound.error->code();
-  const bool left_to_mpi =
-      code == Code::resource ||
-      (stands_in && (code == Code::unsupported || code == Code::access || code == Code::mismatch));
+  const bool left_to_mpi = code == Code::resource ||
+                           (stands_in && (code == Code::unsupported || code == Code::access || code == Code::mismatch));
   lane.state = left_to_mpi ? Lane::State::by_mpi : Lane::State::failed;
   lane.error = std::move(bound.error);
 }

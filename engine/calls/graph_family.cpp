@@ -100,8 +100,9 @@ GraphFamily::Admission GraphFamily::admit(MPI_Comm graph, bool apart, bool no_ro
   const auto nobody = [](int rank) { return rank == MPI_PROC_NULL; };
   mine.no_neighbors = std::ranges::all_of(neighbors.sources, nobody) && std::ranges::all_of(neighbors.targets, nobody);
   std::vector<std::uint64_t> numbers = mine.numbers();
-  check_mpi(PMPI_Allreduce(MPI_IN_PLACE, numbers.data(), static_cast<int>(numbers.size()), MPI_UINT64_T, MPI_MAX, graph),
-            "MPI_Allreduce");
+  check_mpi(
+      PMPI_Allreduce(MPI_IN_PLACE, numbers.data(), static_cast<int>(numbers.size()), MPI_UINT64_T, MPI_MAX, graph),
+      "MPI_Allreduce");
   const GraphTerms terms = graph_terms(numbers, served_, tries_);
   Admission admission{.share = terms.share, .number = served_, .lanes = {}, .trials = RouteTrials(tries_)};
   if (tries_) {

@@ -35,7 +35,7 @@ class GraphFamily {
 public:
   static constexpr int most_comms = CommContext::most_comms; // that it takes from the MPI library
   static constexpr int comms_of_a_graph = 1;
-  static constexpr std::size_t most_kept = 64; // lanes; those beyond go with their graph
+  static constexpr std::size_t most_kept = 16; // lanes; those beyond go with their graph
 
   // Collective over `graph`, the first. Throws Error on every rank; Error(unsupported) where MPI does not provide
   // MPI_THREAD_MULTIPLE on all ranks.
@@ -77,7 +77,7 @@ private:
   bool tries_;
   std::uint64_t served_ = 0; // graphs; used only as one is made
 
-  std::mutex mutex_; // guards what follows
+  std::mutex mutex_;                              // guards what follows
   std::vector<std::shared_ptr<SharedLane>> kept_; // in the same order on all ranks
   std::uint64_t most_calls_ = 0;
   std::uint64_t most_under_way_ = 0;

@@ -82,8 +82,8 @@ void Calls::ask_for_requests(QueuedCall& call) {
     }
     lane.state = Lane::State::asked_for;
     const bool combines = algos::combines(shape.key.collective);
-    initialiser_.add(std::make_unique<Binding>(
-        *this, shape, number, combines ? Operation(call.call.op, *call.call.recvtypes) : Operation()));
+    initialiser_.add(std::make_unique<Binding>(*this, shape, number,
+                                               combines ? Operation(call.call.op, *call.call.recvtypes) : Operation()));
     if (threaded_) {
       initialiser_.run_in_background();
     }
