@@ -6,6 +6,10 @@
  *     twice. First the computation has a fixed time, as in the OSU micro-benchmarks; it does not miss what others take
  *     of the core. Then it has a fixed amount, which takes as long if it is undisturbed. --bytes: size of the vector,
  *     or of the block for each rank.
+ *   drop-in blocking-calls [--collective LIST] [--bytes LIST] [--memory heap|alloc_mem] [--seconds S]
+ *     Blocking collectives in a loop, as in the OSU micro-benchmarks, between buffers from malloc or MPI_Alloc_mem.
+ *   drop-in heap [--seconds S]
+ *     What it costs to allocate a block, to write to all of its pages, and to free it.
  *   drop-in blocking [--seconds S]
  *     An application that gains nothing: small blocking collectives and messages between neighbours, with little
  *     computation.
@@ -35,10 +39,12 @@
 static void usage(void) {
   if (rank == 0) {
     fprintf(stderr, "usage: drop-in overlap|persistent [--collective LIST] [--bytes LIST] [--seconds S] [--json FILE]\n"
+                    "       drop-in blocking-calls [--collective LIST] [--bytes LIST] [--memory heap|alloc_mem] "
+                    "[--seconds S] [--json FILE]\n"
                     "       drop-in short [--bytes LIST] [--compute-us LIST] [--computing first|all] [--seconds S] "
                     "[--json FILE]\n"
                     "       drop-in messages [--bytes LIST] [--seconds S] [--json FILE]\n"
-                    "       drop-in blocking|calls|message-calls [--seconds S] [--json FILE]\n");
+                    "       drop-in blocking|calls|heap|message-calls [--seconds S] [--json FILE]\n");
   }
   MPI_Finalize();
   exit(2);
@@ -89,11 +95,13 @@ int main(int argc, char** argv) {
   char every_computation[] = "0,50,200,500,1000,2000";
   char* computations = every_computation;
   int first_only = 0;
+  int on_alloc_mem = 0;
   double seconds = 2;
   static const struct option options[] = {{"collective", required_argument, NULL, 'c'},
                                           {"bytes", required_argument, NULL, 'b'},
                                           {"compute-us", required_argument, NULL, 'u'},
                                           {"computing", required_argument, NULL, 'w'},
+                                          {"memory", required_argument, NULL, 'm'},
                                           {"json", required_argument, NULL, 'j'},
                                           {"seconds", required_argument, NULL, 's'},
                                           {NULL, 0, NULL, 0}};
@@ -110,6 +118,9 @@ int main(int argc, char** argv) {
       break;
     case 'w':
       first_only = strcmp(optarg, "first") == 0;
+      break;
+    case 'm':
+      on_alloc_mem = strcmp(optarg, "alloc_mem") == 0;
       break;
     case 'j':
       json = optarg;
@@ -132,6 +143,12 @@ int main(int argc, char** argv) {
     char preset[] = "256K,1M,4M";
     each_point(overlap, names != NULL ? names : "alltoall,allreduce,bcast,allgather,reduce",
                sizes != NULL ? sizes : preset, seconds);
+  } else if (strcmp(argv[optind], "blocking-calls") == 0) {
+    char preset[] = "64K,256K,1M,4M";
+    each_point(on_alloc_mem ? calls_on_alloc_mem : calls_on_heap, names != NULL ? names : "alltoall,allreduce",
+               sizes != NULL ? sizes : preset, seconds);
+  } else if (strcmp(argv[optind], "heap") == 0) {
+    heap_costs(seconds);
   } else if (strcmp(argv[optind], "persistent") == 0) {
     char preset[] = "8,1K,16K,256K,1M";
     each_point(persistent, names != NULL ? names : "alltoall,allreduce,bcast", sizes != NULL ? sizes : preset, seconds);
