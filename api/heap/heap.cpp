@@ -130,16 +130,16 @@ extern "C" {
 
 void stoker_heap_use(const StokerHeapSource* source) { the_source.store(source, std::memory_order_release); }
 
-void* malloc(std::size_t bytes) noexcept {
-  if (void* const block = long_block(bytes)) {
+void* malloc(std::size_t size) noexcept {
+  if (void* const block = long_block(size)) {
     return block;
   }
-  return is_early() ? early.take(bytes) : next().malloc(bytes);
+  return is_early() ? early.take(size) : next().malloc(size);
 }
 
-void* calloc(std::size_t count, std::size_t size) noexcept {
+void* calloc(std::size_t nmemb, std::size_t size) noexcept {
   std::size_t bytes = 0;
-  if (!__builtin_mul_overflow(count, size, &bytes)) {
+  if (!__builtin_mul_overflow(nmemb, size, &bytes)) {
     if (void* const block = long_block(bytes)) {
       return std::memset(block, 0, bytes);
     }
@@ -147,76 +147,76 @@ void* calloc(std::size_t count, std::size_t size) noexcept {
       return early.take(bytes);
     }
   }
-  return next().calloc(count, size);
+  return next().calloc(nmemb, size);
 }
 
-void free(void* memory) noexcept {
-  if (is_long_block(memory)) {
+void free(void* ptr) noexcept {
+  if (is_long_block(ptr)) {
     const Inside guard;
-    source()->deallocate(memory);
-  } else if (!early.contains(memory)) {
-    next().free(memory);
+    source()->deallocate(ptr);
+  } else if (!early.contains(ptr)) {
+    next().free(ptr);
   }
 }
 
 // A block changes sides if its length does. A long one that the source had no room for stays where it is.
-void* realloc(void* memory, std::size_t bytes) noexcept {
-  if (memory == nullptr) {
-    return malloc(bytes);
+void* realloc(void* ptr, std::size_t size) noexcept {
+  if (ptr == nullptr) {
+    return malloc(size);
   }
-  if (is_long_block(memory)) {
-    if (bytes == 0) {
-      free(memory);
+  if (is_long_block(ptr)) {
+    if (size == 0) {
+      free(ptr);
       return nullptr;
     }
-    const std::size_t old_bytes = bytes_of_long_block(memory);
-    return bytes == old_bytes ? memory : moved(memory, old_bytes, malloc(bytes), bytes);
+    const std::size_t old_size = bytes_of_long_block(ptr);
+    return size == old_size ? ptr : moved(ptr, old_size, malloc(size), size);
   }
   const StokerHeapSource* const from = source();
-  if (from != nullptr && bytes >= from->least_bytes) {
-    const std::size_t old_bytes = next().malloc_usable_size(memory);
-    void* const block = old_bytes < from->least_bytes ? long_block(bytes) : nullptr;
+  if (from != nullptr && size >= from->least_bytes) {
+    const std::size_t old_size = next().malloc_usable_size(ptr);
+    void* const block = old_size < from->least_bytes ? long_block(size) : nullptr;
     if (block != nullptr) {
-      return moved(memory, old_bytes, block, bytes);
+      return moved(ptr, old_size, block, size);
     }
   }
-  return next().realloc(memory, bytes);
+  return next().realloc(ptr, size);
 }
 
-void* reallocarray(void* memory, std::size_t count, std::size_t size) noexcept {
+void* reallocarray(void* ptr, std::size_t nmemb, std::size_t size) noexcept {
   std::size_t bytes = 0;
-  if (__builtin_mul_overflow(count, size, &bytes)) {
+  if (__builtin_mul_overflow(nmemb, size, &bytes)) {
     errno = ENOMEM;
     return nullptr;
   }
-  return realloc(memory, bytes);
+  return realloc(ptr, bytes);
 }
 
-int posix_memalign(void** memory, std::size_t alignment, std::size_t bytes) noexcept {
-  void* const block = alignment % sizeof(void*) == 0 ? aligned_long_block(alignment, bytes) : nullptr;
+int posix_memalign(void** memptr, std::size_t alignment, std::size_t size) noexcept {
+  void* const block = alignment % sizeof(void*) == 0 ? aligned_long_block(alignment, size) : nullptr;
   if (block == nullptr) {
-    return next().posix_memalign(memory, alignment, bytes);
+    return next().posix_memalign(memptr, alignment, size);
   }
-  *memory = block;
+  *memptr = block;
   return 0;
 }
 
-void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
-  void* const block = aligned_long_block(alignment, bytes);
-  return block != nullptr ? block : next().aligned_alloc(alignment, bytes);
+void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  void* const block = aligned_long_block(alignment, size);
+  return block != nullptr ? block : next().aligned_alloc(alignment, size);
 }
 
-void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
-  void* const block = aligned_long_block(alignment, bytes);
-  return block != nullptr ? block : next().memalign(alignment, bytes);
+void* memalign(std::size_t alignment, std::size_t size) noexcept {
+  void* const block = aligned_long_block(alignment, size);
+  return block != nullptr ? block : next().memalign(alignment, size);
 }
 
-void* valloc(std::size_t bytes) noexcept {
-  void* const block = long_block(bytes);
-  return block != nullptr ? block : next().valloc(bytes);
+void* valloc(std::size_t size) noexcept {
+  void* const block = long_block(size);
+  return block != nullptr ? block : next().valloc(size);
 }
 
-std::size_t malloc_usable_size(void* memory) noexcept {
-  return is_long_block(memory) ? bytes_of_long_block(memory) : next().malloc_usable_size(memory);
+std::size_t malloc_usable_size(void* ptr) noexcept {
+  return is_long_block(ptr) ? bytes_of_long_block(ptr) : next().malloc_usable_size(ptr);
 }
 }

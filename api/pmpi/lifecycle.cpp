@@ -92,7 +92,7 @@ int shut_down_with_self(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void
 // A child has no helpers, and may not call MPI.
 void after_fork() {
   close_gates(Reason::switched_off);
-  close_arena_memory();
+  forget_arena_memory();
   stop_watching();
 }
 

@@ -4,7 +4,6 @@
 #include "api/pmpi/arena_memory.hpp"
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/settings.hpp"
-#include "engine/shared/allocations.hpp"
 
 #include <cstddef>
 
@@ -37,7 +36,7 @@ int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
 
 // Of memory from the arena the MPI library has nothing to free, but perhaps something to say: after MPI_Finalize.
 int MPI_Free_mem(void* base) {
-  const bool was_arena = stoker::engine::deallocate(base);
+  const bool was_arena = stoker::pmpi::give_back(base);
   return real().MPI_Free_mem(was_arena ? nullptr : base);
 }
 }

@@ -112,8 +112,7 @@ static void use_512_kib(void) { use_block((size_t)512 << 10); }
 static void use_4_mib(void) { use_block((size_t)4 << 20); }
 
 void heap_costs(double seconds) {
-  static const struct TimedCall calls[] = {
-      {"64 KiB", use_64_kib}, {"512 KiB", use_512_kib}, {"4 MiB", use_4_mib}};
+  static const struct TimedCall calls[] = {{"64 KiB", use_64_kib}, {"512 KiB", use_512_kib}, {"4 MiB", use_4_mib}};
   time_calls("drop-in heap", calls, sizeof calls / sizeof calls[0], seconds);
 }
 

@@ -97,14 +97,11 @@ int main(int argc, char** argv) {
   int first_only = 0;
   int on_alloc_mem = 0;
   double seconds = 2;
-  static const struct option options[] = {{"collective", required_argument, NULL, 'c'},
-                                          {"bytes", required_argument, NULL, 'b'},
-                                          {"compute-us", required_argument, NULL, 'u'},
-                                          {"computing", required_argument, NULL, 'w'},
-                                          {"memory", required_argument, NULL, 'm'},
-                                          {"json", required_argument, NULL, 'j'},
-                                          {"seconds", required_argument, NULL, 's'},
-                                          {NULL, 0, NULL, 0}};
+  static const struct option options[] = {
+      {"collective", required_argument, NULL, 'c'}, {"bytes", required_argument, NULL, 'b'},
+      {"compute-us", required_argument, NULL, 'u'}, {"computing", required_argument, NULL, 'w'},
+      {"memory", required_argument, NULL, 'm'},     {"json", required_argument, NULL, 'j'},
+      {"seconds", required_argument, NULL, 's'},    {NULL, 0, NULL, 0}};
   for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
     switch (option) {
     case 'c':
