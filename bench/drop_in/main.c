@@ -85,6 +85,24 @@ static void each_point(void (*measure)(const struct Collective* c, size_t bytes,
   }
 }
 
+/* Whether it is one of those that take no points. */
+static int runs_plainly(const char* benchmark, double seconds) {
+  static const struct {
+    const char* name;
+    void (*run)(double seconds);
+  } plain[] = {{"blocking", blocking_application},
+               {"calls", call_costs},
+               {"heap", heap_costs},
+               {"message-calls", message_call_costs}};
+  for (size_t i = 0; i < sizeof plain / sizeof plain[0]; ++i) {
+    if (strcmp(benchmark, plain[i].name) == 0) {
+      plain[i].run(seconds);
+      return 1;
+    }
+  }
+  return 0;
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -144,8 +162,6 @@ int main(int argc, char** argv) {
     char preset[] = "64K,256K,1M,4M";
     each_point(on_alloc_mem ? calls_on_alloc_mem : calls_on_heap, names != NULL ? names : "alltoall,allreduce",
                sizes != NULL ? sizes : preset, seconds);
-  } else if (strcmp(argv[optind], "heap") == 0) {
-    heap_costs(seconds);
   } else if (strcmp(argv[optind], "persistent") == 0) {
     char preset[] = "8,1K,16K,256K,1M";
     each_point(persistent, names != NULL ? names : "alltoall,allreduce,bcast", sizes != NULL ? sizes : preset, seconds);
@@ -154,18 +170,12 @@ int main(int argc, char** argv) {
     for (char* size = strtok(sizes != NULL ? sizes : preset, ","); size != NULL; size = strtok(NULL, ",")) {
       short_reductions(bytes_of(size), computations, first_only, seconds);
     }
-  } else if (strcmp(argv[optind], "blocking") == 0) {
-    blocking_application(seconds);
-  } else if (strcmp(argv[optind], "calls") == 0) {
-    call_costs(seconds);
   } else if (strcmp(argv[optind], "messages") == 0) {
     char preset[] = "256K,1M,4M";
     for (char* size = strtok(sizes != NULL ? sizes : preset, ","); size != NULL; size = strtok(NULL, ",")) {
       message_overlap(bytes_of(size), seconds);
     }
-  } else if (strcmp(argv[optind], "message-calls") == 0) {
-    message_call_costs(seconds);
-  } else {
+  } else if (!runs_plainly(argv[optind], seconds)) {
     usage();
   }
   MPI_Finalize();

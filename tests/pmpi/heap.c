@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The heap, whoever implements it: a program that names nothing but MPI, the C library and the system.
 //
-//   heap [--arena] SECTION      with --arena, long blocks have to come from the arena once MPI is initialised, without it
-//                               none may
+//   heap [--arena] SECTION      --arena: once there is MPI long blocks have to come from the arena; else none may
 #define _GNU_SOURCE // NOLINT(bugprone-reserved-identifier): the C library asks for it
 #include "memory_place.h"
 
