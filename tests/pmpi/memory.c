@@ -228,25 +228,23 @@ static void keep(void) {
   atexit(look_at_kept);
 }
 
-// Freeing is an error then, at which MPICH ends the process.
+// Freeing is an error then, at which MPICH ends the process. Open MPI looks into freed memory.
 static void free_late(void) {
 #ifdef MPICH_VERSION
-  const int expected = 1;
-#else
-  const int expected = child_status;
-#endif
   fflush(NULL);
   const pid_t child = fork();
   if (child == 0) {
     char* const late = kept;
     kept = NULL; // MPICH lets the end come by exit()
-    _exit(MPI_Free_mem(late) == MPI_SUCCESS ? child_status : 2);
+    MPI_Free_mem(late);
+    _exit(2);
   }
   int status = 0;
-  if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != expected) {
+  if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 1) {
     fprintf(stderr, "FAILED rank %d: MPI_Free_mem after MPI_Finalize ends with status %d\n", rank, status);
     _exit(1);
   }
+#endif
 }
 
 int main(int argc, char** argv) {
