@@ -47,7 +47,7 @@ public:
   // What there is too much of then goes to the arena, the oldest first.
   void keep(void* block, std::size_t bytes) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock) {
+    if (!lock || bytes > most_bytes) {
       (void)engine::deallocate(block);
       return;
     }
