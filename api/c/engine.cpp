@@ -171,8 +171,8 @@ int stoker_alloc(stoker_engine engine, size_t bytes, void** memory) {
 
 int stoker_dealloc(void* memory) {
   return guarded([&] {
-    if (memory != nullptr) {
-      stoker::engine::deallocate(memory);
+    if (memory != nullptr && !stoker::engine::deallocate(memory)) {
+      throw Error(Code::argument, "memory is not (or no longer) from stoker_alloc");
     }
   });
 }

@@ -22,6 +22,7 @@ struct RunOptions {
   std::vector<std::string> command;
   SettingArguments settings; // environment variables for it, and their values
   std::string drop_in;       // file; empty: found
+  bool mapped = false;       // the program's memory, as much of it as can be, is shared by the ranks of a node
   bool dry_run = false;
 };
 // Returns only if the command cannot be run, or with `dry_run`.

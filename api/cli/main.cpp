@@ -103,6 +103,9 @@ void add_run(CLI::App& app, Command& run, const std::vector<std::string>& words)
       ->add_option("--drop-in", options->drop_in,
                    "the drop-in library to take, if there is none for the program's MPI library where stoker looks")
       ->type_name("FILE");
+  command->add_flag("--mapped", options->mapped,
+                    "long allocations (malloc, MPI_Alloc_mem) give memory that all ranks of a node share, for faster "
+                    "exchanges");
   command->add_flag("--dry-run", options->dry_run, "only print what would be set, and why");
   command->allow_extras();
   command->callback([&run, options, words, command] {

@@ -68,20 +68,41 @@ DropIn drop_in_for(const MpiOfCommand& mpi, const RunOptions& options) {
   return *found;
 }
 
-// What was to be preloaded before comes first, as a profiler has to.
-std::string preloaded(const std::string& file) {
+// `before`, which comes first, as a profiler has to, and the file, unless one of that name is there.
+std::string preloaded(const std::string& before, const std::string& file) {
   constexpr std::string_view separators = " :";
   if (file.find_first_of(separators) != std::string::npos) {
     throw CannotRun(CannotRun::other,
                     fmt::format("{}: LD_PRELOAD cannot name a file with a space or a colon in its path", file));
   }
-  const char* const before = std::getenv("LD_PRELOAD");
-  if (before == nullptr || *before == '\0') {
-    return file;
+  if (before.find(std::filesystem::path(file).filename().string()) != std::string::npos) {
+    return before;
   }
-  return std::string_view(before).find("libstoker-pmpi.so") == std::string_view::npos
-             ? fmt::format("{}:{}", before, file)
-             : before;
+  return before.empty() ? file : fmt::format("{}:{}", before, file);
+}
+
+// The library that takes over malloc lies beside the drop-in library.
+std::string heap_beside(const std::string& drop_in) {
+  const std::filesystem::path file = std::filesystem::path(drop_in).replace_filename("libstoker-heap.so");
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(file, failed)) {
+    throw CannotRun(CannotRun::other, fmt::format("--mapped: there is no {}", file.string()));
+  }
+  return file.string();
+}
+
+Variables variables_for(const DropIn& drop_in, const RunOptions& options) {
+  const char* const before = std::getenv("LD_PRELOAD");
+  Variables variables{{"LD_PRELOAD", preloaded(before == nullptr ? "" : before, drop_in.file)}};
+  if (options.mapped) {
+    variables.front().second = preloaded(variables.front().second, heap_beside(drop_in.file));
+    variables.emplace_back("STOKER_PMPI_ALLOC_MEM", "1");
+    if (std::getenv("STOKER_PMPI_HEAP") == nullptr) {
+      variables.emplace_back("STOKER_PMPI_HEAP", "64K");
+    }
+  }
+  variables.insert(variables.end(), options.settings.begin(), options.settings.end());
+  return variables;
 }
 
 void print(const MpiOfCommand& mpi, const DropIn& drop_in, const Variables& variables,
@@ -118,8 +139,7 @@ int run(const RunOptions& options) {
   try {
     const MpiOfCommand mpi = mpi_of_command(options.command);
     const DropIn drop_in = drop_in_for(mpi, options);
-    Variables variables{{"LD_PRELOAD", preloaded(drop_in.file)}};
-    variables.insert(variables.end(), options.settings.begin(), options.settings.end());
+    const Variables variables = variables_for(drop_in, options);
     if (options.dry_run) {
       if (speaks_for_job()) {
         print(mpi, drop_in, variables, options.command);

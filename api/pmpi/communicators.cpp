@@ -138,9 +138,8 @@ void Communicator::cover(Budget budget) {
   PMPI_Allreduce(MPI_IN_PLACE, able.data(), static_cast<int>(able.size()), MPI_INT, MPI_MIN, handle_);
   if (able[0] == 0 || able[1] == 0) {
     reason_ = able[1] == 0 ? Reason::off_by_info : Reason::no_comm;
-    waits_for_use_ = able[1] != 0;
-    if (waits_for_use_) {
-      uses_are_noted.store(true, std::memory_order_relaxed);
+    if (able[1] != 0) {
+      wait_for_use();
     }
     return;
   }
@@ -154,6 +153,15 @@ void Communicator::cover(Budget budget) {
     }
     return;
   }
+  move_behind_those_with_calls();
+}
+
+void Communicator::wait_for_use() {
+  waits_for_use_ = true;
+  uses_are_noted.store(true, std::memory_order_relaxed);
+}
+
+void Communicator::move_behind_those_with_calls() {
   const std::lock_guard lock(registry.mutex);
   const auto self = std::ranges::find(registry.known, this, &std::shared_ptr<Communicator>::get);
   registry.known.splice(registry.known.end(), registry.known, self);
@@ -171,7 +179,8 @@ bool Communicator::has_context_or_room() const {
 }
 
 void Communicator::close() {
-  if (calls_ == nullptr) {
+  graphs_.reset();
+  if (calls_ == nullptr && graph_calls_ == nullptr) {
     return;
   }
   for (std::unique_lock lock(mutex_); !outstanding_.empty();) {
@@ -188,11 +197,16 @@ void Communicator::close() {
     call.in_use_ = false; // its own thread, which waits for this, may now destroy it
     use_ended_.notify_all();
   }
-  const auto failure = engine::attempt([&] { calls_->close(); });
-  if (failure) {
-    complain(failure->what());
+  for (auto* const calls : {&graph_calls_, &calls_}) {
+    if (*calls == nullptr) {
+      continue;
+    }
+    const auto failure = engine::attempt([&] { (*calls)->close(); });
+    if (failure) {
+      complain(failure->what());
+    }
+    calls->reset();
   }
-  calls_.reset();
 }
 
 void Communicator::enlist(Outstanding& call) {
@@ -248,13 +262,16 @@ Communicator* detail::look_up(MPI_Comm comm) {
   return found;
 }
 
-void adopt(MPI_Comm comm, MPI_Info info) {
+void adopt(MPI_Comm comm, MPI_Info info, MPI_Comm parent) {
   Communicator* const communicator = communicator_of(comm);
+  Communicator* const from = communicator_of(parent);
   if (communicator == nullptr) {
     return;
   }
   communicator->use(OwnInfo(MPI_INFO_NULL, info));
-  communicator->cover();
+  if (from == nullptr || !communicator->join_graphs_of(*from)) {
+    communicator->cover();
+  }
 }
 
 void forget_communicators() {

@@ -8,10 +8,13 @@
 // That takes communicators of the MPI library's, for which there is a budget. Programs make many that they hardly use,
 // so a third of it is kept for those that communicate: what had no room in the rest gets what it needs in a blocking
 // call that waits for all ranks anyway, and persistent requests take what they need when they are made.
+// Communicators with a distributed graph share what their neighborhood collectives need; what other calls on them need
+// they get in such a blocking call, too.
 #pragma once
 
 #include "api/pmpi/state.hpp"
 #include "engine/calls/calls.hpp"
+#include "engine/calls/graph_family.hpp"
 #include "engine/calls/private_comms.hpp"
 
 #include <mpi.h>
@@ -84,9 +87,13 @@ public:
   [[nodiscard]] bool inherits() const { return inherits_; }
   [[nodiscard]] const OwnInfo& info() const { return info_; }
   [[nodiscard]] engine::Executor executor() const { return executor_; } // of nonblocking calls
-  // Null where `reason` says why.
-  [[nodiscard]] engine::Calls* calls() const { return calls_.get(); }
-  [[nodiscard]] Reason reason() const { return reason_; }
+  // For calls of this collective. Null where `reason` says why.
+  [[nodiscard]] engine::Calls* calls(Collective collective) const {
+    return shares_lanes(collective) ? graph_calls_.get() : calls_.get();
+  }
+  [[nodiscard]] Reason reason(Collective collective) const {
+    return algos::pattern_of(collective) == algos::Pattern::neighborhood ? graph_reason_.value_or(reason_) : reason_;
+  }
   [[nodiscard]] bool off() const { return off_; }
   // Communicators for persistent requests that the MPI library carries out.
   [[nodiscard]] engine::PrivateComms& private_comms() { return private_comms_; }
@@ -95,6 +102,9 @@ public:
   void use(OwnInfo info);
   // Collective, where this is inherits() and has no calls yet.
   void cover(Budget budget = Budget::of_any);
+  // Collective over this communicator, a new one with a distributed graph made from `parent`. Returns whether it shares
+  // what its neighborhood collectives need, or is to do without; else it needs cover().
+  [[nodiscard]] bool join_graphs_of(Communicator& parent);
   // There was no room for it. Then, collectively, when the ranks make a blocking call that waits for all of them.
   [[nodiscard]] bool waits_for_use() const { return waits_for_use_; }
   void note_use();
@@ -110,6 +120,14 @@ public:
 
 private:
   friend class Outstanding::Use;
+  [[nodiscard]] bool shares_lanes(Collective collective) const {
+    return graph_calls_ != nullptr && algos::pattern_of(collective) == algos::Pattern::neighborhood &&
+           (calls_ == nullptr || !info_.names_how());
+  }
+  // Null where there is none for communicators made from this one, which is the same on all ranks.
+  [[nodiscard]] std::shared_ptr<engine::GraphFamily> family_with(const Communicator& graph);
+  void wait_for_use();
+  void move_behind_those_with_calls();
   [[nodiscard]] bool begin_use(Outstanding& call, bool wait);
   void end_use(Outstanding& call);
   MPI_Comm handle_;
@@ -124,6 +142,10 @@ private:
   OwnInfo info_;
   engine::Executor executor_ = engine::Executor::inline_;
   std::unique_ptr<engine::Calls> calls_;
+  std::shared_ptr<engine::GraphFamily> graphs_; // made from this communicator
+  bool graphs_are_apart_ = false;               // there can be no family
+  std::unique_ptr<engine::Calls> graph_calls_;  // of neighborhood collectives, where this is such a graph
+  std::optional<Reason> graph_reason_;          // against them
   engine::PrivateComms private_comms_;
   const bool has_threads_ = application_has_threads(); // else no two uses meet
   std::mutex mutex_;                                   // guards what follows
@@ -171,8 +193,9 @@ struct LastCommunicator {
   }
   return detail::look_up(comm);
 }
-// Makes what the nonblocking calls of a new communicator need. Collective over it. `info`: the application's.
-void adopt(MPI_Comm comm, MPI_Info info);
+// Makes what the nonblocking calls of a new communicator need. Collective over it. `info`: the application's. `parent`:
+// which it was made from, if it has a distributed graph.
+void adopt(MPI_Comm comm, MPI_Info info, MPI_Comm parent = MPI_COMM_NULL);
 // Closes all that are known. Collective over the engine's ranks.
 void forget_communicators();
 

@@ -92,10 +92,11 @@ bool waits_for_all(const CollectiveCall& call, const Communicator& communicator)
 }
 
 std::optional<Reason> reason_against(Form form, const CollectiveCall& call, const Communicator& communicator) {
-  if (communicator.calls() == nullptr) {
-    return communicator.reason();
+  const engine::Calls* const calls = communicator.calls(call.collective);
+  if (calls == nullptr) {
+    return communicator.reason(call.collective);
   }
-  if (form == Form::nonblocking && !communicator.calls()->starts_locally()) {
+  if (form == Form::nonblocking && !calls->starts_locally()) {
     return Reason::thread_level;
   }
   if (is_mistake(call, communicator)) {
@@ -121,7 +122,7 @@ bool may_be_overlapped(const CollectiveCall& call, std::uint64_t bytes, const Co
   const algos::CollectiveTraits& traits = traits_of(call.collective);
   return traits.send.counts != Number::each && traits.recv.counts != Number::each &&
          (bytes > 0 || call.collective == Collective::barrier) &&
-         communicator.calls()->takes_small_calls(communicator.executor());
+         communicator.calls(call.collective)->takes_small_calls(communicator.executor());
 }
 
 } // namespace
@@ -163,7 +164,9 @@ void note_use(const CollectiveCall& call) {
 }
 
 std::unique_ptr<engine::CallUnderWay> CoveredCall::start(engine::Executor executor, bool blocking, bool small) const {
-  auto call = communicator_.calls()->start(anchored_.call(), communicator_.info().get(), executor, blocking, small);
+  const CollectiveCall& given = anchored_.call();
+  auto call =
+      communicator_.calls(given.collective)->start(given, communicator_.info().get(), executor, blocking, small);
   if (call == nullptr) {
     throw engine::Error(engine::Code::unsupported, "no request is to be had for the call");
   }

@@ -18,16 +18,16 @@ using stoker::pmpi::the_engine;
 
 namespace {
 
-// `create` is the MPI library's function.
+// `create` is the MPI library's function. `parent`: of a communicator with a distributed graph.
 template <class Create>
-int create(const MPI_Comm* made, MPI_Info info, Create&& create) {
+int create(const MPI_Comm* made, MPI_Info info, Create&& create, MPI_Comm parent = MPI_COMM_NULL) {
   int code = MPI_SUCCESS;
   {
     const Inside inside;
     code = create();
   }
   if (code == MPI_SUCCESS && *made != MPI_COMM_NULL && stoker::pmpi::depth == 0 && the_engine() != nullptr) {
-    adopt(*made, info);
+    adopt(*made, info, parent);
   }
   return code;
 }
@@ -75,18 +75,20 @@ int MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int 
 }
 int MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[],
                           const int weights[], MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
-  return create(comm_dist_graph, info, [&] {
+  const auto call = [&] {
     return real().MPI_Dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, reorder,
                                         comm_dist_graph);
-  });
+  };
+  return create(comm_dist_graph, info, call, comm_old);
 }
 int MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[],
                                    int outdegree, const int destinations[], const int destweights[], MPI_Info info,
                                    int reorder, MPI_Comm* comm_dist_graph) {
-  return create(comm_dist_graph, info, [&] {
+  const auto call = [&] {
     return real().MPI_Dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations,
                                                  destweights, info, reorder, comm_dist_graph);
-  });
+  };
+  return create(comm_dist_graph, info, call, comm_old);
 }
 int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
   return create(newintracomm, MPI_INFO_NULL, [&] { return real().MPI_Intercomm_merge(intercomm, high, newintracomm); });

@@ -2,6 +2,7 @@
 // From MPI_Init to MPI_Finalize: the engine, which forms of calls are open to it, and what the application is told of
 // threads.
 #include "api/pmpi/alias.hpp"
+#include "api/pmpi/arena_memory.hpp"
 #include "api/pmpi/background_progress.hpp"
 #include "api/pmpi/communicators.hpp"
 #include "api/pmpi/handles.hpp"
@@ -64,6 +65,7 @@ void shut_down() {
     return;
   }
   close_gates(Reason::outside_mpi);
+  close_arena_memory();
   forget_missing_ranks();
   stop_watching();
   stop_background_progress();
@@ -91,6 +93,7 @@ int shut_down_with_self(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void
 // A child has no helpers, and may not call MPI.
 void after_fork() {
   close_gates(Reason::switched_off);
+  forget_arena_memory();
   stop_watching();
 }
 
@@ -104,6 +107,17 @@ void start_progress_if_wanted(bool complains) {
   } else if (complains) {
     fmt::print(stderr, "stoker: STOKER_PMPI_P2P and STOKER_PMPI_RMA need MPI_THREAD_MULTIPLE, which the MPI library "
                        "does not grant, or which was not asked for (executor=inline)\n");
+  }
+}
+
+void open_memory_if_wanted(bool complains) {
+  if (!settings().pmpi_alloc_mem && settings().pmpi_heap == 0) {
+    return;
+  }
+  open_arena_memory(*life.engine);
+  if (settings().pmpi_heap != 0 && !serve_heap(settings().pmpi_heap) && complains) {
+    fmt::print(stderr, "stoker: STOKER_PMPI_HEAP needs libstoker-heap.so, too, in LD_PRELOAD (as stoker run --mapped "
+                       "sets it); the heap stays as it is\n");
   }
 }
 
@@ -143,6 +157,7 @@ void begin() {
     } else {
       adopt(MPI_COMM_WORLD, MPI_INFO_NULL);
       open_gates();
+      open_memory_if_wanted(rank == 0);
     }
   }
   // After the engine's own, which goes after it.

@@ -96,7 +96,7 @@ private:
 std::optional<int> nonblocking_call(const CollectiveCall& call, MPI_Request* request, MPI_Comm& comm) {
   return if_covered(Form::nonblocking, call, [&](Communicator& communicator, std::optional<std::uint64_t> small) {
     if (small) {
-      const MPI_Comm to_pass = communicator.calls()->comm_to_pass(call, *small, communicator.executor());
+      const MPI_Comm to_pass = communicator.calls(call.collective)->comm_to_pass(call, *small, communicator.executor());
       if (to_pass != MPI_COMM_NULL) {
         count_fallback(Form::nonblocking, call.collective, Reason::too_small);
         comm = to_pass;

@@ -187,7 +187,7 @@ bool may_try(const CollectiveCall& call, const OwnInfo& info) {
 }
 
 // The reason to leave a call to the MPI library, found before ranks communicate; equal on all ranks.
-std::optional<Reason> why_not_at_all(const Communicator* communicator) {
+std::optional<Reason> why_not_at_all(const Communicator* communicator, Collective collective) {
   if (!is_open(Form::persistent)) {
     return gate(Form::persistent).because.load(std::memory_order_relaxed);
   }
@@ -195,7 +195,7 @@ std::optional<Reason> why_not_at_all(const Communicator* communicator) {
     return Reason::no_engine;
   }
   if (!communicator->inherits()) {
-    return communicator->reason();
+    return communicator->reason(collective);
   }
   if (communicator->size() == 1) {
     return Reason::one_rank;
@@ -211,7 +211,7 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
     count_fallback(Form::persistent, call.collective, reason);
     return by_mpi(call, communicator, request, mpi, reason);
   };
-  if (const auto reason = why_not_at_all(communicator)) {
+  if (const auto reason = why_not_at_all(communicator, call.collective)) {
     return left(*reason);
   }
   std::unique_ptr<Request> made;

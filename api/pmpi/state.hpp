@@ -37,6 +37,9 @@ enum class Reason : std::uint8_t {
   foreign_ranks,
   unwatched,
   no_comm,
+  graph,
+  few_calls,
+  no_neighbors,
   off_by_info,
   too_small,
   thread_level,
@@ -50,7 +53,7 @@ enum class Reason : std::uint8_t {
   memory,
   unsupported,
 };
-inline constexpr int reason_count = 23;
+inline constexpr int reason_count = 26;
 [[nodiscard]] std::string_view text_of(Reason reason);
 
 // One of them for each form, and why it is not open. Written while the process has one thread in MPI, or by

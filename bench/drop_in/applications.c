@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An application that gains nothing, and the cost of calls that fall back. */
+/* An application that gains nothing, and what calls that fall back cost, and blocks of the heap. */
 #include "drop_in.h"
 
 #include <stdlib.h>
@@ -97,6 +97,23 @@ void time_calls(const char* benchmark, const struct TimedCall* calls, int kinds,
     }
   }
   free(samples);
+}
+
+static void use_block(size_t bytes) {
+  enum { page = 4096 };
+  char* block = malloc(bytes);
+  for (size_t at = 0; at < bytes; at += page) {
+    *(volatile char*)(block + at) = 1;
+  }
+  free(block);
+}
+static void use_64_kib(void) { use_block((size_t)64 << 10); }
+static void use_512_kib(void) { use_block((size_t)512 << 10); }
+static void use_4_mib(void) { use_block((size_t)4 << 20); }
+
+void heap_costs(double seconds) {
+  static const struct TimedCall calls[] = {{"64 KiB", use_64_kib}, {"512 KiB", use_512_kib}, {"4 MiB", use_4_mib}};
+  time_calls("drop-in heap", calls, sizeof calls / sizeof calls[0], seconds);
 }
 
 void call_costs(double seconds) {

@@ -220,6 +220,42 @@ void overlap(const struct Collective* c, size_t bytes, double seconds) {
   free(b.recv);
 }
 
+static void time_calls_on(const struct Buffers* b, const struct Collective* c, const char* memory, size_t bytes,
+                          double seconds) {
+  const size_t doubles = bytes / sizeof(double) * (size_t)ranks;
+  double* samples = new_samples();
+  check(c, b, doubles, NULL);
+  const int count = samples_for(seconds, time_blocking(c, b, samples, warm_up_starts));
+  const double median = time_blocking(c, b, samples, count);
+  if (rank == 0) {
+    fprintf(out,
+            "{\"benchmark\":\"drop-in blocking calls\",\"collective\":\"%s\",\"memory\":\"%s\",\"bytes\":%zu,"
+            "\"ranks\":%d,\"samples\":%d,\"call_us\":%.3f}\n",
+            c->name, memory, bytes, ranks, count, 1e6 * median);
+    fflush(out);
+  }
+  free(samples);
+}
+
+void calls_on_heap(const struct Collective* c, size_t bytes, double seconds) {
+  const struct Buffers b = buffers_of(bytes / sizeof(double) * (size_t)ranks, bytes);
+  time_calls_on(&b, c, "heap", bytes, seconds);
+  free(b.send);
+  free(b.recv);
+}
+
+void calls_on_alloc_mem(const struct Collective* c, size_t bytes, double seconds) {
+  struct Buffers b = {NULL, NULL, (int)(bytes / sizeof(double))};
+  const MPI_Aint length = (MPI_Aint)(bytes * (size_t)ranks);
+  if (MPI_Alloc_mem(length, MPI_INFO_NULL, &b.send) != MPI_SUCCESS ||
+      MPI_Alloc_mem(length, MPI_INFO_NULL, &b.recv) != MPI_SUCCESS) {
+    fail("out of memory");
+  }
+  time_calls_on(&b, c, "alloc_mem", bytes, seconds);
+  MPI_Free_mem(b.send);
+  MPI_Free_mem(b.recv);
+}
+
 static double time_starts(MPI_Request* request, double* samples, int count) {
   for (int i = 0; i < count; ++i) {
     MPI_Barrier(MPI_COMM_WORLD);

@@ -35,7 +35,10 @@ const char* name_of(const struct Collective* c);
 
 /* The measurements. */
 void overlap(const struct Collective* c, size_t bytes, double seconds);
+void calls_on_heap(const struct Collective* c, size_t bytes, double seconds);
+void calls_on_alloc_mem(const struct Collective* c, size_t bytes, double seconds);
 void persistent(const struct Collective* c, size_t bytes, double seconds);
+void heap_costs(double seconds);
 void blocking_application(double seconds);
 void call_costs(double seconds);
 /* `computations`: a list, in microseconds. */

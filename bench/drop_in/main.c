@@ -6,6 +6,10 @@
  *     twice. First the computation has a fixed time, as in the OSU micro-benchmarks; it does not miss what others take
  *     of the core. Then it has a fixed amount, which takes as long if it is undisturbed. --bytes: size of the vector,
  *     or of the block for each rank.
+ *   drop-in blocking-calls [--collective LIST] [--bytes LIST] [--memory heap|alloc_mem] [--seconds S]
+ *     Blocking collectives in a loop, as in the OSU micro-benchmarks, between buffers from malloc or MPI_Alloc_mem.
+ *   drop-in heap [--seconds S]
+ *     What it costs to allocate a block, to write to all of its pages, and to free it.
  *   drop-in blocking [--seconds S]
  *     An application that gains nothing: small blocking collectives and messages between neighbours, with little
  *     computation.
@@ -35,10 +39,12 @@
 static void usage(void) {
   if (rank == 0) {
     fprintf(stderr, "usage: drop-in overlap|persistent [--collective LIST] [--bytes LIST] [--seconds S] [--json FILE]\n"
+                    "       drop-in blocking-calls [--collective LIST] [--bytes LIST] [--memory heap|alloc_mem] "
+                    "[--seconds S] [--json FILE]\n"
                     "       drop-in short [--bytes LIST] [--compute-us LIST] [--computing first|all] [--seconds S] "
                     "[--json FILE]\n"
                     "       drop-in messages [--bytes LIST] [--seconds S] [--json FILE]\n"
-                    "       drop-in blocking|calls|message-calls [--seconds S] [--json FILE]\n");
+                    "       drop-in blocking|calls|heap|message-calls [--seconds S] [--json FILE]\n");
   }
   MPI_Finalize();
   exit(2);
@@ -79,6 +85,24 @@ static void each_point(void (*measure)(const struct Collective* c, size_t bytes,
   }
 }
 
+/* Whether it is one of those that take no points. */
+static int runs_plainly(const char* benchmark, double seconds) {
+  static const struct {
+    const char* name;
+    void (*run)(double seconds);
+  } plain[] = {{"blocking", blocking_application},
+               {"calls", call_costs},
+               {"heap", heap_costs},
+               {"message-calls", message_call_costs}};
+  for (size_t i = 0; i < sizeof plain / sizeof plain[0]; ++i) {
+    if (strcmp(benchmark, plain[i].name) == 0) {
+      plain[i].run(seconds);
+      return 1;
+    }
+  }
+  return 0;
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -89,14 +113,13 @@ int main(int argc, char** argv) {
   char every_computation[] = "0,50,200,500,1000,2000";
   char* computations = every_computation;
   int first_only = 0;
+  int on_alloc_mem = 0;
   double seconds = 2;
-  static const struct option options[] = {{"collective", required_argument, NULL, 'c'},
-                                          {"bytes", required_argument, NULL, 'b'},
-                                          {"compute-us", required_argument, NULL, 'u'},
-                                          {"computing", required_argument, NULL, 'w'},
-                                          {"json", required_argument, NULL, 'j'},
-                                          {"seconds", required_argument, NULL, 's'},
-                                          {NULL, 0, NULL, 0}};
+  static const struct option options[] = {
+      {"collective", required_argument, NULL, 'c'}, {"bytes", required_argument, NULL, 'b'},
+      {"compute-us", required_argument, NULL, 'u'}, {"computing", required_argument, NULL, 'w'},
+      {"memory", required_argument, NULL, 'm'},     {"json", required_argument, NULL, 'j'},
+      {"seconds", required_argument, NULL, 's'},    {NULL, 0, NULL, 0}};
   for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
     switch (option) {
     case 'c':
@@ -110,6 +133,9 @@ int main(int argc, char** argv) {
       break;
     case 'w':
       first_only = strcmp(optarg, "first") == 0;
+      break;
+    case 'm':
+      on_alloc_mem = strcmp(optarg, "alloc_mem") == 0;
       break;
     case 'j':
       json = optarg;
@@ -132,6 +158,10 @@ int main(int argc, char** argv) {
     char preset[] = "256K,1M,4M";
     each_point(overlap, names != NULL ? names : "alltoall,allreduce,bcast,allgather,reduce",
                sizes != NULL ? sizes : preset, seconds);
+  } else if (strcmp(argv[optind], "blocking-calls") == 0) {
+    char preset[] = "64K,256K,1M,4M";
+    each_point(on_alloc_mem ? calls_on_alloc_mem : calls_on_heap, names != NULL ? names : "alltoall,allreduce",
+               sizes != NULL ? sizes : preset, seconds);
   } else if (strcmp(argv[optind], "persistent") == 0) {
     char preset[] = "8,1K,16K,256K,1M";
     each_point(persistent, names != NULL ? names : "alltoall,allreduce,bcast", sizes != NULL ? sizes : preset, seconds);
@@ -140,18 +170,12 @@ int main(int argc, char** argv) {
     for (char* size = strtok(sizes != NULL ? sizes : preset, ","); size != NULL; size = strtok(NULL, ",")) {
       short_reductions(bytes_of(size), computations, first_only, seconds);
     }
-  } else if (strcmp(argv[optind], "blocking") == 0) {
-    blocking_application(seconds);
-  } else if (strcmp(argv[optind], "calls") == 0) {
-    call_costs(seconds);
   } else if (strcmp(argv[optind], "messages") == 0) {
     char preset[] = "256K,1M,4M";
     for (char* size = strtok(sizes != NULL ? sizes : preset, ","); size != NULL; size = strtok(NULL, ",")) {
       message_overlap(bytes_of(size), seconds);
     }
-  } else if (strcmp(argv[optind], "message-calls") == 0) {
-    message_call_costs(seconds);
-  } else {
+  } else if (!runs_plainly(argv[optind], seconds)) {
     usage();
   }
   MPI_Finalize();

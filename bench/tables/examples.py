@@ -9,6 +9,7 @@ stoker to the fastest of those that it is compared with; which ones these are is
 """
 import argparse
 import collections
+import itertools
 import json
 import pathlib
 import statistics
@@ -16,8 +17,11 @@ import statistics
 import report
 
 PLACES = {"shared": "2 hosts x 1, shared cores", "spare": "2 hosts x 1, core to spare, as 1 Gbit/s",
-          "spare-fast": "2 hosts x 1, core to spare, as 2.5 Gbit/s", "spare-4": "4 hosts x 1, core to spare, as 1 Gbit/s"}
-THREAD = ", progress thread"
+          "spare-fast": "2 hosts x 1, core to spare, as 2.5 Gbit/s", "spare-4": "4 hosts x 1, core to spare, as 1 Gbit/s",
+          "whole": "4 hosts x 3, 4 cores each, 10 Gbit/s"}
+# What is added to a contestant's name, by the kind of launch.
+HOW = {"alone": "", "thread": ", progress thread", "full": ", a rank on every core"}
+THREAD, FULL = HOW["thread"], HOW["full"]
 
 
 def contestant(row):
@@ -32,7 +36,7 @@ def contestant(row):
 
 class Results:
     """Milliseconds by application, place, MPI library, contestant and launch. Files are called
-    APPLICATION.LAUNCH.PLACE.MPI.{alone,thread}.json."""
+    APPLICATION.LAUNCH.PLACE.MPI.HOW.json."""
 
     def __init__(self, folder):
         self.times = collections.defaultdict(lambda: collections.defaultdict(dict))
@@ -41,9 +45,9 @@ class Results:
             application, launch, place, mpi, how = path.stem.split(".")
             for line in path.read_text(encoding="utf-8").splitlines():
                 name, ms, ours = contestant(json.loads(line))
-                if how == "thread" and ours:
+                if how != "alone" and ours:
                     continue
-                name += THREAD if how == "thread" else ""
+                name += HOW[how]
                 self.times[application, place, mpi][name][int(launch)] = ms
                 if ours:
                     self.ours.add(name)
@@ -59,8 +63,11 @@ def targets(results):
     def ours(name):
         return name in results.ours
 
-    def mpi(name):
+    def any_mpi(name):
         return name not in results.ours
+
+    def mpi(name):
+        return any_mpi(name) and FULL not in name
 
     def alone(name):
         return mpi(name) and THREAD not in name
@@ -70,17 +77,19 @@ def targets(results):
 
     yield "eigensolver", "shared", "MPI without tests", ours, lambda name: name == "mpi-nonblocking", 0.70
     yield "eigensolver", "shared", "best of MPI", ours, mpi, 0.95
-    for place in ("spare", "spare-fast"):
+    for place in ("spare", "spare-fast", "whole"):
         yield "eigensolver", place, "best of MPI", ours, mpi, 0.80
         yield "eigensolver", place, "best of MPI without progress thread", ours, alone, None
     yield "taylor-green", "shared", "best of MPI", ours, mpi, 0.97
-    for place in ("spare", "spare-fast"):
+    for place in ("spare", "spare-fast", "whole"):
         yield "taylor-green", place, "best of MPI", ours, mpi, 0.85
         yield "taylor-green", place, "best of MPI without progress thread", ours, alone, None
     for application in ("eigensolver", "taylor-green"):
         yield application, "shared", "better of engine and inline, for the engine", engine, ours, 1.02
-    for halo in ("stoker", "mpi-nonblocking"):
-        yield ("gradients", "spare-4", f"pipelined, with MPI_Iallreduce, both with the halo by {halo}",
+    for application in ("eigensolver", "taylor-green", "gradients"):
+        yield application, "whole", "best of MPI, a rank on every core as well", ours, any_mpi, None
+    for place, halo in itertools.product(("spare-4", "whole"), ("stoker", "mpi-nonblocking")):
+        yield ("gradients", place, f"pipelined, with MPI_Iallreduce, both with the halo by {halo}",
                lambda name, halo=halo: name == f"pipelined, sums by stoker, halo by {halo}",
                lambda name, halo=halo: name == f"pipelined, sums by mpi, halo by {halo}", 0.90)
     yield "gradients", "spare-4", "best of MPI alone", ours, mpi, None

@@ -44,22 +44,25 @@ on_hosts() { # hosts, ranks per host, mpi, name, options of the program...
   "$root/scripts/cluster" down >/dev/null
 }
 
-# Ranks on cores of their own as long as there are enough: then they need not yield.
-on_this_host() { # ranks, mpi, name, options of stoker-bench...
-  local ranks=$1 mpi=$2 name=$3 launch yield=0
-  shift 3
-  if [[ $ranks -gt $(nproc) ]]; then
-    yield=1
-  fi
-  if [[ $mpi == mpich ]]; then
-    launch=(mpiexec.mpich -launcher fork -n "$ranks")
+# Sets `launch` to the words that start ranks on this host, which yield if they are more than the cores.
+launch_here() { # ranks, mpi, none | core: what each rank is bound to
+  local yield=$(($1 > $(nproc) ? 1 : 0))
+  if [[ $2 == mpich ]]; then
+    launch=(mpiexec.mpich -launcher fork -bind-to "$3" -n "$1")
   else
-    launch=(mpirun.openmpi --oversubscribe --bind-to none --mca mpi_yield_when_idle "$yield" -n "$ranks")
+    launch=(mpirun.openmpi --oversubscribe --bind-to "$3" --mca mpi_yield_when_idle "$yield" -n "$1")
     if [[ $EUID -eq 0 ]]; then
       launch+=(--allow-run-as-root)
     fi
   fi
-  if [[ $yield -eq 0 ]]; then
+}
+
+# Ranks have cores of their own as long as there are enough.
+on_this_host() { # ranks, mpi, name, options of stoker-bench...
+  local ranks=$1 mpi=$2 name=$3 launch
+  shift 3
+  launch_here "$ranks" "$mpi" none
+  if [[ $ranks -le $(nproc) ]]; then
     set -- "$@" --bind "$(seq -s, 0 $((ranks - 1)))"
   fi
   record "$name.1x$ranks.$mpi" "${launch[@]}" "$(program_of "$mpi" bench/stoker-bench)" "$@"

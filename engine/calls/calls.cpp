@@ -2,7 +2,6 @@
 #include "engine/calls/calls.hpp"
 
 #include "engine/base/agreement.hpp"
-#include "engine/base/spare_thread.hpp"
 #include "engine/calls/bound_call.hpp"
 #include "engine/calls/forwarded_errors.hpp"
 #include "engine/calls/mpi_collective.hpp"
@@ -118,60 +117,6 @@ private:
 };
 
 } // namespace
-
-Calls::Calls(std::shared_ptr<Engine> engine, MPI_Comm comm, bool trials)
-    : engine_(std::move(engine)), context_(engine_->private_context(comm)), stands_in_(true), trials_(trials),
-      waiting_(context_->comm()) {
-  int provided = MPI_THREAD_SINGLE;
-  PMPI_Query_thread(&provided);
-  int lowest = provided;
-  check_mpi(PMPI_Allreduce(&provided, &lowest, 1, MPI_INT, MPI_MIN, context_->comm()), "MPI_Allreduce");
-  threaded_ = lowest >= MPI_THREAD_MULTIPLE;
-  if (threaded_) { // a start that has no thread to go on without the application is too late to refuse
-    agree(context_->comm(), with_rank(context_->rank(), attempt([] {
-                                        PutOffStarts::of_process().have_thread();
-                                        SpareThread::of_process().have();
-                                      })));
-    mpi_comm_ = OwnedComm::like(context_->comm());
-    forward_errors(mpi_comm_, comm);
-    waiting_ = WaitingCalls(mpi_comm_);
-  }
-}
-
-Calls::Calls(std::shared_ptr<Engine> engine, std::shared_ptr<CommContext> context)
-    : engine_(std::move(engine)), context_(std::move(context)), stands_in_(false),
-      send_memory_(std::make_shared<EpochMemory>(engine_->memory())),
-      recv_memory_(std::make_shared<EpochMemory>(engine_->memory())), trials_(false), waiting_(context_->comm()) {}
-
-void Calls::close() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (closed_) {
-      return;
-    }
-    closed_ = true;
-  }
-  PutOffStarts::of_process().remove(*this);
-  thread_.end();
-  if (spare_) {
-    SpareThread::of_process().finish();
-  }
-  int finalized = 0;
-  PMPI_Finalized(&finalized);
-  shapes_.for_each([&](Shape& shape) {
-    for (Lane& lane : shape.lanes) {
-      lane.request.reset();
-    }
-    if (finalized == 0) {
-      shape.agreement.wait(); // all ranks have asked
-    }
-  });
-  stop_forwarding(mpi_comm_);
-  mpi_comm_ = OwnedComm();
-  if (stands_in_) {
-    context_->free();
-  }
-}
 
 Shape* Calls::shape_of(const ShapeKey& key, const RouteTrials& trials, const std::function<void(Shape&)>& complete) {
   if (closed_) {
@@ -291,7 +236,9 @@ bool Calls::start_block_by_block(QueuedCall& call, Executor executor, bool block
     key.blocking = blocking;
     key.lanes = lanes_used(given.collective, context_->ranks(), blocking);
     key.executor = executor;
-    enqueue(*shape_of(key, RouteTrials(trials_), [](Shape&) {}), call);
+    Shape* const shape = lease_ ? shape_of(lease_->key(), lease_->trials(), [](Shape& fresh) { fresh.ask_for_all(); })
+                                : shape_of(key, RouteTrials(trials_), [](Shape&) {});
+    enqueue(*shape, call);
   }
   look_after(call);
   return true;
@@ -427,7 +374,7 @@ void Calls::look_around(QueuedCall& call, std::uint64_t waited_ns) {
 
 void Calls::wait_until_moved(QueuedCall& call) {
   if (!threaded_) {
-    bind_here();
+    initialiser_.run_here();
   }
   engine_->wait_for_mpi([&] { return look(call, true) != Standing::waiting; });
 }
@@ -435,6 +382,9 @@ void Calls::wait_until_moved(QueuedCall& call) {
 void Calls::end(QueuedCall& call, double seconds) {
   const auto lock = guard();
   Shape& shape = *call.shape;
+  if (lease_) {
+    lease_->note_calls(shape);
+  }
   ++shape.ended;
   const Lane& lane = shape.lane_of(call.number);
   if (!stands_in_ && lane.state == Lane::State::failed && lane.request == nullptr) {

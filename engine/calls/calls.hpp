@@ -11,9 +11,10 @@
 // the ranks agree on what they saw, without waiting for one another.
 #pragma once
 
-#include "engine/base/on_demand_thread.hpp"
 #include "engine/base/owned_handle.hpp"
 #include "engine/calls/call_under_way.hpp"
+#include "engine/calls/graph_lease.hpp"
+#include "engine/calls/initialiser.hpp"
 #include "engine/calls/kept_shapes.hpp"
 #include "engine/calls/put_off_starts.hpp"
 #include "engine/calls/shape.hpp"
@@ -25,7 +26,6 @@
 #include <mpi.h>
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -50,6 +50,9 @@ public:
   // where nothing is combined), and beyond that by an eighth at most. Operations of the application never see an
   // element that is not the caller's, so their sizes, and sizes that differ between ranks, are not rounded.
   Calls(std::shared_ptr<Engine> engine, std::shared_ptr<CommContext> context);
+  // For the neighborhood collectives on a communicator with a graph, blocking and nonblocking, in the context of its
+  // family. Collective over comm. Throws Error on every rank.
+  Calls(std::shared_ptr<Engine> engine, MPI_Comm comm, GraphLease lease);
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
   ~Calls() { close(); }
@@ -95,12 +98,7 @@ public:
   void end(QueuedCall& call, double seconds);
 
 private:
-  // A request to be made.
-  struct Binding {
-    Shape* shape = nullptr;
-    std::size_t lane = 0;
-    Operation operation;
-  };
+  class Binding; // a request to be made
   // Return whether there is a place for the call.
   [[nodiscard]] bool start_with_sizes(QueuedCall& call, MPI_Info info, Executor executor, bool blocking, bool small);
   [[nodiscard]] bool start_block_by_block(QueuedCall& call, Executor executor, bool blocking);
@@ -122,22 +120,13 @@ private:
   void look_after(const QueuedCall& call);
   bool try_starts() override;
 
-  struct Bound {
-    std::unique_ptr<Request> request;
-    std::optional<Error> error;
-  };
-  [[nodiscard]] Bound bind(Binding& binding) const; // collective; without the mutex
-  void settle(const Binding& binding, Bound bound);
-  void have_bound(); // in the background, with the mutex
-  [[nodiscard]] OnDemandThread::Next bind_next(std::unique_lock<std::mutex>& lock);
-  void bind_here(); // collective, where there is no thread
-
   std::shared_ptr<Engine> engine_;
   std::shared_ptr<CommContext> context_;     // for whoever makes requests
   bool stands_in_;                           // for the MPI library: what the engine refuses is the library's business
   std::shared_ptr<EpochMemory> send_memory_; // of all requests, where one is active at a time
   std::shared_ptr<EpochMemory> recv_memory_;
-  std::optional<Neighbors> neighbors_; // found by the first call that needs them
+  std::optional<GraphLease> lease_;    // of the calls on a communicator with a graph
+  std::optional<Neighbors> neighbors_; // in ranks of the context; else found by the first call that needs them
   bool trials_;
   bool threaded_ = false;
   OwnedComm mpi_comm_; // for the MPI library's own calls, where whoever makes requests is another thread
@@ -145,11 +134,8 @@ private:
   std::mutex mutex_; // guards what follows, and calls until they are done
   KeptShapes shapes_;
   WaitingCalls waiting_;
-  std::deque<Binding> bindings_; // in the same order on all ranks
-  bool binding_ = false;         // one is being made
-  bool spare_ = false;           // the process's spare thread may be at work here
   bool closed_ = false;
-  OnDemandThread thread_{mutex_, [this](std::unique_lock<std::mutex>& lock) { return bind_next(lock); }};
+  Initialiser initialiser_{mutex_};
 };
 
 } // namespace stoker::engine

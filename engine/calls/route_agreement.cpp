@@ -25,7 +25,7 @@ std::optional<Route> RouteAgreement::route_of(std::uint64_t call, RouteTrials& t
     }
     trials.decide(*found);
   }
-  return trials.route();
+  return trials.route_of(call);
 }
 
 void RouteAgreement::ask(MPI_Comm comm, const RouteTrials::Findings& mine) {

@@ -64,6 +64,21 @@ RouteTrials::Findings RouteTrials::findings() const {
           -by_mpi};
 }
 
+RouteTrials RouteTrials::for_another() const {
+  RouteTrials another = *this;
+  for (Kind& kind : another.kinds_) {
+    kind.times = {};
+    kind.trying = false;
+    kind.next_trial = kind.decided ? first_retrial : 0;
+  }
+  another.overlaps_.clear();
+  another.several_.clear();
+  another.decisions_ = 0;
+  another.mpi_until_ = now().decided ? 0 : warm_up;
+  another.next_question_ = warm_up + pace_.trial;
+  return another;
+}
+
 // A call that MPI does not overlap takes twice as long. That is worth finding out about once there have been many.
 std::uint64_t RouteTrials::earliest_trial() const {
   return kind_ == 1 && pace_.trial == of_long_calls.trial ? first_retrial : 0;
@@ -88,6 +103,7 @@ bool RouteTrials::pays(const Findings& largest) const {
 }
 
 void RouteTrials::decide(const Findings& largest) {
+  ++decisions_;
   const std::size_t found = largest[overlapped_at] > 0 ? 1 : 0;
   const bool changed = known_ && found != kind_;
   if (!known_ && found != kind_) {

@@ -30,6 +30,14 @@ public:
   explicit RouteTrials(bool on, Route first = Route::engine, bool takes_core = true)
       : on_(on), small_(first == Route::mpi), takes_core_(takes_core), kinds_{{{.usual = first}, {.usual = first}}},
         pace_(small_ ? of_small_calls : of_short_calls), next_question_(warm_up + pace_.trial) {}
+  // The calls of the warm-up are the MPI library's, so that none of them waits for a request.
+  [[nodiscard]] static RouteTrials begun_by_mpi() {
+    RouteTrials trials(true);
+    trials.mpi_until_ = warm_up;
+    return trials;
+  }
+  // Those of another shape, to begin with the routes that these have settled on. Not of small calls.
+  [[nodiscard]] RouteTrials for_another() const;
 
   // Whether every rank gives its findings before it starts this call, and whether a decision has to be made before it.
   [[nodiscard]] bool asks(std::uint64_t call) const { return on_ && call == next_question_; }
@@ -42,7 +50,10 @@ public:
   [[nodiscard]] bool needs_request() const { return !small_ || prepared_; }
   // Whether the ranks have last found that several calls are under way at a time.
   [[nodiscard]] bool several() const { return several_agreed_; }
-  // The route of the call that is started next.
+  // How often the ranks have decided.
+  [[nodiscard]] std::uint64_t decisions() const { return decisions_; }
+  // The route of the call that is started next; but for the warm-up, the same for all calls until the next decision.
+  [[nodiscard]] Route route_of(std::uint64_t call) const { return call < mpi_until_ ? Route::mpi : route(); }
   [[nodiscard]] Route route() const { return now().trying ? other(now().usual) : now().usual; }
   // Whether it is one of those that are, or will be, compared.
   [[nodiscard]] bool on_trial() const { return on_ && (now().trying || (!small_ && !now().decided)); }
@@ -147,6 +158,8 @@ private:
   Latest several_;  // likewise
   Pace pace_;
   std::uint64_t next_question_;
+  std::uint64_t mpi_until_ = 0; // this call, whatever the route is
+  std::uint64_t decisions_ = 0;
 };
 
 } // namespace stoker::engine

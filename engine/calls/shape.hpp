@@ -10,6 +10,7 @@
 #include "engine/data/operation.hpp"
 #include "engine/requests/epoch_binding.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bitset>
@@ -113,6 +114,10 @@ struct Shape {
   // Complete calls whose requests are complete. With the mutex of the calls on the communicator.
   void retire_complete();
   void retire(Lane& lane);
+  // All lanes that are used wait for their requests.
+  void ask_for_all() {
+    std::for_each_n(lanes.begin(), lane_count, [](Lane& lane) { lane.state = Lane::State::asked_for; });
+  }
   // Whether all calls so far have ended, and nothing that came with them is under way. Local.
   [[nodiscard]] bool over();
 

@@ -49,7 +49,7 @@ private:
 
   private:
     struct Deallocate {
-      void operator()(void* memory) const { deallocate(memory); }
+      void operator()(void* memory) const { (void)deallocate(memory); }
     };
     void lie_packed(Engine& engine);
 

@@ -105,6 +105,13 @@ std::optional<AutoBytes> parse_piece(std::string_view text) {
   return bytes && (*bytes == 0 || *bytes >= least) ? std::optional(AutoBytes(*bytes)) : std::nullopt;
 }
 
+// Shorter blocks gain nothing, and the engine itself allocates some while it takes blocks from its arena.
+std::optional<std::uint64_t> parse_heap(std::string_view text) {
+  constexpr std::uint64_t least = 65536;
+  const auto bytes = parse_bytes(text);
+  return bytes && (*bytes == 0 || *bytes >= least) ? bytes : std::nullopt;
+}
+
 std::optional<std::string> parse_any(std::string_view text) { return std::string(text); }
 
 std::optional<std::string> parse_summary(std::string_view text) { return std::string(text == "0" ? "" : text); }
@@ -282,6 +289,12 @@ std::vector<SettingRow> drop_in_rows() {
                         "while it computes: a thread calls the MPI library now and then while there are any"),
       row<&S::pmpi_p2p_least_bytes, parse_bytes>("pmpi_p2p_least_bytes", bytes,
                                                  "shorter messages are none that pmpi_p2p is about"),
+      row<&S::pmpi_alloc_mem>("pmpi_alloc_mem",
+                              "1: MPI_Alloc_mem gives memory that all ranks of the node reach without an intermediate "
+                              "copy, from pmpi_least_bytes on"),
+      row<&S::pmpi_heap, parse_heap>("pmpi_heap", fmt::format("0, or at least 64 KiB: {}", bytes),
+                                     "allocations of the heap (malloc and its like) from so many bytes on are such "
+                                     "memory, too, once there is an engine; needs libstoker-heap.so; 0: none"),
   };
 }
 

@@ -63,6 +63,8 @@ struct Settings {
   bool pmpi_trials = true;
   bool pmpi_rma = false;
   bool pmpi_p2p = false;
+  bool pmpi_alloc_mem = false;
+  std::uint64_t pmpi_heap = 0;
   std::uint64_t pmpi_least_bytes = 16384;
   std::uint64_t pmpi_p2p_least_bytes = 65536;
   int pmpi_communicators = 384;

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/shared/allocations.hpp"
 
-#include "engine/base/error.hpp"
+#include "engine/base/owned_fd.hpp"
+#include "engine/base/round_up.hpp"
 
+#include <cerrno>
+#include <cstring>
 #include <map>
 #include <mutex>
 
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace stoker::engine {
@@ -15,35 +22,119 @@ struct Allocations {
   struct Entry {
     std::shared_ptr<NodeMemory> memory;
     std::uint64_t offset;
+    std::size_t bytes;
   };
   std::mutex mutex;
   std::map<void*, Entry> entries;
+  bool are_copies = false; // in a child
 };
 // Never destroyed: destructors of the application's global objects may still come.
 Allocations& allocations = *new Allocations;
 
+// This thread is in fork(), and has the lock: other handlers of the fork may allocate, too.
+thread_local bool forks = false;
+std::unique_lock<std::mutex> lock_allocations() {
+  return forks ? std::unique_lock<std::mutex>() : std::unique_lock(allocations.mutex);
+}
+
+// A pipe that only the child can write to, and never does: the parent finds its end when the child has its copies, or
+// is gone, or was never there. Without a pipe the parent does not wait.
+struct ForkUnderWay {
+  OwnedFd reader;
+  OwnedFd writer;
+};
+ForkUnderWay& fork_under_way = *new ForkUnderWay;
+
+std::uint64_t page_size() { return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
+
+void before_fork() {
+  allocations.mutex.lock();
+  forks = true;
+  int ends[2] = {-1, -1};
+  if (!allocations.entries.empty() && !allocations.are_copies && pipe2(ends, O_CLOEXEC) == 0) {
+    fork_under_way.reader = OwnedFd(ends[0]);
+    fork_under_way.writer = OwnedFd(ends[1]);
+  }
+}
+
+void end_fork() {
+  fork_under_way.writer = OwnedFd();
+  fork_under_way.reader = OwnedFd();
+  forks = false;
+  allocations.mutex.unlock();
+}
+
+void after_fork_in_parent() {
+  fork_under_way.writer = OwnedFd();
+  char nothing = 0;
+  while (fork_under_way.reader >= 0 && read(fork_under_way.reader, &nothing, 1) < 0 && errno == EINTR) {
+  }
+  end_fork();
+}
+
+// The address stays taken: it lies within the mapping of an arena.
+void leave_empty(void* begin, std::size_t bytes) {
+  mmap(begin, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+// Without room for a copy there is nothing, rather than the parent's memory.
+void become_copy(void* begin, std::size_t bytes) {
+  void* const copy = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (copy != MAP_FAILED) {
+    std::memcpy(copy, begin, bytes);
+    // Not by mremap(): UCX takes that over, and drops the address.
+    if (syscall(SYS_mremap, copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, begin) != -1) {
+      return;
+    }
+  }
+  leave_empty(begin, bytes);
+}
+
+void after_fork_in_child() {
+  if (!allocations.are_copies) {
+    for (const auto& [begin, entry] : allocations.entries) {
+      become_copy(begin, round_up(entry.bytes, page_size()));
+    }
+  }
+  allocations.are_copies = true;
+  end_fork();
+}
+
 } // namespace
 
 void* allocate(const std::shared_ptr<NodeMemory>& memory, std::size_t bytes) {
-  const std::uint64_t offset = memory->arena().allocate(bytes, static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)));
+  const std::uint64_t offset = memory->arena().allocate(bytes, page_size());
   void* address = memory->arena().base() + offset;
-  const std::lock_guard lock(allocations.mutex);
-  allocations.entries[address] = {memory, offset};
+  const auto lock = lock_allocations();
+  allocations.entries[address] = {memory, offset, bytes};
   return address;
 }
 
-void deallocate(void* address) {
+bool deallocate(void* address) {
   Allocations::Entry entry;
   {
-    const std::lock_guard lock(allocations.mutex);
+    const auto lock = lock_allocations();
     const auto found = allocations.entries.find(address);
     if (found == allocations.entries.end()) {
-      throw Error(Code::argument, "memory is not (or no longer) from stoker_alloc");
+      return false;
     }
     entry = found->second;
     allocations.entries.erase(found);
   }
-  entry.memory->arena().deallocate(entry.offset);
+  if (allocations.are_copies) {
+    leave_empty(address, round_up(entry.bytes, page_size()));
+  } else {
+    entry.memory->arena().deallocate(entry.offset);
+  }
+  return true;
 }
+
+std::size_t bytes_of(void* address) {
+  const auto lock = lock_allocations();
+  const auto found = allocations.entries.find(address);
+  return found == allocations.entries.end() ? 0 : found->second.bytes;
+}
+
+void copy_at_fork() { pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); }
 
 } // namespace stoker::engine

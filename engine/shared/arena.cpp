@@ -147,8 +147,9 @@ Arena::Arena(const ArenaOptions& options) {
 
   extend(page);
   reserve_memory(this->base(), page, bytes);
+  owner_ = getpid();
   auto* header = new (base) ArenaHeader;
-  header->pid = getpid();
+  header->pid = owner_;
   header->layout_stamp = options.layout_stamp;
   header->bytes = bytes;
   if (getrandom(&header->identity, sizeof header->identity, 0) != sizeof header->identity) {
@@ -172,6 +173,8 @@ bool Arena::owns_file() const {
   struct stat status {};
   return fstat(file_, &status) == 0 && status.st_ino == inode_ && status.st_dev == device_;
 }
+
+bool Arena::in_child() const { return getpid() != owner_; }
 
 Arena::~Arena() {
   if (!owns_file()) {
@@ -201,6 +204,9 @@ std::uint64_t Arena::allocate(std::uint64_t bytes, std::uint64_t alignment) {
   if (!std::has_single_bit(alignment) || alignment > page_size()) {
     throw Error(Code::argument, "shared memory: alignment {} is not a power of two of at most a page", alignment);
   }
+  if (in_child()) {
+    throw Error(Code::resource, "shared memory: the arena is that of process {}, of which this is a child", owner_);
+  }
   const std::lock_guard lock(mutex_);
   const auto offset = list_.take(bytes, alignment);
   if (!offset) {
@@ -223,6 +229,9 @@ std::uint64_t Arena::allocate(std::uint64_t bytes, std::uint64_t alignment) {
 }
 
 void Arena::deallocate(std::uint64_t offset) {
+  if (in_child()) {
+    return;
+  }
   const std::lock_guard lock(mutex_);
   const auto bytes = list_.size_of(offset);
   if (!bytes) {

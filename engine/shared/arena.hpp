@@ -82,7 +82,8 @@ struct ArenaOptions {
   int numa_node = -1; // -1: wherever it is touched first
 };
 
-// The owner's side. Several threads may call allocate and deallocate. The free list is private to the process.
+// The owner's side. Several threads may call allocate and deallocate. The free list is private to the process, so a
+// forked child, which has a copy of it, gets nothing and gives nothing back.
 class Arena : public Mapping {
 public:
   // Takes less address space than asked for, down to 64 MiB, when the process cannot have more; bytes() says how much.
@@ -110,7 +111,9 @@ private:
   void extend(std::uint64_t end); // the file, with mutex_. Throws Error(resource).
   // An application that closes descriptors that it does not know may have a file of its own behind the number.
   [[nodiscard]] bool owns_file() const;
+  [[nodiscard]] bool in_child() const;
 
+  pid_t owner_ = -1;
   OwnedFd file_;
   OwnedFd published_; // the same, for peers
   dev_t device_ = 0;

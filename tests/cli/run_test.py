@@ -100,6 +100,21 @@ class DryRun(Case):
         variables, _ = self.would_set("--summary", "-", "--", self.program)
         self.assertEqual(variables["STOKER_PMPI_SUMMARY"], "1")
 
+    def test_mapped_is_a_library_and_two_variables(self):
+        heap = os.path.join(os.path.dirname(DROP_IN), "libstoker-heap.so")
+        variables, _ = self.would_set("--mapped", "--", self.program)
+        self.assertEqual(variables, {"LD_PRELOAD": f"{DROP_IN}:{heap}", "STOKER_PMPI_ALLOC_MEM": "1", "STOKER_PMPI_HEAP": "64K"})
+        variables, _ = self.would_set("--mapped", "--", self.program, STOKER_PMPI_HEAP="1M", LD_PRELOAD=heap)
+        self.assertEqual(variables, {"LD_PRELOAD": f"{heap}:{DROP_IN}", "STOKER_PMPI_ALLOC_MEM": "1"})
+
+    def test_mapped_needs_the_library_beside(self):
+        alone = self.folder / "alone" / "libstoker-pmpi.so"
+        alone.parent.mkdir()
+        shutil.copy(DROP_IN, alone)
+        result = self.stoker_run("--dry-run", "--mapped", "--drop-in", alone, "--", self.program)
+        self.assertEqual(result.returncode, 125, result.stdout)
+        self.assertIn(f"there is no {alone.parent}/libstoker-heap.so", result.stderr)
+
     def test_what_is_preloaded_already_stays(self):
         for before, after in (("libm.so.6", f"libm.so.6:{DROP_IN}"), ("", DROP_IN), (f"libm.so.6 {DROP_IN}", f"libm.so.6 {DROP_IN}")):
             variables, _ = self.would_set("--", self.program, LD_PRELOAD=before)
@@ -276,6 +291,12 @@ class Runs(Case):
         report = json.loads((self.folder / "summary.json").read_text())
         self.assertIn(("alltoall", "nonblocking"), {(row["collective"], row["form"]) for row in report["calls"]})
 
+    def test_mapped(self):
+        self.assertRegex(self.summary_of("./program", options=["--blocking", "--mapped"]), r"(?m)^allreduce +blocking")
+        result = self.stoker_run("--", "./program", ranks=2, STOKER_PMPI_HEAP="64K")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr.count("STOKER_PMPI_HEAP needs libstoker-heap.so"), 1, result.stderr)
+
     def test_fortran(self):
         if not shutil.which("gfortran"):
             self.skipTest("gfortran is not installed")
@@ -291,7 +312,7 @@ class Runs(Case):
         if MPI != "openmpi":
             self.skipTest("Debian's mpi4py is Open MPI's")
         self.summary_of(PYTHON, HERE / "run_program.py")
-        self.summary_of(HERE / "run_program.py")
+        self.summary_of(HERE / "run_program.py", options=["--mapped"])
 
     def test_settings_of_the_environment_are_kept(self):
         text = self.summary_of("./program", STOKER_PMPI_NONBLOCKING="0")

@@ -58,6 +58,20 @@ std::uint64_t backed_bytes(const Arena& arena) {
   return static_cast<std::uint64_t>(status.st_blocks) * 512;
 }
 
+TEST_F(ArenaTest, ChildTakesNothingAndGivesNothingBack) {
+  Arena arena({.bytes = 8 * mib, .layout_stamp = stamp});
+  const std::uint64_t at = arena.allocate(2 * mib, 4096);
+  std::memset(arena.base() + at, 'p', 2 * mib);
+  const pid_t child = test::fork_child([&] {
+    arena.deallocate(at);
+    const auto error = error_of([&] { (void)arena.allocate(mib); });
+    return error && error->code() == Code::resource && mentions(*error, "child") ? 0 : 1;
+  });
+  EXPECT_EQ(test::join_child(child), 0);
+  EXPECT_EQ(*arena.at<char>(at), 'p');
+  EXPECT_EQ(*arena.at<char>(at + 2 * mib - 1), 'p');
+}
+
 TEST_F(ArenaTest, AnotherProcessSeesTheSameBytesAtTheSameOffsets) {
   Arena arena({.bytes = 8 * mib, .layout_stamp = stamp});
   const std::uint64_t at = arena.allocate(100'000, 4096);

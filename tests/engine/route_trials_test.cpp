@@ -333,5 +333,54 @@ TEST(RouteTrials, TheFirstCallsAreNotCompared) {
   EXPECT_EQ(trials.findings()[1], RouteTrials::unknown);
 }
 
+TEST(RouteTrials, TheWarmUpMayBeTheMpiLibrarys) {
+  const RouteTrials trials = RouteTrials::begun_by_mpi();
+  for (std::uint64_t call = 0; call < 2 * RouteTrials::warm_up; ++call) {
+    EXPECT_EQ(trials.route_of(call) == Route::mpi, call < RouteTrials::warm_up) << call;
+  }
+  EXPECT_EQ(RouteTrials(true).route_of(0), Route::engine);
+}
+
+// Calls that are waited for at once, of which the MPI library's take so long and the engine's twice that.
+RouteTrials that_found_mpi_faster() {
+  RouteTrials trials(true);
+  for (std::uint64_t call = 0; call <= settled; ++call) {
+    if (trials.decides(call)) {
+      trials.decide({0, 20e-6, 10e-6, 0, 0, -20e-6, -10e-6});
+    }
+  }
+  return trials;
+}
+
+TEST(RouteTrials, AnotherShapeBeginsWithWhatWasFound) {
+  const RouteTrials another = that_found_mpi_faster().for_another();
+  EXPECT_EQ(another.route_of(0), Route::mpi);
+  EXPECT_EQ(another.decisions(), 0);
+  EXPECT_EQ(another.findings(), RouteTrials(true).findings()) << "times of another shape";
+  EXPECT_FALSE(another.on_trial());
+}
+
+TEST(RouteTrials, AnotherShapeTriesAgainLater) {
+  RouteTrials another = that_found_mpi_faster().for_another();
+  std::uint64_t call = 0;
+  for (; another.route_of(call) == Route::mpi && call < 1000; ++call) {
+    if (another.decides(call)) {
+      another.decide({0, RouteTrials::unknown, 10e-6, 0, 0, -RouteTrials::unknown, -10e-6});
+    }
+  }
+  EXPECT_GE(call, RouteTrials::first_retrial);
+  EXPECT_LT(call, 1000);
+}
+
+TEST(RouteTrials, AnotherShapeWarmsUpIfNothingWasFound) {
+  RouteTrials trials(true);
+  trials.decide({0, 20e-6, RouteTrials::unknown, 0, 0, -20e-6, -RouteTrials::unknown}); // to try the other one
+  ASSERT_EQ(trials.route(), Route::mpi);
+  const RouteTrials another = trials.for_another();
+  EXPECT_EQ(another.route(), Route::engine);
+  EXPECT_EQ(another.route_of(0), Route::mpi);
+  EXPECT_TRUE(another.on_trial());
+}
+
 } // namespace
 } // namespace stoker::engine

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How the calls on a communicator begin and end.
+#include "engine/base/agreement.hpp"
+#include "engine/calls/calls.hpp"
+#include "engine/calls/forwarded_errors.hpp"
+
+#include <mutex>
+#include <utility>
+
+namespace stoker::engine {
+
+Calls::Calls(std::shared_ptr<Engine> engine, MPI_Comm comm, bool trials)
+    : engine_(std::move(engine)), context_(engine_->private_context(comm)), stands_in_(true), trials_(trials),
+      threaded_(Initialiser::can_be_used(*context_)), waiting_(context_->comm()) {
+  if (threaded_) {
+    mpi_comm_ = OwnedComm::like(context_->comm());
+    forward_errors(mpi_comm_, comm);
+    waiting_ = WaitingCalls(mpi_comm_);
+  }
+}
+
+Calls::Calls(std::shared_ptr<Engine> engine, std::shared_ptr<CommContext> context)
+    : engine_(std::move(engine)), context_(std::move(context)), stands_in_(false),
+      send_memory_(std::make_shared<EpochMemory>(engine_->memory())),
+      recv_memory_(std::make_shared<EpochMemory>(engine_->memory())), trials_(false), waiting_(context_->comm()) {}
+
+Calls::Calls(std::shared_ptr<Engine> engine, MPI_Comm comm, GraphLease lease)
+    : engine_(std::move(engine)), context_(lease.context()), stands_in_(true), lease_(std::move(lease)),
+      neighbors_(lease_->neighbors_in_context(comm)), trials_(false), threaded_(true),
+      mpi_comm_(OwnedComm::like(comm, engine_->control())), waiting_(mpi_comm_) {
+  forward_errors(mpi_comm_, comm);
+}
+
+void Calls::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) {
+      return;
+    }
+    closed_ = true;
+  }
+  PutOffStarts::of_process().remove(*this);
+  initialiser_.end();
+  int finalized = 0;
+  PMPI_Finalized(&finalized);
+  shapes_.for_each([&](Shape& shape) {
+    if (lease_) {
+      lease_->give_back(shape);
+    }
+    for (Lane& lane : shape.lanes) {
+      lane.request.reset();
+    }
+    if (finalized == 0) {
+      shape.agreement.wait(); // all ranks have asked
+    }
+  });
+  stop_forwarding(mpi_comm_);
+  mpi_comm_ = OwnedComm();
+  if (stands_in_ && !lease_) {
+    context_->free();
+  }
+  lease_.reset();
+}
+
+} // namespace stoker::engine

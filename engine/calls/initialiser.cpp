@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/calls/initialiser.hpp"
+
+#include "engine/base/agreement.hpp"
+#include "engine/base/spare_thread.hpp"
+#include "engine/calls/put_off_starts.hpp"
+
+#include <utility>
+
+namespace stoker::engine {
+
+// A start that has no thread to go on without the application is too late to refuse.
+bool Initialiser::can_be_used(const CommContext& context) {
+  int provided = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&provided);
+  if (!on_all(context.comm(), provided >= MPI_THREAD_MULTIPLE)) {
+    return false;
+  }
+  attempt_on_all(context.comm(), [] {
+    PutOffStarts::of_process().have_thread();
+    SpareThread::of_process().have();
+  });
+  return true;
+}
+
+// The thread finds what was added once this one gives the mutex back. Where it cannot be had the spare thread
+// initialises all that there are. One for all communicators, it could wait on two ranks for two different ones; but
+// only if both lack threads at that moment.
+void Initialiser::run_in_background() {
+  if (attempt([this] { thread_.wake(); })) {
+    spare_ = true;
+    SpareThread::of_process().run([this] { run_here(); });
+  }
+}
+
+void Initialiser::run_here() {
+  for (std::unique_lock lock(mutex_); run_next(lock) == OnDemandThread::Next::at_once;) {
+  }
+}
+
+void Initialiser::end() {
+  thread_.end();
+  if (spare_) {
+    SpareThread::of_process().finish();
+  }
+}
+
+OnDemandThread::Next Initialiser::run_next(std::unique_lock<std::mutex>& lock) {
+  if (waiting_.empty()) {
+    return OnDemandThread::Next::when_woken;
+  }
+  if (std::exchange(busy_, true)) {
+    return OnDemandThread::Next::soon;
+  }
+  const std::unique_ptr<Initialisation> next = std::move(waiting_.front());
+  waiting_.pop_front();
+  lock.unlock();
+  next->make();
+  lock.lock();
+  busy_ = false;
+  next->settle();
+  return OnDemandThread::Next::at_once;
+}
+
+} // namespace stoker::engine
