@@ -2,16 +2,17 @@
 // Programs that make a communicator for each graph. Every result is checked; data are new in each call, and outputs
 // poisoned before.
 //
-//   graphs loop            graphs are made, called and freed, one after the other
-//   graphs many            many live at the same time, each called a few times
-//   graphs often           two, called often, several calls at a time
-//   graphs other-order     ranks start calls on different graphs in different orders, and compute beside
-//   graphs threads         threads have graphs of communicators of their own
-//   graphs parent-first    the communicator that the graphs were made from is freed first
-//   graphs absent          a rank without neighbors never calls
-//   graphs unused          graphs that nobody calls
-//   graphs other-calls     other collectives on graphs
-//   graphs pending         a graph is freed with calls under way
+//   graphs SECTION..., each with communicators of its own:
+//   loop            graphs are made, called and freed, one after the other
+//   many            many live at the same time, each called a few times
+//   often           two, called often, several calls at a time
+//   other-order     ranks start calls on different graphs in different orders, and compute beside
+//   threads         threads have graphs of communicators of their own
+//   parent-first    the communicator that the graphs were made from is freed first
+//   absent          a rank without neighbors never calls
+//   unused          graphs that nobody calls
+//   other-calls     other collectives on graphs
+//   pending         a graph is freed with calls under way
 #include <mpi.h>
 
 #include <pthread.h>
@@ -351,19 +352,27 @@ int main(int argc, char** argv) {
                   {"unused", unused},
                   {"other-calls", other_calls},
                   {"pending", pending}};
-  int provided, rank, all = 0;
+  int provided, rank;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  for (size_t s = 0; argc == 2 && s < sizeof sections / sizeof *sections; ++s) {
-    if (strcmp(argv[1], sections[s].name) == 0) {
-      sections[s].run(MPI_COMM_WORLD);
-      all = 1;
+  for (int i = 1; i < argc; ++i) {
+    size_t s = 0;
+    while (s < sizeof sections / sizeof *sections && strcmp(argv[i], sections[s].name) != 0) {
+      ++s;
     }
-  }
-  if (!all || ranks > most_degree) {
-    fprintf(stderr, "expected the name of a section, and %d ranks at most\n", most_degree);
-    MPI_Abort(MPI_COMM_WORLD, 2);
+    if (s == sizeof sections / sizeof *sections || ranks > most_degree) {
+      fprintf(stderr, "expected names of sections, and %d ranks at most\n", most_degree);
+      MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    if (rank == 0) {
+      printf("%s\n", argv[i]);
+      fflush(stdout);
+    }
+    MPI_Comm parent;
+    MPI_Comm_dup(MPI_COMM_WORLD, &parent);
+    sections[s].run(parent);
+    MPI_Comm_free(&parent);
   }
   MPI_Allreduce(MPI_IN_PLACE, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 0) {

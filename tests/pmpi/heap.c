@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The heap, whoever implements it: a program that names nothing but MPI, the C library and the system.
 //
-//   heap [--arena] SECTION      --arena: once there is MPI long blocks have to come from the arena; else none may
+//   heap [--arena] SECTION...      --arena: once there is MPI long blocks have to come from the arena; else none may
 #define _GNU_SOURCE // NOLINT(bugprone-reserved-identifier): the C library asks for it
 #include "memory_place.h"
 
@@ -283,15 +283,19 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  from_arena = argc == 3 && strcmp(argv[1], "--arena") == 0;
-  bool known = false;
-  for (size_t i = 0; i < sizeof sections / sizeof *sections; ++i) {
-    if (argc > 1 && strcmp(argv[argc - 1], sections[i].name) == 0) {
-      sections[i].run();
-      known = true;
+  from_arena = argc > 1 && strcmp(argv[1], "--arena") == 0;
+  for (int i = from_arena ? 2 : 1; i < argc; ++i) {
+    size_t s = 0;
+    while (s < sizeof sections / sizeof *sections && strcmp(argv[i], sections[s].name) != 0) {
+      ++s;
     }
+    demand(s < sizeof sections / sizeof *sections, "no such section");
+    if (rank == 0) {
+      printf("%s\n", argv[i]);
+      fflush(stdout);
+    }
+    sections[s].run();
   }
-  demand(known, "no such section");
   MPI_Finalize();
   if (kept != NULL) {
     demand(realloc(malloc(megabyte), 10) != NULL, "there is no heap after MPI");

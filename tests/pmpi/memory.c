@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI_Alloc_mem and MPI_Free_mem, for whatever implements them. It names nothing but MPI and the system.
 //
-//   memory [--arena] SECTION      with --arena, long blocks have to come from the arena, without it none may
+//   memory [--arena] SECTION...      with --arena, long blocks have to come from the arena, without it none may
 #define _GNU_SOURCE // NOLINT(bugprone-reserved-identifier): the C library asks for it
 #include "memory_place.h"
 
@@ -259,15 +259,19 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-  from_arena = argc == 3 && strcmp(argv[1], "--arena") == 0;
-  bool known = false;
-  for (size_t i = 0; i < sizeof sections / sizeof *sections; ++i) {
-    if (argc > 1 && strcmp(argv[argc - 1], sections[i].name) == 0) {
-      sections[i].run();
-      known = true;
+  from_arena = argc > 1 && strcmp(argv[1], "--arena") == 0;
+  for (int i = from_arena ? 2 : 1; i < argc; ++i) {
+    size_t s = 0;
+    while (s < sizeof sections / sizeof *sections && strcmp(argv[i], sections[s].name) != 0) {
+      ++s;
     }
+    demand(s < sizeof sections / sizeof *sections, "no such section");
+    if (rank == 0) {
+      printf("%s\n", argv[i]);
+      fflush(stdout);
+    }
+    sections[s].run();
   }
-  demand(known, "no such section");
   MPI_Finalize();
   if (kept != NULL) {
     look_at_kept();
