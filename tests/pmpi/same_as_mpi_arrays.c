@@ -71,8 +71,17 @@ static int expected_value(Family vector, int call, int block) {
   }
 }
 
+static MPI_Comm communicator_for(Family vector) {
+  if (vector == neighbor_allgatherv || vector == neighbor_alltoallv || vector == neighbor_alltoallw) {
+    return with_neighbors();
+  }
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  return comm;
+}
+
 static void run_forgotten(Family vector, bool frees_comm) {
-  MPI_Comm graph = with_neighbors();
+  MPI_Comm comm = communicator_for(vector);
   const size_t ints = (size_t)ranks * block_ints;
   int* in[outstanding];
   int* out[outstanding];
@@ -90,14 +99,14 @@ static void run_forgotten(Family vector, bool frees_comm) {
         out[c][i] = -1;
       }
       if (vector == reduce_scatter) {
-        begin_reduce_scatter(in[c], out[c], graph, &requests[c]);
+        begin_reduce_scatter(in[c], out[c], comm, &requests[c]);
       } else {
-        begin_and_forget(vector, c, in[c], out[c], graph, &requests[c]);
+        begin_and_forget(vector, c, in[c], out[c], comm, &requests[c]);
       }
     }
     if (frees_comm) {
-      MPI_Comm_free(&graph);
-      graph = with_neighbors();
+      MPI_Comm_free(&comm);
+      comm = communicator_for(vector);
     }
     MPI_Waitall(outstanding, requests, MPI_STATUSES_IGNORE);
     for (int c = 0; c < outstanding; ++c) {
@@ -113,7 +122,7 @@ static void run_forgotten(Family vector, bool frees_comm) {
     free(in[c]);
     free(out[c]);
   }
-  MPI_Comm_free(&graph);
+  MPI_Comm_free(&comm);
 }
 
 // Open MPI 4.1 looks at as many datatypes as the communicator's topology gives neighbors, though alltoallw has one for each
