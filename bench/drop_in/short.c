@@ -31,7 +31,8 @@ static struct Step step(int doubles, long units, int call) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   const double end = MPI_Wtime();
   for (int i = 0; i < doubles; ++i) {
-    if (out_of_all[i] != (ranks * (ranks - 1) / 2) + (ranks * (call + i))) {
+    const int sum_of_ranks = ranks * (ranks - 1) / 2;
+    if (out_of_all[i] != sum_of_ranks + (ranks * (call + i))) {
       fail("wrong data");
     }
   }
