@@ -2,6 +2,7 @@
 #include "api/pmpi/call_path.hpp"
 
 #include "api/pmpi/debug_information.hpp"
+#include "api/pmpi/file_name.hpp"
 #include "api/pmpi/settings.hpp"
 
 #include <fmt/format.h>
@@ -28,17 +29,12 @@ constexpr std::array<std::string_view, 12> mpi_libraries{
 
 enum class Owner : std::uint8_t { application, mpi, c_library };
 
-std::string_view file_of(const Dl_info& info) {
-  const std::string_view path(info.dli_fname);
-  return path.substr(path.find_last_of('/') + 1);
-}
-
 Owner look_up_owner(const void* address) {
   Dl_info info{};
   if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) {
     return Owner::application;
   }
-  const std::string_view file = file_of(info);
+  const std::string_view file = file_name_of(info.dli_fname);
   if (file.starts_with("libc.so.")) {
     return Owner::c_library;
   }
@@ -90,7 +86,7 @@ std::string place_of(const void* address) {
   const auto offset = [address](const void* base) {
     return static_cast<const std::byte*>(address) - static_cast<const std::byte*>(base);
   };
-  const std::string in_file = fmt::format("{}+{:#x}", file_of(info), offset(info.dli_fbase));
+  const std::string in_file = fmt::format("{}+{:#x}", file_name_of(info.dli_fname), offset(info.dli_fbase));
   return info.dli_sname == nullptr ? in_file
                                    : fmt::format("{}+{:#x} ({})", info.dli_sname, offset(info.dli_saddr), in_file);
 }

@@ -17,8 +17,8 @@ struct CallPath {
   auto operator<=>(const CallPath&) const = default;
 };
 
-// Of a call that this thread is in, which returns there. One frame of whatever called this library, or as many as
-// STOKER_PMPI_DEPTH says of those that lie neither in this library nor in the MPI library.
+// Where the call comes from that this thread is in and that returns there: one frame of whatever called this library,
+// or as many as STOKER_PMPI_DEPTH says of those that lie neither in this library nor in the MPI library.
 [[nodiscard]] CallPath call_path(const void* return_address);
 
 // In words that are the same in every process of a program.

@@ -3,6 +3,8 @@
 // altogether.
 #include "api/pmpi/debug_information.hpp"
 
+#include "api/pmpi/file_name.hpp"
+
 #if __has_include(<elfutils/libdwfl.h>)
 #include <fmt/format.h>
 
@@ -14,7 +16,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <string_view>
 
 namespace stoker::pmpi {
 namespace {
@@ -83,8 +84,7 @@ public:
     if (file == nullptr || function == nullptr) {
       return {};
     }
-    const std::string_view path(file);
-    return fmt::format("{} ({}:{})", demangled(function), path.substr(path.find_last_of('/') + 1), number);
+    return fmt::format("{} ({}:{})", demangled(function), file_name_of(file), number);
   }
 
 private:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/pmpi/load_checks.hpp"
 
+#include "api/pmpi/file_name.hpp"
+
 #include <fmt/format.h>
 #include <mpi.h>
 
@@ -31,8 +33,6 @@ constexpr std::string_view built_for = "Open MPI";
 constexpr std::string_view other_mpi = "MPICH";
 constexpr std::array<std::string_view, 2> other_libraries{"libmpich.so", "libmpi.so.12"};
 #endif
-
-std::string_view file_of(std::string_view path) { return path.substr(path.find_last_of('/') + 1); }
 
 // The path of the file that the address lies in; for the program, the name by which it was called.
 std::string object_of(const void* address) {
@@ -128,7 +128,7 @@ void complain(const std::string& defect) {
 std::string wrong_order() {
   const void* const first = dlsym(RTLD_DEFAULT, "MPI_Init");
   const void* const own = base_of(reinterpret_cast<const void*>(&complain_of_mixed_libraries));
-  const std::string own_file(file_of(object_of(own)));
+  const std::string own_file(file_name_of(object_of(own)));
   if (first != nullptr && base_of(first) != own) {
     return base_of(first) == base_of_program()
                ? fmt::format("the program has the MPI library linked into itself (static), so that {} cannot come "
@@ -136,7 +136,7 @@ std::string wrong_order() {
                              own_file)
                : fmt::format("{} comes before {}, which has no effect so; put {} first in LD_PRELOAD, or before the "
                              "MPI library where the program is linked",
-                             file_of(object_of(first)), own_file, own_file);
+                             file_name_of(object_of(first)), own_file, own_file);
   }
   if (rank_in_environment() != nullptr && program_defines_mpi()) {
     return fmt::format("the program has the MPI library linked into itself (static), so that {} cannot come before "
@@ -155,7 +155,7 @@ bool complain_of_mixed_libraries() {
   std::string other;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t /*size*/, void* result) {
-        const std::string_view file = file_of(info->dlpi_name);
+        const std::string_view file = file_name_of(info->dlpi_name);
         const bool is_other =
             std::ranges::any_of(other_libraries, [&](std::string_view name) { return file.starts_with(name); });
         if (is_other) {
@@ -165,10 +165,11 @@ bool complain_of_mixed_libraries() {
       },
       static_cast<void*>(&other));
   if (!other.empty()) {
-    complain(fmt::format(
-        "two MPI libraries in one process: {} was built for {}, but {} ({}) is loaded as well; take the "
-        "libstoker-pmpi.so that was built for the program's MPI library",
-        file_of(object_of(reinterpret_cast<const void*>(&complain_of_mixed_libraries))), built_for, other, other_mpi));
+    complain(
+        fmt::format("two MPI libraries in one process: {} was built for {}, but {} ({}) is loaded as well; take the "
+                    "libstoker-pmpi.so that was built for the program's MPI library",
+                    file_name_of(object_of(reinterpret_cast<const void*>(&complain_of_mixed_libraries))), built_for,
+                    other, other_mpi));
   }
   return !other.empty();
 }

@@ -34,7 +34,7 @@ int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
   return MPI_SUCCESS;
 }
 
-// Of memory from the arena the MPI library has nothing to free, but perhaps something to say: after MPI_Finalize.
+// The MPI library has nothing to free in memory from the arena, but perhaps something to say: after MPI_Finalize.
 int MPI_Free_mem(void* base) {
   const bool was_arena = stoker::pmpi::give_back(base);
   return real().MPI_Free_mem(was_arena ? nullptr : base);

@@ -5,6 +5,7 @@
 #include "api/pmpi/statistics.hpp"
 #include "api/reports/json.hpp"
 #include "api/reports/text.hpp"
+#include "engine/base/gathered_texts.hpp"
 #include "engine/base/mpi_library_name.hpp"
 #include "engine/base/owned_fd.hpp"
 
@@ -16,37 +17,20 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <string>
-#include <vector>
 
 namespace stoker::pmpi {
 namespace {
 
 // The sum over all ranks, at rank 0; empty at the others.
 reports::Summary summed_up(const reports::Summary& mine, MPI_Comm comm) {
-  int size = 0;
-  PMPI_Comm_size(comm, &size);
-  const std::string text = packed(mine);
-  const int length = static_cast<int>(text.size());
-  std::vector<int> lengths(static_cast<std::size_t>(size));
-  PMPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, comm);
-  std::vector<int> places;
-  int total = 0;
-  for (const int each : lengths) {
-    places.push_back(total);
-    total += each;
-  }
-  std::string all(static_cast<std::size_t>(total), '\0');
-  PMPI_Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), places.data(), MPI_CHAR, 0, comm);
   reports::Summary sum;
-  for (std::size_t rank = 0; rank < lengths.size() && total > 0; ++rank) {
-    sum.add(
-        reports::unpacked(all.substr(static_cast<std::size_t>(places[rank]), static_cast<std::size_t>(lengths[rank]))));
+  for (const std::string& text : engine::gathered_texts(packed(mine), comm)) {
+    sum.add(reports::unpacked(text));
   }
   return sum;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Summaries as JSON: for other programs, and for the way from one rank to another. A name that is no UTF-8 has U+FFFD in
-// the place of what is none.
+// Summaries as JSON: for other programs, and for the way from one rank to another. What is no UTF-8 in a name becomes
+// U+FFFD.
 #pragma once
 
 #include "api/reports/summary.hpp"

@@ -7,9 +7,7 @@
 A value is the median over the launches, with the least and the most. Launches with and without the library are compared with
 those of the same number.
 """
-import argparse
 import collections
-import pathlib
 import statistics
 
 import report
@@ -61,11 +59,5 @@ def rows_of(found):
                    f"without: {statistics.median(each('without', 'call_ns')):.1f} ns", statistics.median(more) <= 50)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=pathlib.Path)
-    report.print_points(rows_of(read(parser.parse_args().folder)))
-
-
 if __name__ == "__main__":
-    main()
+    report.print_points(__doc__, lambda folder: rows_of(read(folder)))

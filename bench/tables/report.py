@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the scripts here have in common: rows of several launches, values over launches, and tables in markdown."""
+import argparse
 import collections
 import json
+import pathlib
 import statistics
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -23,8 +25,11 @@ def print_table(header, lines):
     print()
 
 
-def print_points(points):
-    """Points with their targets. Each ends with whether it is met."""
+def print_points(description, points_of):
+    """The command line of a script: points with their targets, of the folder that is named. Each ends with whether it is met."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    points = points_of(parser.parse_args().folder)
     print_table(["measure", "where", "mpi", "target", "median (launches)", "compared with", "met"],
                 [[*cells, "yes" if met else "no"] for *cells, met in points])
 

@@ -26,7 +26,7 @@ public:
   [[nodiscard]] const std::shared_ptr<CommContext>& context() const { return family_->context(); }
   // The neighbors of `graph`, as ranks of the context.
   [[nodiscard]] Neighbors neighbors_in_context(MPI_Comm graph) const;
-  // Of all calls on the graph: they are carried out by the same requests, one after the other.
+  // All calls on the graph have this one: they are carried out by the same requests, one after the other.
   [[nodiscard]] ShapeKey key() const;
   [[nodiscard]] const RouteTrials& trials() const { return admission_.trials; } // to begin with
 

@@ -15,7 +15,7 @@ struct GraphFacts {
   bool apart = false;        // it is to have all that it needs of its own
   bool no_room = false;      // there is no communicator left for it
   bool no_neighbors = false; // this rank has none
-  // Of the graphs before it: the calls on the one that has most, and those under way at a time.
+  // The calls on the one of the graphs before it that has most, and the most under way at a time.
   std::uint64_t most_calls = 0;
   std::uint64_t most_under_way = 0;
   std::uint64_t learned = 0; // the decision on routes that the family made last; 0: none

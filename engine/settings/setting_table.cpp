@@ -96,20 +96,24 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
   return *value << shift;
 }
 
+std::optional<std::uint64_t> parse_none_or_at_least(std::uint64_t least, std::string_view text) {
+  const auto bytes = parse_bytes(text);
+  return bytes && (*bytes == 0 || *bytes >= least) ? bytes : std::nullopt;
+}
+
 std::optional<AutoBytes> parse_piece(std::string_view text) {
   constexpr std::uint64_t least = 512; // below, messages would be all headers
   if (text == "auto") {
     return AutoBytes{};
   }
-  const auto bytes = parse_bytes(text);
-  return bytes && (*bytes == 0 || *bytes >= least) ? std::optional(AutoBytes(*bytes)) : std::nullopt;
+  const auto bytes = parse_none_or_at_least(least, text);
+  return bytes ? std::optional(AutoBytes(*bytes)) : std::nullopt;
 }
 
 // Shorter blocks gain nothing, and the engine itself allocates some while it takes blocks from its arena.
 std::optional<std::uint64_t> parse_heap(std::string_view text) {
   constexpr std::uint64_t least = 65536;
-  const auto bytes = parse_bytes(text);
-  return bytes && (*bytes == 0 || *bytes >= least) ? bytes : std::nullopt;
+  return parse_none_or_at_least(least, text);
 }
 
 std::optional<std::string> parse_any(std::string_view text) { return std::string(text); }

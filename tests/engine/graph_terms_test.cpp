@@ -18,7 +18,7 @@ using Share = GraphTerms::Share;
 using Lanes = std::vector<std::uint64_t>;
 using Indices = std::vector<std::size_t>;
 
-// Of all ranks.
+// The largest of all ranks.
 GraphTerms terms_of(std::initializer_list<GraphFacts> ranks, std::uint64_t served, bool tries = true) {
   std::vector<std::uint64_t> largest(ranks.begin()->numbers().size());
   for (const GraphFacts& facts : ranks) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls through a wrapper that two functions call, three and five times. The communicator has a name that needs escaping.
+// Calls through a wrapper that two functions call, three and five times. The communicator's name needs escaping.
 #include <mpi.h>
 
 #include <stdlib.h>

@@ -6,25 +6,17 @@ the program.
   graphs.py MPIRUN MPI RANKS LIBRARY PROGRAM SECTION [SETTING=VALUE...]
 """
 import re
-import subprocess
 import sys
-import tempfile
+
+import summary_job
 
 ROW = re.compile(r'^neighbor_\w+ +nonblocking +\S+ +(\d+) .* (\d+)%  ')
 LEFT = re.compile(r'^neighbor_\w+ +nonblocking +(\d+)  (.*)')
 
 
-def main():
-    mpirun, mpi, ranks, library, program, section, *settings = sys.argv[1:]
-    with tempfile.NamedTemporaryFile(mode='r', suffix='.summary') as summary:
-        job = subprocess.run([mpirun, mpi, ranks, 'env', f'LD_PRELOAD={library}', f'STOKER_PMPI_SUMMARY={summary.name}', *settings,
-                              program, section], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-        text = summary.read()
-    print(job.stdout, text, sep='\n')
-    if job.returncode != 0:
-        return job.returncode
-    rows = [(int(calls), int(percent)) for calls, percent in (match.groups() for match in map(ROW.match, text.splitlines()) if match)]
-    left = [match[2] for match in map(LEFT.match, text.splitlines()) if match]
+def mistakes_in(section, lines, settings):
+    rows = [(int(calls), int(percent)) for calls, percent in (match.groups() for match in map(ROW.match, lines) if match)]
+    left = [match[2] for match in map(LEFT.match, lines) if match]
     wrong = []
     if section != 'absent' and not rows:
         wrong.append('no call was looked after')
@@ -36,10 +28,8 @@ def main():
         wrong.append('graphs that are hardly called were served')
     if section == 'absent' and not any('no neighbors' in reason for reason in left):
         wrong.append('a graph was served in which a rank has no neighbors')
-    for line in wrong:
-        print('FAILED:', line)
-    return 1 if wrong else 0
+    return wrong
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    summary_job.check(sys.argv[1:], mistakes_in)

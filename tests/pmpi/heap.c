@@ -3,7 +3,7 @@
 //
 //   heap [--arena] SECTION...      --arena: once there is MPI long blocks have to come from the arena; else none may
 #define _GNU_SOURCE // NOLINT(bugprone-reserved-identifier): the C library asks for it
-#include "memory_place.h"
+#include "memory_test.h"
 
 #include <mpi.h>
 
@@ -11,20 +11,9 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-enum { least = 65536, megabyte = 1 << 20, child_status = 5 };
-
-static int rank, ranks;
-static bool from_arena;
-
-static void demand(bool condition, const char* what) {
-  if (!condition) {
-    fprintf(stderr, "FAILED rank %d: %s\n", rank, what);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
-}
+enum { least = 65536 };
 
 static bool holds(const char* memory, size_t bytes, char what) {
   for (size_t i = 0; i < bytes; ++i) {
@@ -166,9 +155,7 @@ static void several_threads(void) {
       free(memory);
       _exit(right ? child_status : 1);
     }
-    int status = 0;
-    demand(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == child_status,
-           "a child cannot allocate");
+    demand(status_of(child) == child_status, "a child cannot allocate");
   }
   for (int t = 0; t < threads; ++t) {
     pthread_join(thread[t], NULL);
@@ -200,9 +187,7 @@ static void children(void) {
       exit(right ? child_status : 1); // by all handlers
     }
     memset(memory, 'n', 3 * megabyte);
-    int status = 0;
-    demand(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == child_status,
-           "a child does not have its parent's heap");
+    demand(status_of(child) == child_status, "a child does not have its parent's heap");
     demand(holds(memory, 3 * megabyte, 'n') && holds(grows, megabyte, 'g'), "a child has changed its parent's heap");
     demand(system("exit 5") == child_status << 8, "a child does not become another program");
     free(memory);
@@ -272,30 +257,11 @@ static void keep(void) {
 }
 
 int main(int argc, char** argv) {
-  static const struct {
-    const char* name;
-    void (*run)(void);
-  } sections[] = {{"functions", functions},     {"lengths", lengths},   {"before", before},
-                  {"threads", several_threads}, {"children", children}, {"collectives", collectives},
-                  {"no-room", no_room},         {"end", keep}};
+  static const Section sections[] = {{"functions", functions},     {"lengths", lengths},   {"before", before},
+                                     {"threads", several_threads}, {"children", children}, {"collectives", collectives},
+                                     {"no-room", no_room},         {"end", keep}};
   allocate_before();
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  from_arena = argc > 1 && strcmp(argv[1], "--arena") == 0;
-  for (int i = from_arena ? 2 : 1; i < argc; ++i) {
-    size_t s = 0;
-    while (s < sizeof sections / sizeof *sections && strcmp(argv[i], sections[s].name) != 0) {
-      ++s;
-    }
-    demand(s < sizeof sections / sizeof *sections, "no such section");
-    if (rank == 0) {
-      printf("%s\n", argv[i]);
-      fflush(stdout);
-    }
-    sections[s].run();
-  }
+  run_sections(argc, argv, sections, sizeof sections / sizeof *sections);
   MPI_Finalize();
   if (kept != NULL) {
     demand(realloc(malloc(megabyte), 10) != NULL, "there is no heap after MPI");

@@ -3,7 +3,7 @@
 //
 //   memory [--arena] SECTION...      with --arena, long blocks have to come from the arena, without it none may
 #define _GNU_SOURCE // NOLINT(bugprone-reserved-identifier): the C library asks for it
-#include "memory_place.h"
+#include "memory_test.h"
 
 #include <mpi.h>
 
@@ -11,18 +11,6 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-enum { megabyte = 1 << 20, child_status = 5 };
-
-static int rank, ranks;
-static bool from_arena;
-
-static void demand(bool condition, const char* what) {
-  if (!condition) {
-    fprintf(stderr, "FAILED rank %d: %s\n", rank, what);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
-}
 
 static void* allocated(MPI_Aint bytes) {
   void* memory = NULL;
@@ -39,6 +27,8 @@ static int class_of(int code) {
 // ---- arguments of all kinds
 
 static void kinds(void) {
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   for (MPI_Aint bytes = 1; bytes < 16 * megabyte; bytes = (bytes * 3) + 1) {
     char* memory = allocated(bytes);
     demand(lies_in_arena(memory) == (from_arena && bytes >= 16384), "memory comes from the wrong place");
@@ -162,12 +152,6 @@ static void no_room(void) {
 
 // ---- children have copies
 
-static int status_of(pid_t child) {
-  int status = 0;
-  demand(child > 0 && waitpid(child, &status, 0) == child, "there is no child");
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 static void children(void) {
   enum { bytes = 3 * megabyte + 100 };
   for (int round = 0; round < 10; ++round) {
@@ -248,30 +232,9 @@ static void free_late(void) {
 }
 
 int main(int argc, char** argv) {
-  static const struct {
-    const char* name;
-    void (*run)(void);
-  } sections[] = {{"kinds", kinds},     {"threads", several_threads}, {"collectives", collectives},
-                  {"no-room", no_room}, {"children", children},       {"end", keep}};
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-  from_arena = argc > 1 && strcmp(argv[1], "--arena") == 0;
-  for (int i = from_arena ? 2 : 1; i < argc; ++i) {
-    size_t s = 0;
-    while (s < sizeof sections / sizeof *sections && strcmp(argv[i], sections[s].name) != 0) {
-      ++s;
-    }
-    demand(s < sizeof sections / sizeof *sections, "no such section");
-    if (rank == 0) {
-      printf("%s\n", argv[i]);
-      fflush(stdout);
-    }
-    sections[s].run();
-  }
+  static const Section sections[] = {{"kinds", kinds},     {"threads", several_threads}, {"collectives", collectives},
+                                     {"no-room", no_room}, {"children", children},       {"end", keep}};
+  run_sections(argc, argv, sections, sizeof sections / sizeof *sections);
   MPI_Finalize();
   if (kept != NULL) {
     look_at_kept();
