@@ -80,12 +80,13 @@ public:
   void called(const Site& site, std::uint64_t bytes, const Span& span) {
     const std::lock_guard lock(mutex_);
     add_call(sums_of(site), bytes, span);
+    (void)clock_after(span);
   }
   void started(const Site& site, std::uint64_t bytes, const Span& span, MPI_Request request) {
     const std::lock_guard lock(mutex_);
     AdvisedSums& sums = sums_of(site);
     add_call(sums, bytes, span);
-    follow(request, {.begin_ns = computation_.clock(span.end_ns), .advice = &sums});
+    follow(request, {.begin_ns = clock_after(span), .advice = &sums});
   }
   void made(const Site& site, std::uint64_t bytes, MPI_Request request) {
     const std::lock_guard lock(mutex_);
@@ -140,10 +141,15 @@ private:
     return sites_[known];
   }
   void add_call(AdvisedSums& sums, std::uint64_t bytes, const Span& span) {
-    computation_.called(span.begin_ns, span.end_ns);
     ++sums.calls;
     sums.bytes += bytes;
     sums.call_seconds += seconds(span.end_ns - span.begin_ns);
+  }
+  // The clock of computation after a call. What has been recorded since it ended is no computation.
+  [[nodiscard]] std::uint64_t clock_after(const Span& span) {
+    const std::uint64_t now = now_ns();
+    computation_.called(span.begin_ns, now);
+    return computation_.clock(now);
   }
   // The MPI library may return one handle for several requests that it has completed at once: one of them is followed.
   void follow(MPI_Request request, const Followed& what) {
@@ -173,19 +179,20 @@ Advisor& advisor = *new Advisor;
 void Advisor::started(int count, const MPI_Request* requests, std::uint64_t begin_ns) {
   const Span span{begin_ns};
   const std::lock_guard lock(mutex_);
-  computation_.called(span.begin_ns, span.end_ns);
+  const std::uint64_t clock = clock_after(span);
   for (int i = 0; i < count; ++i) {
     if (const Followed* const made = persistent_.find(requests[i])) {
       AdvisedSums& sums = *made->advice;
       ++sums.calls;
       sums.bytes += made->bytes;
       sums.call_seconds += seconds(span.end_ns - span.begin_ns) / count;
-      follow(requests[i], {.begin_ns = computation_.clock(span.end_ns), .advice = &sums});
+      follow(requests[i], {.begin_ns = clock, .advice = &sums});
     }
   }
 }
 
 std::uint64_t Advisor::take(Completing /*kind*/, int count, const MPI_Request* requests, std::vector<Taken>& taken) {
+  const std::uint64_t begin_ns = now_ns();
   const std::lock_guard lock(mutex_);
   for (int i = 0; i < count; ++i) {
     const auto found = requests[i] == MPI_REQUEST_NULL ? std::nullopt : requests_.take(requests[i]);
@@ -194,7 +201,7 @@ std::uint64_t Advisor::take(Completing /*kind*/, int count, const MPI_Request* r
     }
   }
   taken_ += taken.size();
-  return now_ns();
+  return begin_ns;
 }
 
 // The time of the call is shared equally by the requests that it completes, or by all if it completes none. What could
@@ -203,7 +210,6 @@ void Advisor::put_back(Completing kind, std::uint64_t begin_ns, const std::vecto
   const Span span{begin_ns};
   const std::lock_guard lock(mutex_);
   const std::uint64_t clock = computation_.clock(span.begin_ns);
-  computation_.called(span.begin_ns, span.end_ns);
   const auto complete = static_cast<std::size_t>(std::ranges::count(taken, true, &Taken::complete));
   const bool none = complete == 0;
   std::uint64_t first = clock;
@@ -228,6 +234,7 @@ void Advisor::put_back(Completing kind, std::uint64_t begin_ns, const std::vecto
     }
   }
   detail::followed.store(requests_.size() + taken_, std::memory_order_relaxed);
+  (void)clock_after(span);
 }
 
 reports::Advice Advisor::advice() {

@@ -117,9 +117,9 @@ std::string conclusion_of(const Advice& advice) {
 
 std::string text_of(const Advice& advice) {
   const double ranks = std::max(advice.ranks, 1);
-  std::string text = fmt::format("stoker: advice of {} ranks on {} nodes, for which nothing was taken over\n"
+  std::string text = fmt::format("stoker: advice for {} ranks, {} node{}; nothing was taken over\n"
                                  "{:.3f} s from MPI_Init to MPI_Finalize, {:.3f} s of them in the functions below\n",
-                                 advice.ranks, advice.hosts.size(), advice.seconds / ranks, advice.mpi_seconds / ranks);
+                                 advice.ranks, advice.hosts.size(), advice.hosts.size() == 1 ? "" : "s", advice.seconds / ranks, advice.mpi_seconds / ranks);
   if (advice.calls.empty()) {
     return text + "no collective, and no message with a request: stoker has nothing to offer\n";
   }

@@ -3,6 +3,8 @@
 #include <mpi.h>
 #include <stdlib.h>
 
+#define NO_INLINE __attribute__((noinline))
+
 enum {
   ints = 1 << 14, /* of a block, and of a message: 64 KiB */
   few = 8,
@@ -14,7 +16,7 @@ static int rank = 0;
 static int* in;
 static int* out;
 
-static void compute(void) {
+static NO_INLINE void compute(void) {
   volatile double sum = 0;
   for (int i = 0; i < 1 << 20; ++i) {
     sum = sum + 1.0 / (1 + i);
@@ -22,7 +24,7 @@ static void compute(void) {
 }
 
 /* Computes between start and wait. */
-static void overlaps(void) {
+static NO_INLINE void overlaps(void) {
   for (int step = 0; step < steps; ++step) {
     MPI_Request request;
     MPI_Ialltoall(in, ints, MPI_INT, out, ints, MPI_INT, MPI_COMM_WORLD, &request);
@@ -31,7 +33,7 @@ static void overlaps(void) {
   }
 }
 
-static void waits_at_once(void) {
+static NO_INLINE void waits_at_once(void) {
   for (int step = 0; step < steps; ++step) {
     MPI_Request request;
     MPI_Iallreduce(in, out, ints, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
@@ -39,7 +41,13 @@ static void waits_at_once(void) {
   }
 }
 
-static void tests(void) {
+static NO_INLINE void short_one(void) {
+  MPI_Request request;
+  MPI_Iallreduce(in, out, few, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static NO_INLINE void tests(void) {
   int done = 0;
   MPI_Request request;
   MPI_Ibcast(in, ints, MPI_INT, 0, MPI_COMM_WORLD, &request);
@@ -48,7 +56,7 @@ static void tests(void) {
   }
 }
 
-static void blocks(void) {
+static NO_INLINE void blocks(void) {
   for (int step = 0; step < steps; ++step) {
     MPI_Allreduce(in, out, ints, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Allreduce(in, out, few, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -56,7 +64,7 @@ static void blocks(void) {
 }
 
 /* Messages to both neighbors in a ring, long ones and short ones. */
-static void halo(int count) {
+static NO_INLINE void halo(int count) {
   const int left = (rank + ranks - 1) % ranks;
   const int right = (rank + 1) % ranks;
   for (int step = 0; step < steps; ++step) {
@@ -70,7 +78,7 @@ static void halo(int count) {
   }
 }
 
-static void persistent_ring(void) {
+static NO_INLINE void persistent_ring(void) {
   MPI_Request requests[2];
   MPI_Recv_init(out, ints, MPI_INT, (rank + ranks - 1) % ranks, 3, MPI_COMM_WORLD, &requests[0]);
   MPI_Send_init(in, ints, MPI_INT, (rank + 1) % ranks, 3, MPI_COMM_WORLD, &requests[1]);
@@ -83,7 +91,7 @@ static void persistent_ring(void) {
   MPI_Request_free(&requests[1]);
 }
 
-static void neighbors(void) {
+static NO_INLINE void neighbors(void) {
   MPI_Comm ring;
   const int periodic = 1;
   MPI_Request request;
@@ -103,7 +111,7 @@ static void first_of(void* a, void* b, int* length, MPI_Datatype* type) {
 }
 
 /* Calls that the engine does not take: an operation of the program's, and a communicator of one rank. */
-static void not_taken(void) {
+static NO_INLINE void not_taken(void) {
   MPI_Op op;
   MPI_Request request;
   MPI_Op_create(first_of, 0, &op);
@@ -122,6 +130,7 @@ int main(int argc, char** argv) {
   out = calloc(length, sizeof *out);
   overlaps();
   waits_at_once();
+  short_one();
   tests();
   blocks();
   halo(ints);
