@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The program `stoker`: runs a program with the drop-in library (run), says what that could gain (advise), shows what there is (info), what to reserve and
-// how to launch (plan), what algorithms send (schedule) and how long they take (predict, simulate), which are the
-// fastest (tune), what messages cost (calibrate), and what works here (doctor).
+// The program `stoker`: runs a program with the drop-in library (run), says what that could gain (advise), shows what
+// there is (info), what to reserve and how to launch (plan), what algorithms send (schedule) and how long they take
+// (predict, simulate), which are the fastest (tune), what messages cost (calibrate), and what works here (doctor).
 #include "algos/collectives/registry.hpp"
 #include "algos/libraries/library_rules.hpp"
 #include "api/cli/commands.hpp"
@@ -140,12 +140,15 @@ void add_advise(CLI::App& app, Command& run, const std::vector<std::string>& wor
   command
       ->add_option_function<std::string>(
           "--summary",
-          [options](const std::string& file) { options->settings.emplace_back("STOKER_PMPI_SUMMARY", summary_place(file)); },
+          [options](const std::string& file) {
+            options->settings.emplace_back("STOKER_PMPI_SUMMARY", summary_place(file));
+          },
           "write it to this file, as JSON if its name ends in .json; -, the default: to standard error")
       ->type_name("FILE");
   command
       ->add_option_function<int>(
-          "--depth", [options](int frames) { options->settings.emplace_back("STOKER_PMPI_DEPTH", std::to_string(frames)); },
+          "--depth",
+          [options](int frames) { options->settings.emplace_back("STOKER_PMPI_DEPTH", std::to_string(frames)); },
           "frames of the program that tell its calls apart; 1, the default: the place of the call alone")
       ->type_name("N")
       ->check(CLI::Range(1, engine::Settings::most_pmpi_depth));

@@ -63,7 +63,7 @@ struct Site {
   auto operator<=>(const Site&) const = default;
 };
 
-// Calls of an MPI function, in time.
+// When a call of an MPI function began, and that it has ended now.
 struct Span {
   std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = now_ns();
@@ -266,6 +266,13 @@ Site site_of(Form form, const CollectiveCall& call) {
   return {call_path(call.site), name_of_function(form, call.collective), form, plan_for(form, call)};
 }
 
+// What `function` returns, which may call others of the MPI library.
+template <class Function>
+int inside(Function function) {
+  const Inside inside;
+  return function();
+}
+
 // Records what record() does, if the MPI library took the call.
 template <class Record>
 int recorded(int code, Record record) {
@@ -295,13 +302,9 @@ std::optional<int> advised_call(const CollectiveCall& call) {
   if (depth > 0) {
     return std::nullopt;
   }
-  Span span{now_ns()};
-  int code = MPI_SUCCESS;
-  {
-    const Inside inside;
-    code = engine::call_mpi(call, call.comm);
-  }
-  span.end_ns = now_ns();
+  const std::uint64_t begin_ns = now_ns();
+  const int code = inside([&] { return engine::call_mpi(call, call.comm); });
+  const Span span{begin_ns};
   return recorded(code, [&] { advisor.called(site_of(Form::blocking, call), bytes_of(call), span); });
 }
 
@@ -310,23 +313,17 @@ std::optional<int> advised_start(const CollectiveCall& call, MPI_Request* reques
   if (depth > 0 || (large && real().MPI_Ialltoall_c == nullptr)) { // narrowed arrays would have to live on
     return std::nullopt;
   }
-  Span span{now_ns()};
-  int code = MPI_SUCCESS;
-  {
-    const Inside inside;
+  const std::uint64_t begin_ns = now_ns();
+  const int code = inside([&] {
     engine::NarrowArrays unused;
-    code = engine::start_mpi(call, call.comm, request, unused);
-  }
-  span.end_ns = now_ns();
+    return engine::start_mpi(call, call.comm, request, unused);
+  });
+  const Span span{begin_ns};
   return recorded(code, [&] { advisor.started(site_of(Form::nonblocking, call), bytes_of(call), span, *request); });
 }
 
 int advised_init(const CollectiveCall& call, MPI_Request* request, const std::function<int(MPI_Request*)>& mpi) {
-  int code = MPI_SUCCESS;
-  {
-    const Inside inside;
-    code = mpi(request);
-  }
+  const int code = inside([&] { return mpi(request); });
   return recorded(code, [&] { advisor.made(site_of(Form::persistent, call), bytes_of(call), *request); });
 }
 

@@ -68,17 +68,15 @@ std::uint64_t bytes_of(const engine::CollectiveCall& call) {
   const engine::Peers peers = peers_of(call, call.comm);
   const engine::Significant read = significant(call, peers);
   const bool neighborhood = traits.pattern == algos::Pattern::neighborhood;
-  const std::uint64_t sent =
-      read.send ? bytes_in(traits.send, traits.own_types, call.sendcounts, call.sendtypes, read.sendcounts,
-                           neighborhood ? peers.targets : peers.ranks)
-                : 0;
+  const std::uint64_t sent = read.send ? bytes_in(traits.send, traits.own_types, call.sendcounts, call.sendtypes,
+                                                  read.sendcounts, neighborhood ? peers.targets : peers.ranks)
+                                       : 0;
   if (sent != 0) {
     return sent;
   }
-  return read.recv || traits.combines
-             ? bytes_in(traits.recv, traits.own_types, call.recvcounts, call.recvtypes, read.recvcounts,
-                        neighborhood ? peers.sources : peers.ranks)
-             : 0;
+  return read.recv || traits.combines ? bytes_in(traits.recv, traits.own_types, call.recvcounts, call.recvtypes,
+                                                 read.recvcounts, neighborhood ? peers.sources : peers.ranks)
+                                      : 0;
 }
 
 } // namespace stoker::pmpi

@@ -54,8 +54,8 @@ std::optional<std::uint64_t> known_bytes(const CollectiveCall& call, const Place
 bool is_mistake(const CollectiveCall& call, const Place& place) {
   const algos::CollectiveTraits& traits = traits_of(call.collective);
   const bool at_root = place.rank == call.root;
-  if ((traits.has_root && (call.root < 0 || call.root >= place.ranks)) ||
-      (traits.combines && call.op == MPI_OP_NULL) || is_misplaced(call, at_root)) {
+  if ((traits.has_root && (call.root < 0 || call.root >= place.ranks)) || (traits.combines && call.op == MPI_OP_NULL) ||
+      is_misplaced(call, at_root)) {
     return true;
   }
   const auto is_wrong = [&](const Numbers<MPI_Count>& numbers, std::size_t count, const MPI_Datatype* types) {

@@ -183,7 +183,8 @@ void begin() {
 
 // Helpers need MPI_THREAD_MULTIPLE; without any the application's own level does.
 int needed_level(int asked) {
-  const bool helpers = read_settings() && !settings().pmpi_advise && settings().executor != engine::ExecutorChoice::inline_;
+  const bool helpers =
+      read_settings() && !settings().pmpi_advise && settings().executor != engine::ExecutorChoice::inline_;
   return helpers ? MPI_THREAD_MULTIPLE : asked;
 }
 

@@ -5,7 +5,6 @@
 #include "api/pmpi/alias.hpp"
 #include "api/pmpi/followed_requests.hpp"
 #include "api/pmpi/library.hpp"
-
 #include "engine/base/clock.hpp"
 
 #include <mpi.h>

@@ -170,8 +170,7 @@ void Watch::forget(MPI_Request request) {
 std::uint64_t Watch::take(Completing kind, int count, const MPI_Request* requests, std::vector<Taken>& taken) {
   const std::lock_guard lock(mutex);
   for (int i = 0; i < count; ++i) {
-    const std::optional<Followed> message =
-        requests[i] == MPI_REQUEST_NULL ? std::nullopt : messages.take(requests[i]);
+    const std::optional<Followed> message = requests[i] == MPI_REQUEST_NULL ? std::nullopt : messages.take(requests[i]);
     if (message) {
       taken.push_back({requests[i], i, *message});
     }

@@ -53,19 +53,19 @@ std::string table_of(const Advice& advice) {
   const std::vector<Row> rows = rows_of(advice);
   const double ranks = std::max(advice.ranks, 1);
   Footnotes footnotes;
-  std::string text =
-      fmt::format("{:<30} {:>10} {:>11} {:>10} {:>10} {:>10} {:>10}  {:<16} {}\n", "function", "calls", "bytes", "call",
-                  "computing", "exposed", "at best", "stoker", "called from");
+  std::string text = fmt::format("{:<30} {:>10} {:>11} {:>10} {:>10} {:>10} {:>10}  {:<16} {}\n", "function", "calls",
+                                 "bytes", "call", "computing", "exposed", "at best", "stoker", "called from");
   for (std::size_t i = 0; i < std::min(most, rows.size()); ++i) {
     const auto& [group, sums] = rows[i];
     const auto seconds = [&](double of_all) {
       return group.form == "blocking" ? std::string("-") : fmt::format("{:.3f}", of_all / ranks);
     };
-    text += fmt::format("{:<30} {:>10} {:>11.0f} {:>10.3f} {:>10} {:>10} {:>10}  {:<16} {}\n", group.function, sums.calls,
-                        static_cast<double>(sums.bytes) / static_cast<double>(std::max<std::uint64_t>(sums.calls, 1)),
-                        sums.call_seconds / ranks, seconds(sums.computing_seconds), seconds(sums.exposed_seconds),
-                        seconds(sums.hideable_seconds), group.plan + footnotes.mark(group.reason),
-                        one_line(fmt::format("{}", fmt::join(group.called_from, " < "))));
+    text +=
+        fmt::format("{:<30} {:>10} {:>11.0f} {:>10.3f} {:>10} {:>10} {:>10}  {:<16} {}\n", group.function, sums.calls,
+                    static_cast<double>(sums.bytes) / static_cast<double>(std::max<std::uint64_t>(sums.calls, 1)),
+                    sums.call_seconds / ranks, seconds(sums.computing_seconds), seconds(sums.exposed_seconds),
+                    seconds(sums.hideable_seconds), group.plan + footnotes.mark(group.reason),
+                    one_line(fmt::format("{}", fmt::join(group.called_from, " < "))));
   }
   if (rows.size() > most) {
     text += fmt::format("and {} more, which took less; a file whose name ends in .json has all\n", rows.size() - most);
@@ -100,15 +100,15 @@ std::string remark_on_blocking(const Advice& advice) {
 
 std::string conclusion_of(const Advice& advice) {
   const CoreForHelper core = core_for_helper(advice);
-  std::string text = fmt::format("Calls that stoker takes could hide {:.3f} s of each rank at best.\n",
-                                 core.hideable_seconds);
+  std::string text = fmt::format(
+      "Of the calls that stoker would take, {:.3f} s of each rank could be hidden at best.\n", core.hideable_seconds);
   if (core.hideable_seconds > 0) {
-    text += fmt::format(
-        "A core of its own for a helper takes 1/n of the computation of a node of n ranks: {:.3f} s / {:.4g} = {:.3f} s "
-        "of each rank. {}\n",
-        core.computing_seconds, core.ranks_per_node, core.cost_seconds(),
-        core.may_pay() ? "It may pay: compare runs with stoker run and without."
-                       : "It does not pay, unless the core is free anyway (stoker plan).");
+    text += fmt::format("A core of its own for a helper takes 1/n of the computation of a node of n ranks: {:.3f} s / "
+                        "{:.4g} = {:.3f} s "
+                        "of each rank. {}\n",
+                        core.computing_seconds, core.ranks_per_node, core.cost_seconds(),
+                        core.may_pay() ? "It may pay: compare runs with stoker run and without."
+                                       : "It does not pay, unless the core is free anyway (stoker plan).");
   }
   return text;
 }
@@ -119,7 +119,8 @@ std::string text_of(const Advice& advice) {
   const double ranks = std::max(advice.ranks, 1);
   std::string text = fmt::format("stoker: advice for {} ranks, {} node{}; nothing was taken over\n"
                                  "{:.3f} s from MPI_Init to MPI_Finalize, {:.3f} s of them in the functions below\n",
-                                 advice.ranks, advice.hosts.size(), advice.hosts.size() == 1 ? "" : "s", advice.seconds / ranks, advice.mpi_seconds / ranks);
+                                 advice.ranks, advice.hosts.size(), advice.hosts.size() == 1 ? "" : "s",
+                                 advice.seconds / ranks, advice.mpi_seconds / ranks);
   if (advice.calls.empty()) {
     return text + "no collective, and no message with a request: stoker has nothing to offer\n";
   }

@@ -115,14 +115,16 @@ TEST(Advice, SurvivesTheWayToRank0) { EXPECT_EQ(packed(unpacked<Advice>(packed(j
 
 TEST(Advice, AsText) {
   const std::string text = text_of(job());
-  for (const char* const part :
-       {"advice for 4 ranks, 2 nodes; nothing was taken over\n10.000 s from MPI_Init to MPI_Finalize, 4.000 s of them",
-        "MPI_Ialltoall                          20         100      0.500      6.000      2.500      2.000  by default  "
-        "     exchange < main\n",
-        "MPI_Allreduce                          12           8      1.000          -          -          -  left to MPI "
-        "(1)  norm\n(1) too short\n",
-        "6.000 s / 2 = 3.000 s of each rank. It does not pay, unless", "for MPI_Allreduce the program would need "
-        "MPI_Iallreduce"}) {
+  for (
+      const char* const part :
+      {"advice for 4 ranks, 2 nodes; nothing was taken over\n10.000 s from MPI_Init to MPI_Finalize, 4.000 s of them",
+       "MPI_Ialltoall                          20         100      0.500      6.000      2.500      2.000  by default  "
+       "     exchange < main\n",
+       "MPI_Allreduce                          12           8      1.000          -          -          -  left to MPI "
+       "(1)  norm\n(1) too short\n",
+       "6.000 s / 2 = 3.000 s of each rank. It does not pay, unless",
+       "for MPI_Allreduce the program would need "
+       "MPI_Iallreduce"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << '\n' << text;
   }
 }
