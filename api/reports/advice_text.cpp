@@ -49,7 +49,7 @@ private:
 };
 
 std::string table_of(const Advice& advice) {
-  constexpr std::size_t most = 40;
+  constexpr std::size_t most = 24;
   const std::vector<Row> rows = rows_of(advice);
   const double ranks = std::max(advice.ranks, 1);
   Footnotes footnotes;
