@@ -56,7 +56,8 @@ std::string table_of(const Advice& advice) {
   std::string text = fmt::format("{:<30} {:>10} {:>11} {:>10} {:>10} {:>10} {:>10}  {:<16} {}\n", "function", "calls",
                                  "bytes", "call", "computing", "exposed", "at best", "stoker", "called from");
   for (std::size_t i = 0; i < std::min(most, rows.size()); ++i) {
-    const auto& [group, sums] = rows[i];
+    const AdvisedGroup& group = rows[i].first;
+    const AdvisedSums& sums = rows[i].second;
     const auto seconds = [&](double of_all) {
       return group.form == "blocking" ? std::string("-") : fmt::format("{:.3f}", of_all / ranks);
     };
