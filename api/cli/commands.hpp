@@ -19,6 +19,7 @@ struct InfoOptions {
 int info(const InfoOptions& options);
 
 struct RunOptions {
+  std::string name = "run"; // of the subcommand, for errors
   std::vector<std::string> command;
   SettingArguments settings; // environment variables for it, and their values
   std::string drop_in;       // file; empty: found
