@@ -15,7 +15,7 @@ namespace stoker::engine {
 
 class ActiveMessages {
 public:
-  static constexpr std::size_t largest = 4096 + 64; // bytes
+  static constexpr std::size_t largest = 4096 + 128; // bytes
 
   struct Received {
     int source = -1;

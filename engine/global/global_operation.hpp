@@ -23,6 +23,7 @@ enum class OperationKind : std::uint8_t {
   fetch_and_op,
   compare_and_swap,
   accumulate,
+  bundle, // atomics that the rank has written as items (bundle.hpp)
   expose, // the rank's own memory to the other carriers, in a window
   conceal,
 };
@@ -36,7 +37,7 @@ struct OperationRequest {
   std::int32_t endpoint = -1; // carrier of its domain; -1: on this node
   std::uint32_t arena = 0;    // the target's, among those of its node
   std::uint64_t place = 0;    // offset in it
-  std::uint64_t bytes = 0;    // of target memory
+  std::uint64_t bytes = 0;    // of target memory; of a bundle's items
   // Where the carriers have windows, and the target memory is in one:
   std::uint64_t window = 0;       // its number at this rank's helper
   std::uint64_t displacement = 0; // 0: it is in none
@@ -44,7 +45,10 @@ struct OperationRequest {
   bool signals = false;
   std::uint64_t signal_place = 0;
   std::uint64_t signal_value = 0;
-  // The data for the target or from it. Atomics: the operands, then the result.
+  // Of a bundle: what comes back, and the checksum of its items.
+  std::uint64_t result_bytes = 0;
+  std::uint64_t items_seal = 0;
+  // The data for the target or from it. Atomics: the operands, then the result. A bundle: its items, then the results.
   BufferDescriptor local;
   std::uint64_t epoch = 0; // how often the record was used
 };

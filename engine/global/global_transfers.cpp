@@ -33,6 +33,11 @@ std::optional<BufferDescriptor> GlobalMemory::reachable(const void* local, std::
   return descriptor;
 }
 
+int GlobalMemory::endpoint_of(int unit) const {
+  const topology::Layout& layout = engine_->layout();
+  return layout.domain_ranks(layout.domain_of(unit)).front();
+}
+
 GlobalMemory::Transfer& GlobalMemory::take_transfer(OperationKind kind, const GlobalPointer& pointer,
                                                     const SegmentPart& part, std::uint64_t bytes, bool detached) {
   std::unique_lock lock(transfers_mutex_);
@@ -61,6 +66,7 @@ GlobalMemory::Transfer& GlobalMemory::take_transfer(OperationKind kind, const Gl
   free_transfers_.pop_back();
   transfer.used = true;
   transfer.detached = detached;
+  transfer.left = false;
   transfer.settled = false;
   transfer.copy_to = nullptr;
   transfer.staging = 0;
@@ -69,11 +75,10 @@ GlobalMemory::Transfer& GlobalMemory::take_transfer(OperationKind kind, const Gl
   lock.unlock();
 
   OperationRequest& operation = transfer.request;
-  const topology::Layout& layout = engine_->layout();
   operation.epoch = transfer.epoch;
   operation.kind = kind;
   operation.unit = pointer.unit;
-  operation.endpoint = part.address != nullptr ? -1 : layout.domain_ranks(layout.domain_of(pointer.unit)).front();
+  operation.endpoint = part.address != nullptr ? -1 : endpoint_of(pointer.unit);
   operation.arena = engine_->arena_of(pointer.unit);
   operation.place = part.place;
   operation.window = window_number_;
@@ -83,6 +88,10 @@ GlobalMemory::Transfer& GlobalMemory::take_transfer(OperationKind kind, const Gl
   operation.signals = false;
   transfer.operation->error = 0;
   return transfer;
+}
+
+bool GlobalMemory::fits_one_transfer(const void* local, std::uint64_t bytes) const {
+  return bytes <= staging_bytes || reachable(local, bytes).has_value();
 }
 
 void GlobalMemory::set_local(Transfer& transfer, void* local, std::uint64_t staging) {
@@ -107,16 +116,60 @@ std::uint64_t GlobalMemory::staging_for(const void* local, std::uint64_t bytes) 
   return bytes <= GlobalOperation::inline_bytes || reachable(local, bytes) ? 0 : memory_->arena().allocate(bytes);
 }
 
-void GlobalMemory::submit(Transfer& transfer) {
+void GlobalMemory::push(Transfer& transfer) {
   write_request(transfer.request, *transfer.operation);
   Plea plea; // until it is in the ring
   engine_->submit(
       {.block = memory_->arena().offset_of(transfer.operation), .epoch = transfer.epoch, .what = Submitted::operation},
       plea);
+}
+
+void GlobalMemory::submit(Transfer& transfer) {
+  push(transfer);
   memory_->root(memory_->self()).ring.call();
 }
 
+void GlobalMemory::start(Transfer& transfer) {
+  if (helper_ != nullptr) {
+    // This thread sends it now: a helper that has to be woken first may find its core taken.
+    const Helper::Assist in_its_place(*helper_);
+    submit(transfer);
+    helper_->round();
+  } else {
+    submit(transfer);
+    carrier_->helper.ring();
+  }
+}
+
+// A helper that serves other nodes looks at the ring after every nap.
+void GlobalMemory::leave(Transfer& transfer) {
+  transfer.left = true;
+  push(transfer);
+  SubmissionRing& ring = memory_->root(memory_->self()).ring;
+  if (!ring.is_half_full()) {
+    return;
+  }
+  call_helper();
+  if (helper_ != nullptr) {
+    const Helper::Assist in_its_place(*helper_);
+    while (ring.called()) { // there may be more
+      helper_->round();
+    }
+  }
+}
+
+void GlobalMemory::call_helper() {
+  memory_->root(memory_->self()).ring.call();
+  if (helper_ == nullptr) {
+    carrier_->helper.ring();
+  }
+}
+
 void GlobalMemory::wait_for(Transfer& transfer, std::uint64_t epoch) {
+  if (transfer.operation->completed.reached(epoch)) {
+    return;
+  }
+  call_helper();
   Plea plea;
   const auto plead = [&] {
     if (carrier_->paused.load(std::memory_order_relaxed) != 0) {
@@ -130,13 +183,12 @@ void GlobalMemory::wait_for(Transfer& transfer, std::uint64_t epoch) {
 }
 
 void GlobalMemory::execute(Transfer& transfer, std::uint64_t* displacement) {
-  if (helper_ != nullptr) { // this thread does the work, so nobody is woken
-    const Helper::Assist in_its_place(*helper_);
-    submit(transfer);
-    wait_for(transfer, transfer.epoch);
-  } else {
-    submit(transfer);
-    carrier_->helper.ring();
+  {
+    std::optional<Helper::Assist> in_its_place; // this thread does the work, so nobody is woken
+    if (helper_ != nullptr) {
+      in_its_place.emplace(*helper_);
+    }
+    push(transfer);
     wait_for(transfer, transfer.epoch);
   }
   if (displacement != nullptr) {
@@ -239,8 +291,7 @@ GlobalMemory::Transfer* GlobalMemory::begin(OperationKind kind, GlobalPointer po
     }
     return nullptr;
   }
-  if (bytes == 0 ||
-      (!reached && bytes > staging_bytes)) { // the latter through a buffer of bounded size, by this thread
+  if (bytes == 0 || !fits_one_transfer(local, bytes)) { // the latter through a buffer of bounded size, by this thread
     blocking_transfer(kind, pointer, local, bytes);
     if (signal) {
       put(signal->word, &signal->value, sizeof signal->value);
@@ -256,14 +307,11 @@ GlobalMemory::Transfer* GlobalMemory::begin(OperationKind kind, GlobalPointer po
   operation.signal_place = word.place;
   operation.signal_value = signal ? signal->value : 0;
   set_local(transfer, local, staging);
-  if (helper_ != nullptr && !near) {
-    // This thread sends it now: a helper that has to be woken first may find its core taken.
-    const Helper::Assist in_its_place(*helper_);
-    submit(transfer);
-    helper_->round();
-  } else {
+  if (near) { // copied beside this thread
     submit(transfer);
     carrier_->helper.ring();
+  } else {
+    start(transfer);
   }
   return &transfer;
 }
@@ -294,6 +342,10 @@ void GlobalMemory::look_for_carrier(Transfer& transfer) {
 bool GlobalMemory::test(Transfer& transfer) {
   if (closed_ || transfer.lost || transfer.operation->completed.reached(transfer.epoch)) {
     return true;
+  }
+  if (std::exchange(transfer.left, false)) {
+    memory_->root(memory_->self()).ring.call();
+    carrier_->helper.ring();
   }
   constexpr unsigned tests_per_look = 4096;
   if (++transfer.tests % tests_per_look == 0) {
