@@ -348,9 +348,7 @@ int stoker_fetch_and_op(stoker_global global, stoker_gptr target, MPI_Datatype t
 
 int stoker_compare_and_swap(stoker_global global, stoker_gptr target, MPI_Datatype type, const void* expected,
                             const void* desired, void* result) {
-  return guarded([&] {
-    live(global)->compare_and_swap(engines(target), integer(type), expected, desired, result);
-  });
+  return guarded([&] { live(global)->compare_and_swap(engines(target), integer(type), expected, desired, result); });
 }
 
 int stoker_accumulate(stoker_global global, stoker_gptr target, MPI_Datatype type, MPI_Op op, const void* operands,

@@ -195,9 +195,7 @@ private:
     for (std::size_t i = 0; i < ways.all().size(); ++i) {
       OneSided* const way = ways.all()[i].get();
       variants.push_back(in_turn(
-          session.comm(), helpers, way,
-          [&, way] { update(*way); },
-          [&, way] { reset(session, table, *way); },
+          session.comm(), helpers, way, [&, way] { update(*way); }, [&, way] { reset(session, table, *way); },
           [&, way, i] { most_wrong[i] = std::max(most_wrong[i], wrong_words(*way, expected)); }));
     }
     const auto times = measure(session.comm(), variants, 1, session.budget());

@@ -196,8 +196,7 @@ public:
       targets_.push_back(at(update.target, update.offset));
       values_.push_back(update.value);
     }
-    check(
-        stoker_accumulate_many(global_, targets_.data(), MPI_UINT64_T, MPI_BXOR, values_.data(), targets_.size()));
+    check(stoker_accumulate_many(global_, targets_.data(), MPI_UINT64_T, MPI_BXOR, values_.data(), targets_.size()));
   }
   std::uint64_t fetch_xor(int target, std::size_t offset, std::uint64_t value) override {
     std::uint64_t before = 0;

@@ -167,9 +167,8 @@ void GlobalAccess::receive(const ActiveMessages::Received& received) {
   for (const Part& part : piece.parts) {
     // What is behind the header is this process's own copy.
     auto* const results = const_cast<std::byte*>(payload);
-    if (const int error = part.result_bytes > 0
-                              ? write_local(part.running->local, part.offset, results, part.result_bytes)
-                              : 0) {
+    if (const int error =
+            part.result_bytes > 0 ? write_local(part.running->local, part.offset, results, part.result_bytes) : 0) {
       unreachable(*part.running, error);
     }
     payload += part.result_bytes;

@@ -90,10 +90,10 @@ private:
   };
 
   struct Piece {
-    std::vector<Part> parts;       // one, or those of a bundle; empty: it is free
-    std::uint64_t bytes = 0;       // of a put or get
-    std::uint32_t waiting_for = 0; // events before it is done: reply, data
-    Lane* lane = nullptr;          // of a bundle
+    std::vector<Part> parts;             // one, or those of a bundle; empty: it is free
+    std::uint64_t bytes = 0;             // of a put or get
+    std::uint32_t waiting_for = 0;       // events before it is done: reply, data
+    Lane* lane = nullptr;                // of a bundle
     std::unique_ptr<std::byte[]> bounce; // for a local buffer in another process
   };
 
@@ -149,7 +149,7 @@ private:
   void arrived(std::uint32_t number);
   void finish_piece(std::uint32_t number);
   [[nodiscard]] RunningList& list_of(Running& waiting);
-  void all_begun(RunningList::iterator running); // of one that waits
+  void all_begun(RunningList::iterator running);     // of one that waits
   void begin_no_more(RunningList::iterator running); // of one that waits; completes it if nothing is under way
   void piece_gone(RunningList::iterator running);
   void begin_signal(RunningList::iterator running); // after all pieces

@@ -57,8 +57,9 @@ public:
     }
     if (open == open_.end()) {
       const std::uint64_t staging = global_.memory_->arena().allocate(bundle_bytes);
-      open = open_.try_emplace(endpoint, Bundle{.staging = staging, .items = BundleWriter(at(staging)), .target = target})
-                 .first;
+      open =
+          open_.try_emplace(endpoint, Bundle{.staging = staging, .items = BundleWriter(at(staging)), .target = target})
+              .first;
     }
     open->second.items.add(item, operand);
     open->second.indices.push_back(index);
@@ -137,7 +138,7 @@ private:
   GlobalMemory& global_;
   ElementType type_;
   AtomicOp op_;
-  std::byte* results_; // null: nobody wants them
+  std::byte* results_;         // null: nobody wants them
   std::map<int, Bundle> open_; // by endpoint: being written
   std::deque<Bundle> under_way_;
   std::optional<Error> failure_;
@@ -148,7 +149,7 @@ void GlobalMemory::update_many(std::span<const GlobalPointer> targets, ElementTy
   check_open();
   const std::uint64_t bytes = size_of(type);
   check_local(operands, op == AtomicOp::no_op ? 0 : targets.size() * bytes, "operands"); // a no_op has none
-  for (std::size_t i = 0; i < targets.size(); ++i) { // all, before any is updated
+  for (std::size_t i = 0; i < targets.size(); ++i) {                                     // all, before any is updated
     if (const auto failed = attempt([&] { (void)located_element(targets[i], 1, type); })) {
       throw Error(failed->code(), "targets[{}]: {}", i, failed->what());
     }

@@ -255,7 +255,7 @@ struct GlobalMemory::Transfer {
   std::uint64_t epoch = 0;
   bool used = false;
   bool detached = false;
-  bool left = false; // in the ring, perhaps without a call; by the thread that it belongs to
+  bool left = false;             // in the ring, perhaps without a call; by the thread that it belongs to
   bool settled = false;          // what is left to do after the helper has been done
   std::atomic<bool> lost{false}; // its helper is gone, and may have left the record in any state; code and text are set
   unsigned tests = 0;            // by the thread that it belongs to
