@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/global/global_access.hpp"
 
-#include "engine/base/agreement.hpp"
 #include "engine/base/clock.hpp"
 #include "engine/global/global_requests.hpp"
 
@@ -43,6 +42,7 @@ void GlobalAccess::adopt(std::uint32_t arena, const Submission& submission, std:
     expose(*operation, request, arena);
     return;
   }
+  operation->stage.store(OperationStage::taken, std::memory_order_relaxed);
   RunningList& list = request.endpoint < 0 ? copies_ : waiting_;
   list.push_back({.operation = operation,
                   .request = request,
@@ -209,6 +209,7 @@ void GlobalAccess::all_begun(RunningList::iterator running) {
   if (running->lane != nullptr) {
     running->lane->bytes -= bytes_as_items(running->request);
   }
+  running->operation->stage.store(OperationStage::under_way, std::memory_order_relaxed);
   begun_.splice(begun_.end(), list_of(*running), running);
   running->waiting = false;
 }
@@ -237,7 +238,7 @@ void GlobalAccess::complete(RunningList::iterator running) {
 // all later ones. Pieces are not used again, because MPI may still use their data.
 void GlobalAccess::break_off(int error) {
   if (wire_->broken.empty()) {
-    wire_->broken = "messages between the nodes failed: " + mpi_text(error);
+    wire_->broken = "messages between the nodes failed: " + wire_->messages.text_of(error);
   }
   for (Piece& piece : wire_->pieces) {
     for (const Part& part : std::exchange(piece.parts, {})) {

@@ -164,15 +164,21 @@ bool compares(std::uint64_t word, GlobalMemory::Comparison comparison, std::uint
 void GlobalMemory::wait_until(GlobalPointer pointer, Comparison comparison, std::uint64_t value) {
   const std::atomic<std::uint64_t>& word = *word_of(pointer, "word");
   Plea plea;
-  const auto plead = [&](std::uint64_t /*waited_ns*/) {
+  bool reported = false;
+  const auto look_around = [&](std::uint64_t waited_ns) {
     if (carrier_ != nullptr && carrier_->paused.load(std::memory_order_relaxed) != 0) {
       plea.make(*carrier_); // the word may have to come from another node
+    }
+    if (!reported && is_stall(waited_ns)) {
+      reported = true;
+      engine_->log().warn("rank {} has waited {} s for the word at {}, which nobody has set to what it waits for",
+                          engine_->rank(), waited_ns / 1'000'000'000U, text_of(pointer));
     }
   };
   // The acquire belongs to the release by which a signal, or a put, is stored.
   wait_with(Waiter([&] { return compares(word.load(std::memory_order_acquire), comparison, value); },
                    [&] { return helper_ != nullptr && helper_->round(); }, {.asks_mpi = helper_ != nullptr}, Nothing{},
-                   plead));
+                   look_around));
 }
 
 } // namespace stoker::engine

@@ -213,6 +213,9 @@ private:
   // Submits it, waits and releases it. `displacement`: that of an expose.
   void execute(Transfer& transfer, std::uint64_t* displacement = nullptr);
   void look_for_carrier(Transfer& transfer); // throws Error(peer_lost) when its process is gone
+  [[noreturn]] void lose(Transfer& transfer, const Error& error);
+  [[nodiscard]] bool is_stall(std::uint64_t waited_ns) const; // by the setting stall_seconds
+  void report_stall(Transfer& transfer, std::uint64_t waited_ns);
   // With transfers_mutex_:
   void settle(Transfer& transfer); // once complete
   void free_transfer(Transfer& transfer);
@@ -259,8 +262,9 @@ struct GlobalMemory::Transfer {
   bool settled = false;          // what is left to do after the helper has been done
   std::atomic<bool> lost{false}; // its helper is gone, and may have left the record in any state; code and text are set
   unsigned tests = 0;            // by the thread that it belongs to
-  void* copy_to = nullptr;       // of what did not go straight to its place
-  std::uint64_t staging = 0;     // in the arena, to be given back; 0: none
+  std::atomic<std::uint64_t> stalled_epoch{0}; // in which a wait was reported to take long
+  void* copy_to = nullptr;                     // of what did not go straight to its place
+  std::uint64_t staging = 0;                   // in the arena, to be given back; 0: none
   Plea plea;
   Code code = Code::success; // once settled
   std::string text;

@@ -10,6 +10,7 @@
 #include "engine/shared/doorbell.hpp"
 #include "engine/shared/seal.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -27,6 +28,9 @@ enum class OperationKind : std::uint8_t {
   expose, // the rank's own memory to the other carriers, in a window
   conceal,
 };
+
+// How far the helper is, for reports of waits that take long.
+enum class OperationStage : std::uint8_t { submitted, taken, under_way };
 
 // What the rank asks for. The helper follows a copy that it has checked.
 struct OperationRequest {
@@ -49,7 +53,7 @@ struct OperationRequest {
   std::uint64_t result_bytes = 0;
   std::uint64_t items_seal = 0;
   // The data for the target or from it. Atomics: the operands, then the result. A bundle: its items, then the results.
-  BufferDescriptor local;
+  BufferDescriptor local = {};
   std::uint64_t epoch = 0; // how often the record was used
 };
 
@@ -60,8 +64,9 @@ struct alignas(cache_line) GlobalOperation {
   std::uint64_t seal = 0;                               // checksum of the request
   std::uint64_t displacement = 0;                       // the outcome of expose; ordered by `completed`
   alignas(16) std::byte inline_data[inline_bytes] = {}; // for a `local` that is so small that it is copied
-  std::int32_t error = 0;                               // Code; ordered by `completed`
-  char error_text[188] = {};
+  std::atomic<OperationStage> stage{OperationStage::submitted};
+  std::int32_t error = 0; // Code; ordered by `completed`
+  char error_text[184] = {};
   alignas(cache_line) CompletionWord completed;
 };
 

@@ -35,7 +35,7 @@ void GlobalAccess::answer(int origin, const Header& request, const std::byte* pa
 void GlobalAccess::reply(int origin, std::uint32_t number, std::size_t payload_bytes, int error) {
   const Header header{.kind = reply_kind, .piece = number, .error = error, .bytes = payload_bytes};
   std::memcpy(wire_->short_messages.compose(), &header, sizeof header);
-  wire_->short_messages.send(origin, sizeof header + payload_bytes);
+  wire_->short_messages.send_until_taken(origin, sizeof header + payload_bytes); // else the origin would wait for ever
 }
 
 } // namespace stoker::engine

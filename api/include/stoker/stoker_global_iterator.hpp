@@ -36,6 +36,7 @@ public:
   GlobalIterator() = default;
   GlobalIterator(const GlobalArray<T>& array, std::size_t index) : array_(&array), index_(index) {}
 
+  [[nodiscard]] const GlobalArray<T>& array() const { return *array_; }
   // The index in the whole array, and a pointer to the element there.
   [[nodiscard]] std::size_t index() const { return index_; }
   [[nodiscard]] GlobalPointer<T> global_pointer() const { return array_->pointer(index_); }
@@ -82,16 +83,16 @@ private:
 };
 
 namespace detail {
-// Calls `work(pointer, count)` for every run of [first, last) that lies on one unit.
+// Calls `work(pointer, count)` for every run of [first, last) that lies on one unit, if the range lies in the array.
 template <class T, class Work>
 inline void for_each_run(GlobalIterator<T> first, GlobalIterator<T> last, Work&& work) {
+  if (last.index() > first.array().size() || first > last) {
+    throw Error(STOKER_ERR_ARGUMENT, "the range is from index " + std::to_string(first.index()) + " to " +
+                                         std::to_string(last.index()) + "; expected one within the array's 0 to " +
+                                         std::to_string(first.array().size()));
+  }
   while (first < last) {
     const std::size_t count = std::min(first.contiguous(), static_cast<std::size_t>(last - first));
-    if (count == 0) {
-      throw Error(STOKER_ERR_ARGUMENT, "the range ends at index " + std::to_string(last.index()) +
-                                           "; expected one within the array, which ends at " +
-                                           std::to_string(first.index()));
-    }
     work(first.global_pointer(), count);
     first += static_cast<std::ptrdiff_t>(count);
   }
