@@ -12,6 +12,9 @@ import re
 import sys
 import textwrap
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import declarations  # noqa: E402
+
 # Functions that the template's own procedures call: texts and logicals are Fortran's there.
 INNER = {"stoker_engine_create", "stoker_test", "stoker_testall", "stoker_testany", "stoker_transfer_test", "stoker_trace_begin"}
 
@@ -97,35 +100,16 @@ class Function:
         return "\n".join(textwrap.fill(line, 120, subsequent_indent=" " * 4) if len(line) > 120 else line for line in text)
 
 
-def functions_of(text):
-    return [Function(name, [" ".join(argument.split()) for argument in arguments.split(",")])
-            for name, arguments in re.findall(r"^int (stoker_\w+)\((.*?)\);", text, re.S | re.M)]
-
-
-def constants_of(text):
-    pairs = []
-    for body in re.findall(r"^(?:enum) \{(.*?)\};", text, re.S | re.M):
-        for number, entry in enumerate(entry for entry in body.split(",") if entry.strip()):
-            name, _, value = (part.strip() for part in entry.partition("="))
-            pairs.append((name, value or str(number)))
-    pairs += re.findall(r"^#define (STOKER_\w+) \(?(-?\d+)\)?$", text, re.M)
-    return [f"integer(c_int), parameter, public :: {name} = {value}" for name, value in pairs]
-
-
 def component(c_type, name):
     if c_type == "const char*":
         return f"type(c_ptr) :: {name} = c_null_ptr"
     return f"real(c_double) :: {name} = 0" if c_type == "double" else f"integer({KINDS[c_type]}) :: {name} = 0"
 
 
-def types_of(text):
-    blocks = []
-    for name in re.findall(r"^typedef struct \w+\* (stoker_\w+);", text, re.M):
-        blocks.append((name, ["integer(c_intptr_t) :: handle = 0"]))
-    for body, name in re.findall(r"^typedef struct \w+ \{(.*?)^\} (stoker_\w+);", text, re.S | re.M):
-        members = re.findall(r"^ *((?:const )?\w+\*?) ([\w, ]+);", body, re.M)
-        blocks.append((name, [component(c_type, one.strip()) for c_type, names in members for one in names.split(",")]))
-    return [f"type, bind(C), public :: {name}\n" + "".join(f"  {line}\n" for line in lines) + "end type" for name, lines in blocks]
+def types_of(declared):
+    types = [(name, ["integer(c_intptr_t) :: handle = 0"]) for name in declared.handles]
+    types += [(name, [component(*member) for member in members]) for name, members in declared.structures]
+    return [f"type, bind(C), public :: {name}\n" + "".join(f"  {line}\n" for line in lines) + "end type" for name, lines in types]
 
 
 def interfaces_of(functions):
@@ -145,11 +129,13 @@ def interfaces_of(functions):
 
 def main():
     output, template, headers = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
-    text = "\n".join(re.sub(r"/\*.*?\*/", "", pathlib.Path(header).read_text(), flags=re.S) for header in headers)
-    functions = functions_of(text)
+    declared = declarations.read(headers)
+    # Texts come through stoker_error_string and stoker_error_message, which the templates have.
+    functions = [Function(name, arguments) for kind, name, arguments in declared.functions if kind == "int"]
+    constants = [f"integer(c_int), parameter, public :: {name} = {value}" for name, value in declared.constants]
     filled = {
-        "constants": textwrap.indent("\n".join(constants_of(text)), "  "),
-        "types": textwrap.indent("\n\n".join(types_of(text)), "  "),
+        "constants": textwrap.indent("\n".join(constants), "  "),
+        "types": textwrap.indent("\n\n".join(types_of(declared)), "  "),
         "interfaces": textwrap.indent("\n\n".join(interfaces_of(functions)), "  "),
         "functions": "\n\n".join(function.c() for function in functions),
     }

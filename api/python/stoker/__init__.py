@@ -11,12 +11,12 @@ Names are those of mpi4py's calls on buffers. docs/python.md has more; errors ar
 """
 
 from ._config import VERSION as __version__
+from ._declarations import CONSTANTS
 from ._engine import Engine
-from ._global_memory import EQ, GE, GT, LE, LT, NE, GlobalMemory, GlobalPointer, Team, Transfer
-from ._library import CODES, Error, error_string
+from ._global_memory import GlobalMemory, GlobalPointer, Team, Transfer
+from ._library import Error, error_string
 from ._requests import Request
 
-globals().update(CODES)
+globals().update(CONSTANTS)  # codes, ERR_*; comparisons for Wait_until, EQ to LE
 
-__all__ = ["Engine", "Error", "GlobalMemory", "GlobalPointer", "Request", "Team", "Transfer", "error_string", "EQ", "NE", "GT", "GE", "LT",
-           "LE", *CODES]
+__all__ = ["Engine", "Error", "GlobalMemory", "GlobalPointer", "Request", "Team", "Transfer", "error_string", *CONSTANTS]

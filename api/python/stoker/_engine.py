@@ -7,19 +7,12 @@ import weakref
 from mpi4py import MPI
 
 from . import _collectives
-from ._library import POINTER, SIZE, call, handle, pointer_type, structure
+from ._library import POINTER, SIZE, call, fields, handle, pointer_type, told
 from ._requests import Request
-
-EngineFacts = structure("EngineFacts", """
-  int ranks, nodes, domains; int node, domain; int carrier; int helpers; int helper_core; int helper_reserved;
-  double helper_cpu_seconds;""")
-HelperStatistics = structure("HelperStatistics", """
-  double busy_seconds; double idle_seconds; double sleeping_seconds; uint64_t busy_rounds, idle_rounds;
-  uint64_t global_busy_rounds, global_idle_rounds;""")
 
 
 class _Setting(ctypes.Structure):
-    _fields_ = [("key", ctypes.c_char_p), ("value", ctypes.c_char_p)]
+    _fields_ = fields("stoker_setting")
 
 
 def _text(value):
@@ -76,15 +69,11 @@ class Engine:
 
     def Get_facts(self):
         """What the engine is, as a dictionary: the members of stoker_engine_facts."""
-        return self._told("engine_get_facts", EngineFacts())
+        return told("stoker_engine_facts", "engine_get_facts", self._handle)
 
     def Get_helper_statistics(self):
         """What the helper of this rank's domain did, as a dictionary: the members of stoker_helper_statistics."""
-        return self._told("helper_get_statistics", HelperStatistics())
-
-    def _told(self, function, structure_of_it):
-        call(function, self._handle, ctypes.byref(structure_of_it))
-        return structure_of_it.as_dict()
+        return told("stoker_helper_statistics", "helper_get_statistics", self._handle)
 
     def Trace_begin(self, name):
         """Marks the beginning of a region in the trace."""

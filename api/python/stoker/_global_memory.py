@@ -6,17 +6,13 @@ import ctypes
 from mpi4py import MPI
 
 from ._buffers import address_of, contiguous, received, sent
-from ._library import SIZE, call, handle, pointer_type, structure
-
-GlobalStatistics = structure("GlobalStatistics", """
-  uint64_t node_transfers, node_bytes; uint64_t wire_transfers, wire_bytes; uint64_t node_atomics, wire_atomics;""")
-EQ, NE, GT, GE, LT, LE = range(6)
+from ._library import SIZE, call, fields, handle, pointer_type, told
 
 
 class GlobalPointer(ctypes.Structure):
     """A global pointer: `unit`, `segment` and `offset` in bytes. pointer + n is n bytes further; at(unit) is another unit's."""
 
-    _fields_ = [("unit", ctypes.c_int32), ("segment", ctypes.c_uint32), ("offset", ctypes.c_uint64)]
+    _fields_ = fields("stoker_gptr")
 
     def __add__(self, nbytes):
         return GlobalPointer(self.unit, self.segment, self.offset + nbytes)
@@ -169,9 +165,7 @@ class GlobalMemory:
 
     def Get_statistics(self):
         """What the calling unit transferred, as a dictionary: the members of stoker_global_statistics."""
-        statistics = GlobalStatistics()
-        call("global_get_statistics", self._handle, ctypes.byref(statistics))
-        return statistics.as_dict()
+        return told("stoker_global_statistics", "global_get_statistics", self._handle)
 
 
 class Team:

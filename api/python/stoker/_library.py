@@ -2,11 +2,11 @@
 """libstoker through ctypes: loading it, calling it, and its errors as exceptions. A call lets other threads run Python."""
 
 import ctypes
-import re
 
 from mpi4py import MPI
 
 from . import _config
+from ._declarations import STRUCTURES
 
 
 def _load():
@@ -33,11 +33,6 @@ class Error(RuntimeError):
         self.code = code
 
 
-CODES = {name: number for number, name in enumerate((
-    "SUCCESS", "ERR_ARGUMENT", "ERR_REQUEST", "ERR_STATE", "ERR_UNSUPPORTED", "ERR_MISMATCH", "ERR_RESOURCE", "ERR_SETTING",
-    "ERR_THREAD_LEVEL", "ERR_MPI", "ERR_ACCESS", "ERR_PEER_LOST"))}
-
-
 def call(name, *arguments):
     """Calls stoker_<name>; raises Error. Arguments are ctypes objects, or what `handle` gives."""
     code = getattr(_c, f"stoker_{name}")(*arguments)
@@ -61,22 +56,19 @@ def pointer_type():
     return ctypes.c_void_p(None)
 
 
-class Structure(ctypes.Structure):
-    """A structure that begins with its size, from the declarations of C: lines "TYPE NAME, NAME;"."""
-
-    def __init__(self):
-        super().__init__(ctypes.sizeof(type(self)))
-
-    def as_dict(self):
-        values = {name: getattr(self, name) for name, _ in self._fields_[1:]}
-        return {name: value.decode() if isinstance(value, bytes) else value for name, value in values.items()}
+_TYPES = {"size_t": SIZE, "int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64,
+          "int64_t": ctypes.c_int64, "double": ctypes.c_double, "int": ctypes.c_int, "const char*": ctypes.c_char_p}
 
 
-_TYPES = {"size_t": SIZE, "uint64_t": ctypes.c_uint64, "int64_t": ctypes.c_int64, "double": ctypes.c_double, "int": ctypes.c_int,
-          "const char*": ctypes.c_char_p}
+def fields(name):
+    """The members of C's structure, for ctypes."""
+    return [(member, _TYPES[kind]) for kind, member in STRUCTURES[name]]
 
 
-def structure(name, declarations):
-    members = re.findall(r"((?:const )?\w+\*?) ([\w, ]+);", "size_t size; " + declarations)
-    fields = [(field, _TYPES[kind]) for kind, names in members for field in names.split(", ")]
-    return type(name, (Structure,), {"_fields_": fields})
+def told(structure, function, handle_of_it):
+    """What a function fills a structure with, which begins with its size, as a dictionary."""
+    filled = type(structure, (ctypes.Structure,), {"_fields_": fields(structure)})()
+    filled.size = ctypes.sizeof(filled)
+    call(function, handle_of_it, ctypes.byref(filled))
+    values = {name: getattr(filled, name) for name, _ in filled._fields_ if name != "size"}
+    return {name: value.decode() if isinstance(value, bytes) else value for name, value in values.items()}

@@ -5,17 +5,11 @@ import ctypes
 
 from mpi4py import MPI
 
-from ._library import POINTER, call, pointer_type, structure
+from ._library import POINTER, call, pointer_type, told
 
 # Requests that are active: the engine works on their buffers, also when the program has forgotten the request. Those whose
 # completion failed stay here: processes that are alive may still write to their buffers.
 _active = set()
-
-Statistics = structure("Statistics", """
-  uint64_t starts; double init_seconds; double exchange_seconds; double exposed_seconds; double hidden_seconds;
-  uint64_t bytes_wire; uint64_t bytes_node; const char* algorithm; const char* executor; const char* send_access;
-  const char* recv_access; double before_wire_seconds; double wire_seconds; const char* puts; double mpi_seconds;
-  int64_t break_even; const char* program;""")
 
 
 def _array(requests):
@@ -59,9 +53,7 @@ class Request:
 
     def Get_statistics(self):
         """What the request did since init, as a dictionary: the members of stoker_statistics."""
-        statistics = Statistics()
-        call("request_statistics", self._handle, ctypes.byref(statistics))
-        return statistics.as_dict()
+        return told("stoker_statistics", "request_statistics", self._handle)
 
     @staticmethod
     def Startall(requests):
