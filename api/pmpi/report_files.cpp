@@ -6,7 +6,8 @@
 #include "api/reports/json.hpp"
 #include "api/reports/text.hpp"
 #include "engine/base/gathered_texts.hpp"
-#include "engine/base/mpi_library_name.hpp"
+#include "engine/base/mpi_defects.hpp"
+#include "engine/base/mpi_identity.hpp"
 #include "engine/base/owned_fd.hpp"
 
 #include <stoker/stoker.h>
@@ -49,7 +50,7 @@ std::string job_id() {
 reports::Job this_job() {
   return {.program = program_invocation_short_name,
           .id = job_id(),
-          .mpi = engine::mpi_library_name(),
+          .mpi = engine::mpi_identity().text,
           .stoker = fmt::format("{}.{}.{}", STOKER_VERSION_MAJOR, STOKER_VERSION_MINOR, STOKER_VERSION_PATCH),
           .finished = std::time(nullptr)};
 }
@@ -58,9 +59,14 @@ void complain(const char* variable, const std::string& file) {
   fmt::print(stderr, "stoker: {}={}: cannot be written: {}\n", variable, file, std::strerror(errno));
 }
 
+std::string summary_text(const reports::Summary& summary) {
+  const std::string untested = engine::untested(engine::mpi_identity());
+  return text_of(summary) + (untested.empty() ? "" : untested + "\n");
+}
+
 void write_summary(const std::string& file, const reports::Job& job, const reports::Summary& summary) {
   if (file == "1") {
-    fmt::print(stderr, "{}", text_of(summary));
+    fmt::print(stderr, "{}", summary_text(summary));
     return;
   }
   std::FILE* const out = std::fopen(file.c_str(), "we");
@@ -68,7 +74,7 @@ void write_summary(const std::string& file, const reports::Job& job, const repor
     complain("STOKER_PMPI_SUMMARY", file);
     return;
   }
-  const std::string text = file.ends_with(".json") ? json_of(job, summary) : text_of(summary);
+  const std::string text = file.ends_with(".json") ? json_of(job, summary) : summary_text(summary);
   const bool written = std::fputs(text.c_str(), out) >= 0;
   if (std::fclose(out) != 0 || !written) {
     complain("STOKER_PMPI_SUMMARY", file);
