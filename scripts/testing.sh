@@ -4,9 +4,10 @@
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-# The callers' choice. `builds` collects the folders in which tests ran, for scripts/tally.
-name='' quick=0
-builds=()
+# The callers' choice. A test is "WHAT, WAY": with `few_ways`, one that is also run with the MPI library alone is run in that way and
+# on two nodes, where it is run there; the other ways are left out.
+name='' quick=0 few_ways=0
+builds=() # the folders in which tests ran, for scripts/tally
 
 # Says at which minute a part begins, so that everybody sees what takes long.
 heading() { printf '\n== %s (at %d:%02d)\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }
@@ -17,14 +18,25 @@ tests_of() { list names "$@"; }
 needs_of() { list needs "$@"; }
 
 list() { # names | needs, build folder, suites
-  "$python" - "$@" "$name" "$quick" <<'PYTHON'
-import json, os, re, sys
-what, build, suites, name, quick = sys.argv[1:]
+  "$python" - "$@" "$name" "$quick" "$few_ways" <<'PYTHON'
+import collections, json, os, re, sys
+what, build, suites, name, quick, few_ways = sys.argv[1:]
 read = lambda kind: json.load(open(f"{build}/meson-info/intro-{kind}.json"))
+tests = read("tests")
+ways = collections.defaultdict(set)
+for test in tests:
+    program, _, way = test["name"].partition(", ")
+    ways[program].add(way.split(",")[0])
+
+def is_one_of_many(test):
+    program, _, way = test["name"].partition(", ")
+    kept = {"library alone", "two nodes"}
+    return few_ways == "1" and kept <= ways[program] and way.split(",")[0] not in kept
+
 needed = set()
-for test in read("tests"):
+for test in tests:
     suite = test["suite"][0].split(":")[-1]
-    if re.fullmatch(suites, suite) and name in test["name"] and not (quick == "1" and suite == "cluster"):
+    if re.fullmatch(suites, suite) and name in test["name"] and not (quick == "1" and suite == "cluster") and not is_one_of_many(test):
         needed.update(test["depends"])
         if what == "names":
             print(test["name"])

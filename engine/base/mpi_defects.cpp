@@ -9,15 +9,19 @@
 namespace stoker::engine {
 namespace {
 
-constexpr MpiVersion mpich_4_1{4, 1, 0};
+// The first versions that were seen without a defect.
+constexpr MpiVersion mpich_4_2_1{4, 2, 1};
 constexpr MpiVersion open_mpi_5{5, 0, 0};
 constexpr MpiVersion none_known{};
 
 constexpr std::array defects{
-    MpiDefectRow{MpiDefect::persistent_restart, MpiFamily::mpich, mpich_4_1,
-                 "persistent allgather, gather, reduce and scatter hang or have wrong results from the second start on",
+    MpiDefectRow{MpiDefect::persistent_allgather, MpiFamily::mpich, mpich_4_2_1,
+                 "persistent allgather and reduce hang or have wrong results from the second start on",
                  "a nonblocking call at each start takes their place", "pmpi persistent, library alone"},
-    MpiDefectRow{MpiDefect::persistent_completion, MpiFamily::mpich, mpich_4_1,
+    MpiDefectRow{MpiDefect::persistent_gather, MpiFamily::mpich, none_known,
+                 "persistent gather and scatter have wrong results from the second start on (pmodels/mpich#7078, #7550)",
+                 "a nonblocking call at each start takes their place", "pmpi persistent, library alone"},
+    MpiDefectRow{MpiDefect::persistent_completion, MpiFamily::mpich, none_known,
                  "waiting for an inactive persistent collective hangs (pmodels/mpich#6334), MPI_Testall and the calls "
                  "for any and some do not complete an active one, and all ranks must start those of a communicator in "
                  "the same order",
@@ -27,7 +31,7 @@ constexpr std::array defects{
                  "a persistent collective crashes once a datatype of its arguments is freed",
                  "the drop-in library wraps persistent collectives that are left to MPI, with copies of datatypes",
                  "pmpi mpix, library alone"},
-    MpiDefectRow{MpiDefect::wrong_calls, MpiFamily::mpich, mpich_4_1,
+    MpiDefectRow{MpiDefect::wrong_calls, MpiFamily::mpich, mpich_4_2_1,
                  "neighbor_alltoallw takes sources for targets, alltoallw in place is wrong for some datatypes, and "
                  "reduce in place at a root other than 0 crashes",
                  "the engine carries out such persistent requests without trying MPI",
@@ -36,7 +40,7 @@ constexpr std::array defects{
                  "over UCX, detaching memory from a dynamic window with several attachments crashes, and so does "
                  "freeing such a window",
                  "messages take the place of dynamic windows", "api global_memory, 2 nodes x 1, windows"},
-    MpiDefectRow{{}, MpiFamily::mpich, mpich_4_1,
+    MpiDefectRow{{}, MpiFamily::mpich, none_known,
                  "MPI_Testall aborts where one of the requests is a file's",
                  "the drop-in library asks for some of the requests at a time", "pmpi mixed-all, library alone"},
     MpiDefectRow{{}, MpiFamily::mpich, none_known,

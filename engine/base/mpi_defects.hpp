@@ -12,7 +12,8 @@ namespace stoker::engine {
 
 // Defects that code asks for.
 enum class MpiDefect : std::uint8_t {
-  persistent_restart,
+  persistent_allgather,
+  persistent_gather,
   persistent_completion,
   persistent_datatypes,
   wrong_calls,

@@ -12,16 +12,23 @@ namespace {
 constexpr const char* what = "the MPI library's call of a persistent collective";
 
 bool persistent_is_right(algos::Collective collective) {
-  using algos::Collective;
-  return !mpi_has(MpiDefect::persistent_restart) ||
-         (collective != Collective::allgather && collective != Collective::gather && collective != Collective::reduce &&
-          collective != Collective::scatter);
+  switch (collective) {
+  case algos::Collective::allgather:
+  case algos::Collective::reduce:
+    return !mpi_has(MpiDefect::persistent_allgather);
+  case algos::Collective::gather:
+  case algos::Collective::scatter:
+    return !mpi_has(MpiDefect::persistent_gather);
+  default:
+    return true;
+  }
 }
 
 } // namespace
 
-bool own_requests_can_be_given() {
-  return !mpi_has(MpiDefect::persistent_completion) && !mpi_has(MpiDefect::persistent_datatypes);
+bool own_request_can_be_given(algos::Collective collective) {
+  return persistent_is_right(collective) && !mpi_has(MpiDefect::persistent_completion) &&
+         !mpi_has(MpiDefect::persistent_datatypes);
 }
 
 bool is_wrong_by_mpi(const CollectiveCall& call) {

@@ -88,9 +88,10 @@ TEST(MpiIdentity, OfTheLibraryThatRuns) {
 }
 
 TEST(MpiDefects, GoWithTheVersionThatMendsThem) {
-  EXPECT_TRUE(has_defect(identity(mpich_4_0), MpiDefect::persistent_restart));
-  EXPECT_FALSE(has_defect(identity(mpich_4_2), MpiDefect::persistent_restart));
-  EXPECT_FALSE(has_defect(identity(open_mpi_4), MpiDefect::persistent_restart));
+  EXPECT_TRUE(has_defect(identity(mpich_4_0), MpiDefect::persistent_allgather));
+  EXPECT_FALSE(has_defect(identity(mpich_4_2), MpiDefect::persistent_allgather));
+  EXPECT_FALSE(has_defect(identity(open_mpi_4), MpiDefect::persistent_allgather));
+  EXPECT_TRUE(has_defect(identity(mpich_4_2), MpiDefect::persistent_gather));
   EXPECT_TRUE(has_defect(identity(open_mpi_4), MpiDefect::persistent_datatypes));
   EXPECT_FALSE(has_defect(identity(open_mpi_5), MpiDefect::persistent_datatypes));
   EXPECT_FALSE(has_defect(identity(mpich_4_0), MpiDefect::persistent_datatypes));
