@@ -27,10 +27,10 @@ constexpr std::array defects{
                  "the same order",
                  "the drop-in library wraps persistent collectives that are left to MPI",
                  "pmpi mixed-all, pmpi inactive, pmpi start-order, each: library alone"},
-    MpiDefectRow{MpiDefect::persistent_datatypes, MpiFamily::open_mpi, open_mpi_5,
-                 "a persistent collective crashes once a datatype of its arguments is freed",
+    MpiDefectRow{MpiDefect::persistent_datatypes, MpiFamily::open_mpi, none_known,
+                 "a persistent collective crashes once a datatype or an operator of its arguments is freed",
                  "the drop-in library wraps persistent collectives that are left to MPI, with copies of datatypes",
-                 "pmpi mpix, library alone"},
+                 "pmpi mpix, pmpi persistent, each: library alone"},
     MpiDefectRow{MpiDefect::wrong_calls, MpiFamily::mpich, mpich_4_2_1,
                  "neighbor_alltoallw takes sources for targets, alltoallw in place is wrong for some datatypes, and "
                  "reduce in place at a root other than 0 crashes",

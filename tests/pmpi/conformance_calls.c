@@ -591,9 +591,9 @@ int issue(Call* call) {
   }
   make_handles(call);
   const int code = issue_with(call, call->type, call->recv_type, call->op);
-  // Legal as soon as the call has returned, whether it is complete or not. Open MPI 4's own persistent collectives
-  // crash.
-  if (!keeps_handles && !(open_mpi_4 && call->shape.form == form_mpix && library_serves(form_mpix))) {
+  // Legal as soon as the call has returned, whether it is complete or not. Open MPI's own persistent collectives crash
+  // (seen in 4.1.4, 5.0.7).
+  if (!keeps_handles && !(open_mpi && is_persistent(call->shape.form) && library_serves(call->shape.form))) {
     free_handles(call);
   }
   return code;
