@@ -62,6 +62,7 @@ void add_info(CLI::App& app, Command& run) {
       "info", "Topology, helper threads, access paths, algorithms and effective settings; alone or under mpiexec");
   command->add_flag("--json", options->json, "one JSON object instead of text");
   command->add_flag("--settings-markdown", options->settings_markdown, "only the reference page of the settings");
+  command->add_flag("--mpi-libraries-markdown", options->mpi_libraries_markdown, "only the page about MPI libraries");
   add_settings(*command, options->settings);
   command->callback([&run, options] { run = [options] { return info(*options); }; });
 }

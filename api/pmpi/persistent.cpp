@@ -156,7 +156,7 @@ int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* 
   if (call.comm != MPI_COMM_NULL) {
     PMPI_Comm_test_inter(call.comm, &inter);
   }
-  const bool better = call.comm != MPI_COMM_NULL && !engine::own_requests_can_be_given() && inter == 0 &&
+  const bool better = call.comm != MPI_COMM_NULL && !engine::own_request_can_be_given(call.collective) && inter == 0 &&
                       (is_open(Form::persistent) || reason == Reason::one_process);
   std::unique_ptr<Request> made;
   const std::optional<Error> failure = engine::attempt([&] {

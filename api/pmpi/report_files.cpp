@@ -8,7 +8,8 @@
 #include "api/reports/text.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/base/gathered_texts.hpp"
-#include "engine/base/mpi_library_name.hpp"
+#include "engine/base/mpi_defects.hpp"
+#include "engine/base/mpi_identity.hpp"
 #include "engine/base/owned_fd.hpp"
 
 #include <stoker/stoker.h>
@@ -52,7 +53,7 @@ std::string job_id() {
 reports::Job this_job() {
   return {.program = program_invocation_short_name,
           .id = job_id(),
-          .mpi = engine::mpi_library_name(),
+          .mpi = engine::mpi_identity().text,
           .stoker = fmt::format("{}.{}.{}", STOKER_VERSION_MAJOR, STOKER_VERSION_MINOR, STOKER_VERSION_PATCH),
           .finished = std::time(nullptr)};
 }
@@ -61,12 +62,19 @@ void complain(const char* variable, const std::string& file) {
   fmt::print(stderr, "stoker: {}={}: cannot be written: {}\n", variable, file, std::strerror(errno));
 }
 
+// A report, and a line below it if the MPI library was not tested.
+template <class Report>
+std::string text_for_users(const Report& report) {
+  const std::string untested = engine::untested(engine::mpi_identity());
+  return text_of(report) + (untested.empty() ? "" : untested + "\n");
+}
+
 // A summary or an advice, to the place that STOKER_PMPI_SUMMARY says.
 template <class Report>
 void write_report(const reports::Job& job, const Report& report) {
   const std::string& file = settings().pmpi_summary;
   if (file == "1") {
-    fmt::print(stderr, "{}", text_of(report));
+    fmt::print(stderr, "{}", text_for_users(report));
     return;
   }
   std::FILE* const out = std::fopen(file.c_str(), "we");
@@ -74,7 +82,7 @@ void write_report(const reports::Job& job, const Report& report) {
     complain("STOKER_PMPI_SUMMARY", file);
     return;
   }
-  const std::string text = file.ends_with(".json") ? json_of(job, report) : text_of(report);
+  const std::string text = file.ends_with(".json") ? json_of(job, report) : text_for_users(report);
   const bool written = std::fputs(text.c_str(), out) >= 0;
   if (std::fclose(out) != 0 || !written) {
     complain("STOKER_PMPI_SUMMARY", file);

@@ -106,16 +106,17 @@ std::optional<ElementType> element_type_of(MPI_Datatype type) {
     return std::nullopt;
   }
   // MPI's handles need not be constants, so this is no switch. What programs use most first.
-  if (type == MPI_INT64_T || type == MPI_LONG_LONG || type == MPI_AINT || type == MPI_OFFSET || type == MPI_COUNT) {
+  if (type == MPI_INT64_T || type == MPI_LONG_LONG || type == MPI_AINT || type == MPI_OFFSET || type == MPI_COUNT ||
+      type == MPI_INTEGER8) {
     return ElementType::int64;
   }
   if (type == MPI_UINT64_T || type == MPI_UNSIGNED_LONG_LONG) {
     return ElementType::uint64;
   }
-  if (type == MPI_DOUBLE || type == MPI_DOUBLE_PRECISION) {
+  if (type == MPI_DOUBLE || type == MPI_DOUBLE_PRECISION || type == MPI_REAL8) {
     return ElementType::float64;
   }
-  if (type == MPI_INT || type == MPI_INT32_T || type == MPI_INTEGER) {
+  if (type == MPI_INT || type == MPI_INT32_T || type == MPI_INTEGER || type == MPI_INTEGER4) {
     return ElementType::int32;
   }
   if (type == MPI_UNSIGNED || type == MPI_UINT32_T) {
@@ -127,7 +128,7 @@ std::optional<ElementType> element_type_of(MPI_Datatype type) {
   if (type == MPI_UNSIGNED_LONG) {
     return of_unsigned_long;
   }
-  if (type == MPI_FLOAT || type == MPI_REAL) {
+  if (type == MPI_FLOAT || type == MPI_REAL || type == MPI_REAL4) {
     return ElementType::float32;
   }
   return std::nullopt;

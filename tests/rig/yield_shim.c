@@ -8,12 +8,19 @@
 
 unsigned ucp_worker_progress(void* worker);
 
-static unsigned (*next)(void*) = NULL;
-
-__attribute__((constructor)) static void find_next(void) { *(void**)&next = dlsym(RTLD_NEXT, "ucp_worker_progress"); }
+// Looked up at the first call: an interpreter loads the MPI library, and UCX with it, long after this.
+static unsigned (*next(void))(void*) {
+  static unsigned (*_Atomic found)(void*) = NULL;
+  if (found == NULL) {
+    unsigned (*function)(void*) = NULL;
+    *(void**)&function = dlsym(dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD), "ucp_worker_progress");
+    found = function;
+  }
+  return found;
+}
 
 unsigned ucp_worker_progress(void* worker) {
-  const unsigned moved = next(worker);
+  const unsigned moved = next()(worker);
   if (moved == 0) {
     (void)sched_yield();
   }
