@@ -5,6 +5,7 @@
 #include "algos/collectives/ends.hpp"
 
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -49,9 +50,9 @@ Program compile_bruck(const Exchange& exchange) {
     blocks.add(exchange.outgoing(ranks[(rank + distance) % n]));
   }
   const Slice rotated{Buffer::scratch, builder.scratch(blocks.bytes()), blocks.bytes()};
-  std::vector<StepId> rotation;
+  std::optional<StepId> rotation;
   if (rotated.length > 0) {
-    rotation = {builder.copy({&rotated, 1}, blocks.slices)};
+    rotation = builder.copy({&rotated, 1}, blocks.slices);
   }
   std::uint64_t place = rotated.offset;
   Part own;
@@ -60,7 +61,9 @@ Program compile_bruck(const Exchange& exchange) {
     const std::uint64_t size = exchange.outgoing(ranks[peer]).length;
     Part& part = distance == 0 ? own : group.outgoing[peer];
     part.add({Buffer::scratch, place, size});
-    part.after = rotation;
+    if (rotation) {
+      part.after.push_back(*rotation);
+    }
     place += size;
   }
 

@@ -143,7 +143,29 @@ std::string folded_defect(const FactorList& factors, std::size_t members, Signs 
   return exchange_defect(factors, std::bit_floor(members), signs);
 }
 
+std::optional<CyclicPhases> cyclic_phases_of(const FactorList& factors, std::size_t members) {
+  if (!sign_defect(factors, Signs::both).empty()) {
+    return std::nullopt;
+  }
+  CyclicPhases phases{
+      .parts = members, .dividing = dividing(factors), .combining = {}, .gathering = gathering(factors)};
+  const Factors backward(phases.dividing.rbegin(), phases.dividing.rend());
+  const auto fits = [&](const Factors& list) { return product_defect(list, phases.parts, true).empty(); };
+  while (!fits(backward) || !fits(phases.gathering)) {
+    if (phases.gathering.empty() || phases.parts % phases.gathering.front() != 0) {
+      return std::nullopt;
+    }
+    phases.parts /= phases.gathering.front();
+    phases.combining.push_back(phases.gathering.front());
+    phases.gathering.erase(phases.gathering.begin());
+  }
+  return phases;
+}
+
 std::string cyclic_defect(const FactorList& factors, std::size_t members, Signs signs) {
+  if (signs == Signs::both && cyclic_phases_of(factors, members)) {
+    return "";
+  }
   return each_sign_defect(factors, members, signs, true, cyclic_factors(members, signs));
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,8 +37,20 @@ enum class Signs : std::uint8_t { dividing, gathering, both };
 [[nodiscard]] std::string exchange_defect(const FactorList& factors, std::size_t members, Signs signs);
 // The same for an exchange among the largest power of two of the members; the others stand back.
 [[nodiscard]] std::string folded_defect(const FactorList& factors, std::size_t members, Signs signs);
+// The list of an allreduce by cyclic shift, likewise. Neighbours divide the vector into as many `parts` as they are;
+// those who have the same part complete it; and neighbours gather. There are as many groups of neighbours as the
+// combining factors multiply to, which is 1 without them. Nothing if it is no such list.
+struct CyclicPhases {
+  std::size_t parts = 1;
+  std::vector<std::size_t> dividing;
+  std::vector<std::size_t> combining;
+  std::vector<std::size_t> gathering;
+};
+[[nodiscard]] std::optional<CyclicPhases> cyclic_phases_of(const FactorList& factors, std::size_t members);
+
 // Cyclic shift, and trees, of any number of members: the product of each sign is at least that number, and no factor
-// can be left out or, in cyclic shift, be smaller in the last stage of the gathering.
+// can be left out or, in cyclic shift, be smaller in the last stage of the gathering. Cyclic shift with both signs also
+// takes a list that completes parts in the middle.
 [[nodiscard]] std::string cyclic_defect(const FactorList& factors, std::size_t members, Signs signs);
 [[nodiscard]] std::string tree_defect(const FactorList& factors, std::size_t members, Signs signs);
 // A scatter down a tree of the members, and a cyclic allgather among all of them but the root.

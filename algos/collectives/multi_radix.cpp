@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <numeric>
 
 namespace stoker::algos {
 
@@ -207,6 +208,23 @@ void cyclic_allgather(VectorSteps& steps, const Group& group, std::span<const st
   }
 }
 
+void cyclic_allreduce(VectorSteps& steps, const Group& group, const CyclicPhases& phases, std::size_t first,
+                      const Home& home) {
+  const std::size_t parts = phases.parts;
+  const std::vector<std::size_t>& combining = phases.combining;
+  std::vector<std::size_t> indices(parts);
+  std::iota(indices.begin(), indices.end(), group.me / parts * parts);
+  const Group neighbors = group.subgroup(indices);
+  const auto part_of = [&](std::size_t member) { return Blocks{first + member}; };
+  cyclic_reduce_scatter(steps, neighbors, phases.dividing, part_of, home_before(steps, combining.size(), home));
+  const auto group_in = [&](std::size_t round) {
+    const std::size_t stride = parts * product(std::span(combining).first(round));
+    return group.subgroup(partners_of(group.me, stride, combining[round]));
+  };
+  combine_in_rounds(steps, combining.size(), group_in, part_of(neighbors.me), home);
+  cyclic_allgather(steps, neighbors, phases.gathering, part_of, home);
+}
+
 void allgather(VectorSteps& steps, const Group& group, const FactorList& factors,
                const std::function<Blocks(std::size_t member)>& blocks_of, const Home& home) {
   const std::vector<std::size_t> list = gathering(factors);
@@ -227,7 +245,7 @@ void folded_allreduce(VectorSteps& steps, const Group& group, const FactorList& 
 std::size_t allreduce_parts(const FactorList& factors, std::size_t members) {
   return exchange_defect(factors, members, Signs::both).empty() ? phases_of(factors, members).parts()
          : folded_defect(factors, members, Signs::both).empty() ? product(dividing(factors))
-                                                                : members;
+                                                                : cyclic_phases_of(factors, members).value().parts;
 }
 
 void allreduce(VectorSteps& steps, const Group& group, const FactorList& factors, std::size_t first, const Home& home) {
@@ -239,10 +257,7 @@ void allreduce(VectorSteps& steps, const Group& group, const FactorList& factors
     folded_allreduce(steps, group, factors, first, home);
     return;
   }
-  const auto part_of = [&](std::size_t member) { return Blocks{first + member}; };
-  cyclic_reduce_scatter(steps, group, dividing(factors), part_of, home);
-  steps.settle(part_of(group.me), home);
-  cyclic_allgather(steps, group, gathering(factors), part_of, home);
+  cyclic_allreduce(steps, group, cyclic_phases_of(factors, group.size()).value(), first, home);
 }
 
 // ---- trees ----

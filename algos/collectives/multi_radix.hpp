@@ -40,6 +40,10 @@ void cyclic_reduce_scatter(VectorSteps& steps, const Group& group, std::span<con
 void cyclic_allgather(VectorSteps& steps, const Group& group, std::span<const std::size_t> factors,
                       const std::function<Blocks(std::size_t member)>& blocks_of, const Home& home);
 
+// Allreduce of blocks first..first+phases.parts, from where they are to `home`, for operations that commute.
+void cyclic_allreduce(VectorSteps& steps, const Group& group, const CyclicPhases& phases, std::size_t first,
+                      const Home& home);
+
 // Allgather by recursive exchange where the list's product is the number of members, else by cyclic shift.
 void allgather(VectorSteps& steps, const Group& group, const FactorList& factors,
                const std::function<Blocks(std::size_t member)>& blocks_of, const Home& home);

@@ -69,10 +69,9 @@ Program allreduce_exchange(const DistributedVector& vector, const Tuning& tuning
 
 Program allreduce_cyclic(const DistributedVector& vector, const Tuning& tuning) {
   const Group group = all_ranks(vector);
-  Reduction reduction = allreduction(vector, tuning, group.size());
-  cyclic_reduce_scatter(reduction.steps, group, dividing(tuning.factors), own_block, reduction.result);
-  reduction.steps.settle(Blocks{group.me}, reduction.result);
-  cyclic_allgather(reduction.steps, group, gathering(tuning.factors), own_block, reduction.result);
+  const CyclicPhases phases = cyclic_phases_of(tuning.factors, group.size()).value();
+  Reduction reduction = allreduction(vector, tuning, phases.parts);
+  cyclic_allreduce(reduction.steps, group, phases, 0, reduction.result);
   return std::move(reduction).finish();
 }
 

@@ -20,7 +20,8 @@ using ByLink = std::map<std::uint32_t, double>; // links between switches
 
 // Seconds for which one rank's program needs something.
 struct Demand {
-  double processor = 0;
+  double within = 0;  // a processor, for steps that stay in the node
+  double between = 0; // a processor, for messages to and from other nodes
   double port_out = 0;
   double port_in = 0;
   double memory = 0; // of its domain
@@ -29,7 +30,7 @@ struct Demand {
 
 // How many ranks use what they share, and so how much longer it takes each of them.
 struct Shares {
-  double processor = 1;
+  double between = 1; // of what carries out the steps between nodes
   double port_out = 1;
   double port_in = 1;
   double memory = 1;
@@ -74,6 +75,7 @@ public:
   [[nodiscard]] double on_link(const Step& step) const {
     return distance(step) == Distance::network ? static_cast<double>(step.bytes) * link_per_byte_ : 0;
   }
+  [[nodiscard]] bool is_between_nodes(const Step& step) const { return step.peer >= 0 && leaves_node(distance(step)); }
   [[nodiscard]] bool is_long(const Step& step) const {
     return leaves_node(distance(step)) && step.bytes > machine_.eager_bytes;
   }
@@ -127,9 +129,10 @@ Demand demand_of(const Program& program, const Costs& costs) {
   Demand demand;
   for (const Step& step : program.steps) {
     const Costs::Work work = costs.work(step);
-    demand.processor += work.seconds;
+    const bool between = costs.is_between_nodes(step);
+    (between ? demand.between : demand.within) += work.seconds;
     demand.memory += work.memory;
-    if (step.peer >= 0 && leaves_node(costs.distance(step))) {
+    if (between) {
       (step.kind == StepKind::recv ? demand.port_in : demand.port_out) += costs.port(step);
       if (delivers(step.kind) && costs.on_link(step) > 0) {
         demand.links[costs.link(step)] += costs.on_link(step);
@@ -139,7 +142,7 @@ Demand demand_of(const Program& program, const Costs& costs) {
   return demand;
 }
 
-// Carries out one rank's program as if its peers did the same at the same time: its n-th message from another node, or
+// Carries out one rank's program, by the rank or also by its helper, as if its peers did the same at the same time: its n-th message from another node, or
 // from its own, comes when its n-th message to one has arrived. A message for which there is none by then has come.
 //
 // Long messages that are all asked for at once leave in the order of the answers. Ranks that are late to answer get
@@ -147,14 +150,18 @@ Demand demand_of(const Program& program, const Costs& costs) {
 // its time is lost, up to a half; that share was fitted to simulations of all-to-alls.
 class Timeline {
 public:
-  Timeline(const Program& program, const Costs& costs, const Shares& shares, const Machine& machine, double fence)
-      : program_(program), costs_(costs), shares_(shares), machine_(machine), fence_(fence),
+  Timeline(const Program& program, const Costs& costs, const Shares& shares, const Machine& machine, Driver driver,
+           double fence)
+      : program_(program), costs_(costs), shares_(shares), machine_(machine), driver_(driver), fence_(fence),
         waits_for_(program.steps.size()), posts_after_(program.steps.size()), ready_(program.steps.size(), 0) {
+    if (driver == Driver::helper) {
+      now_.fill(machine.helper.submit + machine.helper.notice);
+    }
     for (StepId id = 0; id < program.steps.size(); ++id) {
       const Step& step = program.steps[id];
       waits_for_[id] = posts_after_[id] = step.predecessors;
       if (step.kind == StepKind::recv) {
-        const bool network = leaves_node(costs.distance(step));
+        const bool network = costs.is_between_nodes(step);
         ++waits_for_[id];
         awaited_[network ? 1 : 0].push_back(id);
         posted_ += network && step.predecessors == 0 ? 1 : 0;
@@ -174,7 +181,7 @@ public:
         carry_out(time, id);
       }
     } while (let_one_come());
-    return end_;
+    return end_ + (driver_ == Driver::helper ? machine_.helper.notice : 0);
   }
 
 private:
@@ -203,31 +210,38 @@ private:
     const std::size_t c = !left(0) || (left(1) && awaited_[1][next_[1]] < awaited_[0][next_[0]]) ? 1 : 0;
     const StepId id = awaited_[c][next_[c]++];
     const MessageCost& cost = costs_.message(program_.steps[id]);
-    wake(id, std::max(now_, cost.send_overhead + cost.latency));
+    wake(id, std::max(now_of(program_.steps[id]), cost.send_overhead + cost.latency));
     return true;
   }
 
+  // How far the processor has come that carries out the step: beside a helper a rank that waits does what stays in its
+  // node.
+  double& now_of(const Step& step) { return now_[driver_ == Driver::helper && costs_.is_between_nodes(step) ? 1 : 0]; }
+
   void carry_out(double time, StepId id) {
     const Step& step = program_.steps[id];
-    if (step.kind == StepKind::recv && leaves_node(costs_.distance(step))) {
+    const bool between = costs_.is_between_nodes(step);
+    if (step.kind == StepKind::recv && between) {
       port_in_ =
           std::max(time - (shares_.port_in * costs_.port(step)), port_in_) + (shares_.port_in * costs_.port(step));
       time = std::max(time, port_in_);
     }
     const Costs::Work work = costs_.work(step);
     double seconds = std::max(work.seconds, work.memory * shares_.memory);
-    if (step.kind == StepKind::recv && leaves_node(costs_.distance(step))) {
-      seconds += machine_.match_per_posted * static_cast<double>(posted_--) / 2;
+    if (step.kind == StepKind::recv && between) {
+      seconds += machine_.match_per_posted * shares_.between * static_cast<double>(posted_--) / 2;
     }
-    now_ = std::max(now_, time) + (seconds * shares_.processor);
-    double done = step.kind == StepKind::fence ? now_ + fence_ : now_;
+    seconds += between && driver_ == Driver::helper ? machine_.helper.poll : 0;
+    double& now = now_of(step);
+    now = std::max(now, time) + (seconds * (between ? shares_.between : 1));
+    double done = step.kind == StepKind::fence ? now + fence_ : now;
     if (delivers(step.kind)) {
       done = deliver(step);
     }
     end_ = std::max(end_, done);
     for (const StepId next : program_.successors_of(step)) {
       const Step& woken = program_.steps[next];
-      if (--posts_after_[next] == 0 && woken.kind == StepKind::recv && leaves_node(costs_.distance(woken))) {
+      if (--posts_after_[next] == 0 && woken.kind == StepKind::recv && costs_.is_between_nodes(woken)) {
         ++posted_;
       }
       wake(next, done);
@@ -237,17 +251,18 @@ private:
   // Returns when the source may be overwritten.
   double deliver(const Step& step) {
     const MessageCost& cost = costs_.message(step);
-    if (!leaves_node(costs_.distance(step))) {
-      arrive(false, now_ + cost.latency);
+    const double now = now_of(step);
+    if (!costs_.is_between_nodes(step)) {
+      arrive(false, now + cost.latency);
       const double copied = static_cast<double>(step.bytes) * cost.gap_per_byte;
-      return step.bytes <= machine_.eager_bytes ? now_ : now_ + (2 * cost.latency) + cost.receive_overhead + copied;
+      return step.bytes <= machine_.eager_bytes ? now : now + (2 * cost.latency) + cost.receive_overhead + copied;
     }
     const double asked = costs_.is_long(step) ? (2 * cost.latency) + cost.receive_overhead : 0;
     const double occupied =
         std::max({cost.gap, static_cast<double>(step.bytes) * cost.gap_per_byte, shares_.port_out * costs_.port(step)});
-    const double begin = std::max(stream_, now_ + asked);
+    const double begin = std::max(stream_, now + asked);
     constexpr double few = 2; // messages that may be asked for at once
-    const bool crowded = costs_.is_long(step) && begin - now_ - asked > few * occupied;
+    const bool crowded = costs_.is_long(step) && begin - now - asked > few * occupied;
     stream_ = begin + (crowded ? crowded_ * occupied : occupied);
     double passed = stream_;
     if (const double on_link = costs_.on_link(step); on_link > 0) {
@@ -256,13 +271,14 @@ private:
       passed = std::max(passed, link);
     }
     arrive(true, passed + cost.latency);
-    return costs_.is_long(step) ? stream_ + (2 * cost.latency) : now_;
+    return costs_.is_long(step) ? stream_ + (2 * cost.latency) : now;
   }
 
   const Program& program_;
   const Costs& costs_;
   const Shares& shares_;
   const Machine& machine_;
+  Driver driver_;
   double fence_;
   std::vector<std::uint32_t> waits_for_;
   std::vector<std::uint32_t> posts_after_; // as waits_for_, without the message
@@ -271,9 +287,10 @@ private:
   std::array<std::size_t, 2> next_{};
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> queue_;
   std::size_t posted_ = 0;
-  double crowded_ = 1; // how many times as long a long message occupies a port that it finds crowded
-  ByLink links_;       // free from
-  double now_ = 0, stream_ = 0, port_in_ = 0, end_ = 0;
+  double crowded_ = 1;          // how many times as long a long message occupies a port that it finds crowded
+  ByLink links_;                // free from
+  std::array<double, 2> now_{}; // of the rank, and of its helper
+  double stream_ = 0, port_in_ = 0, end_ = 0;
 };
 
 // The demands of the ranks that share something, as far as they have been added.
@@ -298,14 +315,16 @@ public:
     ports_out_[places_.port(rank)].add(demand.port_out);
     ports_in_[places_.port(rank)].add(demand.port_in);
     memories_[places_.domain(rank)].add(demand.memory);
-    processors_[places_.domain(rank)].add(demand.processor);
+    helpers_[places_.domain(rank)].add(demand.between);
+    busiest_within_ = std::max(busiest_within_, demand.within);
+    busiest_rank_ = std::max(busiest_rank_, demand.within + demand.between);
     for (const auto& [link, seconds] : demand.links) {
       links_[link].add(seconds);
     }
   }
 
   [[nodiscard]] Shares shares_of(std::uint32_t rank, Driver driver) const {
-    Shares shares{.processor = driver == Driver::helper ? processors_.at(places_.domain(rank)).share() : 1,
+    Shares shares{.between = driver == Driver::helper ? helpers_.at(places_.domain(rank)).share() : 1,
                   .port_out = ports_out_.at(places_.port(rank)).share(),
                   .port_in = ports_in_.at(places_.port(rank)).share(),
                   .memory = memories_.at(places_.domain(rank)).share(),
@@ -327,9 +346,12 @@ public:
     return result;
   }
   [[nodiscard]] double longest_processor(Driver driver) const {
-    double result = 0;
-    for (const auto& [domain, sum] : processors_) {
-      result = std::max(result, driver == Driver::helper ? sum.all : sum.most);
+    if (driver == Driver::rank) {
+      return busiest_rank_;
+    }
+    double result = busiest_within_;
+    for (const auto& [domain, sum] : helpers_) {
+      result = std::max(result, sum.all);
     }
     return result;
   }
@@ -345,14 +367,15 @@ public:
 private:
   const Places& places_;
   double alike_; // nodes of a switch
-  std::map<std::uint32_t, Sum> ports_out_, ports_in_, memories_, processors_, links_;
+  std::map<std::uint32_t, Sum> ports_out_, ports_in_, memories_, helpers_, links_;
+  double busiest_within_ = 0, busiest_rank_ = 0;
 };
 
 // Ranks that need the same take the same time.
 bool alike(const Demand& a, const Demand& b) {
   const auto same = [](double x, double y) { return std::abs(x - y) <= 1e-9 * std::max(x, y); };
-  return same(a.processor, b.processor) && same(a.port_out, b.port_out) && same(a.port_in, b.port_in) &&
-         same(a.memory, b.memory);
+  return same(a.within, b.within) && same(a.between, b.between) && same(a.port_out, b.port_out) &&
+         same(a.port_in, b.port_in) && same(a.memory, b.memory);
 }
 
 // The costs and demands of a node's ranks.
@@ -391,7 +414,7 @@ double estimated_seconds(std::span<const Program> node, const topology::Layout& 
     if (std::ranges::none_of(different, [&](std::size_t other) { return alike(all.demands[other], all.demands[i]); })) {
       different.push_back(i);
       const Shares shares = all.together.shares_of(static_cast<std::uint32_t>(node[i].rank), driver);
-      longest = std::max(longest, Timeline(node[i], all.costs[i], shares, machine, fence).run());
+      longest = std::max(longest, Timeline(node[i], all.costs[i], shares, machine, driver, fence).run());
     }
   }
   return longest;

@@ -8,8 +8,10 @@
 #include "engine/global/global_memory.hpp"
 #include "engine/global/team.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <vector>
 
 using stoker::api::check_comm;
 using stoker::api::check_list;
@@ -98,14 +100,15 @@ AtomicOp atomic_op(MPI_Op op, ElementType type) {
   return *known;
 }
 
-int begin(OperationKind kind, stoker_global global, stoker_gptr pointer, void* local, size_t bytes,
-          stoker_transfer* transfer, const std::optional<GlobalMemory::Signal>& signal = std::nullopt) {
+// `start(memory, detached)` begins the transfer; `transfer`: null if nobody wants a handle.
+template <class Start>
+int begin(stoker_global global, stoker_transfer* transfer, Start&& start) {
   return guarded([&] {
     if (transfer != nullptr) {
       *transfer = STOKER_TRANSFER_NULL;
     }
     const std::shared_ptr<GlobalMemory>& memory = live(global);
-    GlobalMemory::Transfer* begun = memory->begin(kind, engines(pointer), local, bytes, transfer == nullptr, signal);
+    GlobalMemory::Transfer* begun = start(*memory, transfer == nullptr);
     if (begun == nullptr || transfer == nullptr) {
       return;
     }
@@ -115,6 +118,23 @@ int begin(OperationKind kind, stoker_global global, stoker_gptr pointer, void* l
       memory->release(*begun);
     }
   });
+}
+
+ElementType integer(MPI_Datatype type) {
+  const ElementType known = element(type);
+  if (!is_integer(known)) {
+    throw Error(Code::argument, "type is a floating-point datatype; expected an integer one of 4 or 8 bytes");
+  }
+  return known;
+}
+
+std::vector<GlobalPointer> engines(const stoker_gptr targets[], size_t count) {
+  if (count > 0) {
+    check_pointer(targets, "targets");
+  }
+  std::vector<GlobalPointer> pointers(count);
+  std::transform(targets, targets + count, pointers.begin(), [](const stoker_gptr& target) { return engines(target); });
+  return pointers;
 }
 
 void release(stoker_transfer* transfer) {
@@ -236,13 +256,17 @@ int stoker_get(stoker_global global, void* local, stoker_gptr source, size_t byt
 
 int stoker_put_nb(stoker_global global, stoker_gptr target, const void* local, size_t bytes,
                   stoker_transfer* transfer) {
-  return begin(OperationKind::put, global, target, const_cast<void*>(local), bytes, transfer);
+  return begin(global, transfer, [&](GlobalMemory& memory, bool detached) {
+    return memory.begin(OperationKind::put, engines(target), const_cast<void*>(local), bytes, detached);
+  });
 }
 
 int stoker_put_signal_nb(stoker_global global, stoker_gptr target, const void* local, size_t bytes, stoker_gptr signal,
                          uint64_t value, stoker_transfer* transfer) {
-  return begin(OperationKind::put, global, target, const_cast<void*>(local), bytes, transfer,
-               GlobalMemory::Signal{engines(signal), value});
+  return begin(global, transfer, [&](GlobalMemory& memory, bool detached) {
+    return memory.begin(OperationKind::put, engines(target), const_cast<void*>(local), bytes, detached,
+                        GlobalMemory::Signal{engines(signal), value});
+  });
 }
 
 int stoker_wait_until(stoker_global global, stoker_gptr word, int comparison, uint64_t value) {
@@ -257,7 +281,9 @@ int stoker_wait_until(stoker_global global, stoker_gptr word, int comparison, ui
 }
 
 int stoker_get_nb(stoker_global global, void* local, stoker_gptr source, size_t bytes, stoker_transfer* transfer) {
-  return begin(OperationKind::get, global, source, local, bytes, transfer);
+  return begin(global, transfer, [&](GlobalMemory& memory, bool detached) {
+    return memory.begin(OperationKind::get, engines(source), local, bytes, detached);
+  });
 }
 
 int stoker_transfer_test(stoker_transfer* transfer, int* flag) {
@@ -322,13 +348,7 @@ int stoker_fetch_and_op(stoker_global global, stoker_gptr target, MPI_Datatype t
 
 int stoker_compare_and_swap(stoker_global global, stoker_gptr target, MPI_Datatype type, const void* expected,
                             const void* desired, void* result) {
-  return guarded([&] {
-    const ElementType known = element(type);
-    if (!is_integer(known)) {
-      throw Error(Code::argument, "type is a floating-point datatype; expected an integer one of 4 or 8 bytes");
-    }
-    live(global)->compare_and_swap(engines(target), known, expected, desired, result);
-  });
+  return guarded([&] { live(global)->compare_and_swap(engines(target), integer(type), expected, desired, result); });
 }
 
 int stoker_accumulate(stoker_global global, stoker_gptr target, MPI_Datatype type, MPI_Op op, const void* operands,
@@ -336,6 +356,45 @@ int stoker_accumulate(stoker_global global, stoker_gptr target, MPI_Datatype typ
   return guarded([&] {
     const ElementType known = element(type);
     live(global)->accumulate(engines(target), known, atomic_op(op, known), operands, count);
+  });
+}
+
+int stoker_fetch_and_op_nb(stoker_global global, stoker_gptr target, MPI_Datatype type, MPI_Op op, const void* operand,
+                           void* result, stoker_transfer* transfer) {
+  return begin(global, transfer, [&](GlobalMemory& memory, bool detached) {
+    const ElementType known = element(type);
+    return memory.begin_fetch_and_op(engines(target), known, atomic_op(op, known), operand, result, detached);
+  });
+}
+
+int stoker_compare_and_swap_nb(stoker_global global, stoker_gptr target, MPI_Datatype type, const void* expected,
+                               const void* desired, void* result, stoker_transfer* transfer) {
+  return begin(global, transfer, [&](GlobalMemory& memory, bool detached) {
+    return memory.begin_compare_and_swap(engines(target), integer(type), expected, desired, result, detached);
+  });
+}
+
+int stoker_accumulate_nb(stoker_global global, stoker_gptr target, MPI_Datatype type, MPI_Op op, const void* operands,
+                         size_t count, stoker_transfer* transfer) {
+  return begin(global, transfer, [&](GlobalMemory& memory, bool detached) {
+    const ElementType known = element(type);
+    return memory.begin_accumulate(engines(target), known, atomic_op(op, known), operands, count, detached);
+  });
+}
+
+int stoker_accumulate_many(stoker_global global, const stoker_gptr targets[], MPI_Datatype type, MPI_Op op,
+                           const void* operands, size_t count) {
+  return guarded([&] {
+    const ElementType known = element(type);
+    live(global)->accumulate_many(engines(targets, count), known, atomic_op(op, known), operands);
+  });
+}
+
+int stoker_fetch_and_op_many(stoker_global global, const stoker_gptr targets[], MPI_Datatype type, MPI_Op op,
+                             const void* operands, void* results, size_t count) {
+  return guarded([&] {
+    const ElementType known = element(type);
+    live(global)->fetch_and_op_many(engines(targets, count), known, atomic_op(op, known), operands, results);
   });
 }
 

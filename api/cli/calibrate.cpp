@@ -5,7 +5,7 @@
 #include "api/cli/commands.hpp"
 #include "api/cli/message_costs.hpp"
 #include "api/cli/mpi_session.hpp"
-#include "engine/base/mpi_library_name.hpp"
+#include "engine/base/mpi_identity.hpp"
 #include "engine/settings/machine_file.hpp"
 #include "topology/discover.hpp"
 
@@ -170,7 +170,7 @@ void measure_messages(const topology::Layout& layout, int rank, algos::Machine& 
 
 std::string file_text(const algos::Machine& machine, const topology::Layout& layout, const Findings& findings) {
   std::string text =
-      fmt::format("# Measured by stoker calibrate on {} ranks with {}:\n", layout.ranks(), engine::mpi_library_name());
+      fmt::format("# Measured by stoker calibrate on {} ranks with {}:\n", layout.ranks(), engine::mpi_identity().text);
   for (const std::string& line : findings.measured) {
     text += "#   " + line + "\n";
   }

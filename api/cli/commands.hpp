@@ -13,12 +13,14 @@ using SettingArguments = std::vector<std::pair<std::string, std::string>>;
 
 struct InfoOptions {
   bool json = false;
-  bool settings_markdown = false; // only the reference page of the settings
-  SettingArguments settings;      // as if passed in the call
+  bool settings_markdown = false;      // only the reference page of the settings
+  bool mpi_libraries_markdown = false; // only the page about MPI libraries
+  SettingArguments settings;           // as if passed in the call
 };
 int info(const InfoOptions& options);
 
 struct RunOptions {
+  std::string name = "run"; // of the subcommand, for errors
   std::vector<std::string> command;
   SettingArguments settings; // environment variables for it, and their values
   std::string drop_in;       // file; empty: found

@@ -5,7 +5,7 @@
 #include "api/cli/host_checks.hpp"
 #include "api/cli/job_checks.hpp"
 #include "api/cli/mpi_session.hpp"
-#include "engine/base/mpi_library_name.hpp"
+#include "engine/base/mpi_identity.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -100,7 +100,7 @@ int examine(const MpiSession& session, const Findings& host, bool as_json) {
       failures += static_cast<int>(fails(section.findings));
     }
     if (as_json) {
-      ordered_json json{{"mpi", engine::mpi_library_name()}, {"ranks", session.size()}, {"failures", failures}};
+      ordered_json json{{"mpi", engine::mpi_identity().text}, {"ranks", session.size()}, {"failures", failures}};
       json["hosts"] = ordered_json::array();
       for (const Section& section : hosts) {
         json["hosts"].push_back({{"names", section.hosts}, {"findings", to_json(section.findings)}});
@@ -112,7 +112,7 @@ int examine(const MpiSession& session, const Findings& host, bool as_json) {
         print(fmt::format("host {}", fmt::join(section.hosts, ", ")), section.findings);
       }
       print(fmt::format("job of {} rank{}, {}", session.size(), session.size() == 1 ? "" : "s",
-                        engine::mpi_library_name()),
+                        engine::mpi_identity().text),
             job);
       fmt::print("{}\n", failures == 0 ? "nothing fails" : fmt::format("{} checks fail", failures));
     }

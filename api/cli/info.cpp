@@ -2,12 +2,14 @@
 // `stoker info`: gathers everything into one JSON document, and prints that as it is or as text.
 #include "api/cli/commands.hpp"
 #include "api/cli/job_facts.hpp"
+#include "api/cli/mpi_libraries_page.hpp"
 #include "api/cli/mpi_session.hpp"
 
 #include "algos/collectives/registry.hpp"
 #include "algos/select/selection.hpp"
 #include "engine/base/error.hpp"
-#include "engine/base/mpi_library_name.hpp"
+#include "engine/base/mpi_defects.hpp"
+#include "engine/base/mpi_identity.hpp"
 #include "engine/settings/setting_table.hpp"
 #include "engine/settings/tuning_file.hpp"
 #include "topology/machine.hpp"
@@ -194,6 +196,9 @@ void print_text(const ordered_json& info) {
   fmt::print("stoker {}, {} ({}), hwloc {}\n{}\n", info.at("stoker").get<std::string>(),
              info.at("mpi").at("library").get<std::string>(), info.at("mpi").at("thread_level").get<std::string>(),
              info.at("hwloc").get<std::string>(), info.at("machine").get<std::string>());
+  if (const std::string untested = info.at("mpi").at("untested"); !untested.empty()) {
+    fmt::print("{}\n", untested);
+  }
   if (info.contains("error")) {
     fmt::print("\nno engine here: {}\n", info.at("error").get<std::string>());
   } else {
@@ -229,7 +234,9 @@ int show(const MpiSession& session, std::span<const engine::SettingText> call_se
   const topology::Machine machine(settings.machine);
   ordered_json info;
   info["stoker"] = fmt::format("{}.{}.{}", STOKER_VERSION_MAJOR, STOKER_VERSION_MINOR, STOKER_VERSION_PATCH);
-  info["mpi"] = {{"library", engine::mpi_library_name()}, {"thread_level", thread_level_name(session.thread_level())}};
+  info["mpi"] = {{"library", engine::mpi_identity().text},
+                 {"thread_level", thread_level_name(session.thread_level())},
+                 {"untested", engine::untested(engine::mpi_identity())}};
   info["hwloc"] = hwloc_version();
   info["machine"] = machine.description();
   info["ranks"] = session.size();
@@ -257,6 +264,10 @@ int show(const MpiSession& session, std::span<const engine::SettingText> call_se
 int info(const InfoOptions& options) {
   if (options.settings_markdown) {
     print_settings_markdown();
+    return 0;
+  }
+  if (options.mpi_libraries_markdown) {
+    print_mpi_libraries_page();
     return 0;
   }
   const std::vector<engine::SettingText> call_settings(options.settings.begin(), options.settings.end());

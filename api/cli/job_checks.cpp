@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/cli/job_checks.hpp"
 
-#include "engine/base/mpi_library_name.hpp"
+#include "engine/base/mpi_defects.hpp"
+#include "engine/base/mpi_identity.hpp"
 #include "topology/binding.hpp"
 #include "topology/machine.hpp"
 
@@ -107,7 +108,7 @@ std::optional<int> control_variable(const char* name) {
 
 Finding check_thread_level(const MpiSession& session) {
   const std::string found =
-      fmt::format("{} provides {}", engine::mpi_library_name(), thread_level_name(session.thread_level()));
+      fmt::format("{} provides {}", engine::mpi_identity().text, thread_level_name(session.thread_level()));
   if (session.thread_level() == MPI_THREAD_MULTIPLE) {
     return {"MPI thread level", Verdict::ok, found, ""};
   }
@@ -176,15 +177,15 @@ bool disconnect_is_replaced() {
 }
 
 // Known defects of certain builds over TCP. A machine with an RDMA device is assumed not to use TCP.
-Findings check_transport(const Job& job, const std::string& library) {
+Findings check_transport(const Job& job, const engine::MpiIdentity& library) {
   Findings findings;
   const bool rdma = std::filesystem::exists("/sys/class/infiniband");
-  const bool mpich_over_ucx = library.starts_with("MPICH") && library.find("ucx") != std::string::npos;
+  const bool mpich_over_ucx = library.name == "MPICH" && library.text.find("ucx") != std::string::npos;
   if (mpich_over_ucx && job.nodes.size() > 1 && job.most_ranks_of_a_node() > 1 && !rdma && !disconnect_is_replaced()) {
     findings.push_back(
         {"MPI_Finalize", Verdict::slow,
          fmt::format("{} over TCP is known to hang in MPI_Finalize with several ranks on each of several nodes",
-                     library),
+                     library.text),
          "one rank per node, a newer MPICH, or Open MPI"});
   }
   const char* transports = std::getenv("UCX_TLS");
@@ -246,6 +247,9 @@ Finding check_latency(const MpiSession& session, int peer, const std::string& wh
 
 Findings check_job(const MpiSession& session) {
   Findings findings{check_thread_level(session), check_tags()};
+  if (std::string untested = engine::untested(engine::mpi_identity()); !untested.empty()) {
+    findings.push_back({"MPI library", Verdict::ok, std::move(untested), ""});
+  }
   if (session.size() == 1) {
     findings.push_back({"job", Verdict::ok,
                         "one process alone; under mpiexec the ranks, their binding and the network are looked at too",
@@ -257,8 +261,8 @@ Findings check_job(const MpiSession& session) {
   int remote = 0;
   if (session.rank() == 0) {
     const Job job(members);
-    const std::string library = engine::mpi_library_name();
-    findings.push_back(check_cores(job, library.starts_with("Open MPI")));
+    const engine::MpiIdentity& library = engine::mpi_identity();
+    findings.push_back(check_cores(job, library.family == engine::MpiFamily::open_mpi));
     findings.push_back(check_binding(job));
     std::ranges::move(check_transport(job, library), std::back_inserter(findings));
     for (int rank = session.size() - 1; rank > 0; --rank) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The program `stoker`: runs a program with the drop-in library (run), shows what there is (info), what to reserve and
-// how to launch (plan), what algorithms send (schedule) and how long they take (predict, simulate), which are the
-// fastest (tune), what messages cost (calibrate), and what works here (doctor).
+// The program `stoker`: runs a program with the drop-in library (run), says what that could gain (advise), shows what
+// there is (info), what to reserve and how to launch (plan), what algorithms send (schedule) and how long they take
+// (predict, simulate), which are the fastest (tune), what messages cost (calibrate), and what works here (doctor).
 #include "algos/collectives/registry.hpp"
 #include "algos/libraries/library_rules.hpp"
 #include "api/cli/commands.hpp"
 #include "api/cli/describe.hpp"
+#include "engine/settings/settings.hpp"
 
 #include <stoker/stoker.h>
 
@@ -61,6 +62,7 @@ void add_info(CLI::App& app, Command& run) {
       "info", "Topology, helper threads, access paths, algorithms and effective settings; alone or under mpiexec");
   command->add_flag("--json", options->json, "one JSON object instead of text");
   command->add_flag("--settings-markdown", options->settings_markdown, "only the reference page of the settings");
+  command->add_flag("--mpi-libraries-markdown", options->mpi_libraries_markdown, "only the page about MPI libraries");
   add_settings(*command, options->settings);
   command->callback([&run, options] { run = [options] { return info(*options); }; });
 }
@@ -81,6 +83,30 @@ constexpr std::array run_settings{
                "standard error"},
 };
 
+// What subcommands that become a program have in common. `words`: what stands behind "--".
+void add_program(CLI::App& command, Command& run, const std::shared_ptr<RunOptions>& options,
+                 const std::vector<std::string>& words) {
+  command
+      .add_option("--drop-in", options->drop_in,
+                  "the drop-in library to take, if there is none for the program's MPI library where stoker looks")
+      ->type_name("FILE");
+  command.add_flag("--dry-run", options->dry_run, "only print what would be set, and why");
+  command.allow_extras();
+  command.callback([&run, options, words, &command] {
+    const std::vector<std::string> unknown = command.remaining();
+    if (!unknown.empty() && unknown.front().starts_with('-')) {
+      throw CLI::ExtrasError(unknown);
+    }
+    if (words.empty() || !unknown.empty()) {
+      throw CLI::ValidationError(
+          options->name,
+          fmt::format("expected -- and a program after the options: stoker {} -- ./program", options->name));
+    }
+    options->command = words;
+    run = [options] { return cli::run(*options); };
+  });
+}
+
 void add_run(CLI::App& app, Command& run, const std::vector<std::string>& words) {
   const auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand(
@@ -99,26 +125,35 @@ void add_run(CLI::App& app, Command& run, const std::vector<std::string>& words)
           ->type_name(setting.argument);
     }
   }
-  command
-      ->add_option("--drop-in", options->drop_in,
-                   "the drop-in library to take, if there is none for the program's MPI library where stoker looks")
-      ->type_name("FILE");
   command->add_flag("--mapped", options->mapped,
                     "long allocations (malloc, MPI_Alloc_mem) give memory that all ranks of a node share, for faster "
                     "exchanges");
-  command->add_flag("--dry-run", options->dry_run, "only print what would be set, and why");
-  command->allow_extras();
-  command->callback([&run, options, words, command] {
-    const std::vector<std::string> unknown = command->remaining();
-    if (!unknown.empty() && unknown.front().starts_with('-')) {
-      throw CLI::ExtrasError(unknown);
-    }
-    if (words.empty() || !unknown.empty()) {
-      throw CLI::ValidationError("run", "expected -- and a program after the options: stoker run -- ./program");
-    }
-    options->command = words;
-    run = [options] { return cli::run(*options); };
-  });
+  add_program(*command, run, options, words);
+}
+
+void add_advise(CLI::App& app, Command& run, const std::vector<std::string>& words) {
+  const auto options = std::make_shared<RunOptions>();
+  options->name = "advise";
+  options->settings = {{"STOKER_PMPI_ADVISE", "1"}, {"STOKER_PMPI_SUMMARY", "1"}};
+  CLI::App* command = app.add_subcommand(
+      "advise", "Runs a program as it is, and says at the end what its collectives and messages cost, what of that\n"
+                "could be hidden, and what stoker run would do: mpiexec -n 4 stoker advise -- PROGRAM [ARGUMENT...]");
+  command
+      ->add_option_function<std::string>(
+          "--summary",
+          [options](const std::string& file) {
+            options->settings.emplace_back("STOKER_PMPI_SUMMARY", summary_place(file));
+          },
+          "write it to this file, as JSON if its name ends in .json; -, the default: to standard error")
+      ->type_name("FILE");
+  command
+      ->add_option_function<int>(
+          "--depth",
+          [options](int frames) { options->settings.emplace_back("STOKER_PMPI_DEPTH", std::to_string(frames)); },
+          "frames of the program that tell its calls apart; 1, the default: the place of the call alone")
+      ->type_name("N")
+      ->check(CLI::Range(1, engine::Settings::most_pmpi_depth));
+  add_program(*command, run, options, words);
 }
 
 void add_plan(CLI::App& app, Command& run) {
@@ -361,8 +396,8 @@ using namespace stoker::cli;
 int main(int argc, char** argv) {
   // The words after "--" are another program's.
   char** const end = argv + argc;
-  char** const own_end =
-      argc > 1 && std::string_view(argv[1]) == "run" ? std::find(argv, end, std::string_view("--")) : end;
+  const bool runs = argc > 1 && (std::string_view(argv[1]) == "run" || std::string_view(argv[1]) == "advise");
+  char** const own_end = runs ? std::find(argv, end, std::string_view("--")) : end;
   const std::vector<std::string> words(std::min(own_end + 1, end), end);
   CLI::App app("stoker: an asynchronous progress engine for MPI collectives", "stoker");
   app.set_version_flag(
@@ -371,6 +406,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   Command run; // of the subcommand that was parsed
   add_run(app, run, words);
+  add_advise(app, run, words);
   add_info(app, run);
   add_plan(app, run);
   add_schedule(app, run);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `stoker run`: becomes a program that has the drop-in library preloaded.
+// `stoker run` and `stoker advise`: become a program that has the drop-in library preloaded.
 #include "api/cli/command_line.hpp"
 #include "api/cli/commands.hpp"
 #include "api/cli/drop_ins.hpp"
@@ -149,7 +149,7 @@ int run(const RunOptions& options) {
     become(variables, options.command);
   } catch (const CannotRun& error) {
     if (speaks_for_job()) {
-      fmt::print(stderr, "stoker run: {}\n", error.what());
+      fmt::print(stderr, "stoker {}: {}\n", options.name, error.what());
     }
     return error.code();
   }

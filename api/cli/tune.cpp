@@ -13,7 +13,7 @@
 #include "api/cli/mpi_session.hpp"
 #include "api/cli/tune_measurement.hpp"
 #include "engine/base/agreement.hpp"
-#include "engine/base/mpi_library_name.hpp"
+#include "engine/base/mpi_identity.hpp"
 #include "engine/settings/tuning_file.hpp"
 #include "engine/shared/memory_limits.hpp"
 
@@ -268,7 +268,7 @@ int by_measurement(const MpiSession& session, Range range, const TuneOptions& op
   });
   engine->destroy();
   if (session.rank() == 0) {
-    write(table, fmt::format("{} ranks, measured with {}", layout.ranks(), engine::mpi_library_name()), options.output);
+    write(table, fmt::format("{} ranks, measured with {}", layout.ranks(), engine::mpi_identity().text), options.output);
   }
   return 0;
 }

@@ -95,7 +95,8 @@ std::string place_of(const void* address) {
 
 CallPath call_path(const void* return_address) {
   Walk walk;
-  if (settings().pmpi_depth > 1 && !settings().pmpi_summary.empty()) {
+  const bool in_bindings = settings().pmpi_advise && owner_of(return_address) == Owner::mpi;
+  if ((settings().pmpi_depth > 1 && !settings().pmpi_summary.empty()) || in_bindings) {
     walk.wanted = static_cast<std::size_t>(settings().pmpi_depth);
     _Unwind_Backtrace(visit, &walk);
   }
@@ -111,7 +112,7 @@ std::vector<std::string> names_of(const CallPath& path) {
     if (address == nullptr) {
       break;
     }
-    std::string name = settings().pmpi_depth > 1 ? source_of(address) : "";
+    std::string name = settings().pmpi_depth > 1 || settings().pmpi_advise ? source_of(address) : "";
     names.push_back(name.empty() ? place_of(address) : std::move(name));
   }
   return names;

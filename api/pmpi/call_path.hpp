@@ -18,7 +18,8 @@ struct CallPath {
 };
 
 // Where the call comes from that this thread is in and that returns there: one frame of whatever called this library,
-// or as many as STOKER_PMPI_DEPTH says of those that lie neither in this library nor in the MPI library.
+// or as many as STOKER_PMPI_DEPTH says of those that lie neither in this library nor in the MPI library. For the advice
+// the one frame lies in neither, too.
 [[nodiscard]] CallPath call_path(const void* return_address);
 
 // In words that are the same in every process of a program.

@@ -274,6 +274,20 @@ void adopt(MPI_Comm comm, MPI_Info info, MPI_Comm parent) {
   }
 }
 
+void forget_communicator(MPI_Comm comm) {
+  int keyval = MPI_KEYVAL_INVALID;
+  {
+    const std::lock_guard lock(registry.mutex);
+    keyval = registry.keyval;
+  }
+  void* found = nullptr;
+  int flag = 0;
+  if (comm != MPI_COMM_NULL && keyval != MPI_KEYVAL_INVALID &&
+      PMPI_Comm_get_attr(comm, keyval, static_cast<void*>(&found), &flag) == MPI_SUCCESS && flag != 0) {
+    PMPI_Comm_delete_attr(comm, keyval); // calls forget()
+  }
+}
+
 void forget_communicators() {
   registry.ending = true;
   for (;;) {

@@ -196,6 +196,8 @@ struct LastCommunicator {
 // Makes what the nonblocking calls of a new communicator need. Collective over it. `info`: the application's. `parent`:
 // which it was made from, if it has a distributed graph.
 void adopt(MPI_Comm comm, MPI_Info info, MPI_Comm parent = MPI_COMM_NULL);
+// The application frees it. Collective over it, as that is.
+void forget_communicator(MPI_Comm comm);
 // Closes all that are known. Collective over the engine's ranks.
 void forget_communicators();
 

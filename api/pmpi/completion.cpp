@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI's functions that complete, start and free requests, for arrays that hold this library's next to the MPI library's
 // own (MPI-4.1, sections 3.7.3 to 3.9). While this library has no request they cost a look at a counter, and another at
-// that of watched messages.
+// that of followed requests.
 #include "api/pmpi/errors.hpp"
+#include "api/pmpi/followed_requests.hpp"
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/mixed_requests.hpp"
-#include "api/pmpi/watched_messages.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/base/error.hpp"
 
@@ -49,7 +49,6 @@ int start(Request& request) {
 } // namespace stoker::pmpi
 
 using namespace stoker::pmpi;
-using Kind = stoker::pmpi::Completion::Kind;
 using stoker::engine::Code;
 using stoker::engine::Error;
 
@@ -58,7 +57,7 @@ extern "C" {
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   Request* const ours = worth_a_look(1, request) ? find(*request) : nullptr;
   if (ours == nullptr) {
-    Completion completion(Kind::waits, 1, request);
+    Completion completion(Completing::waits, 1, request);
     return completion.all(real().MPI_Wait(request, status));
   }
   ours->wait();
@@ -68,7 +67,7 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   Request* const ours = worth_a_look(1, request) ? find(*request) : nullptr;
   if (ours == nullptr) {
-    Completion completion(Kind::tests, 1, request);
+    Completion completion(Completing::tests, 1, request);
     return completion.all_if(real().MPI_Test(request, flag, status), flag);
   }
   *flag = done(*ours) ? 1 : 0;
@@ -76,7 +75,7 @@ int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
 }
 
 int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
-  Completion completion(Kind::waits, count, array_of_requests);
+  Completion completion(Completing::waits, count, array_of_requests);
   const int code = for_several(
       count, array_of_requests, [&](Split& split) { return wait_for_all(split, array_of_statuses); },
       [&] { return real().MPI_Waitall(count, array_of_requests, array_of_statuses); });
@@ -84,7 +83,7 @@ int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_
 }
 
 int MPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]) {
-  Completion completion(Kind::tests, count, array_of_requests);
+  Completion completion(Completing::tests, count, array_of_requests);
   const int code = for_several(
       count, array_of_requests, [&](Split& split) { return test_all(split, flag, array_of_statuses); },
       [&] { return real().MPI_Testall(count, array_of_requests, flag, array_of_statuses); });
@@ -92,7 +91,7 @@ int MPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Statu
 }
 
 int MPI_Waitany(int count, MPI_Request array_of_requests[], int* indx, MPI_Status* status) {
-  Completion completion(Kind::waits, count, array_of_requests);
+  Completion completion(Completing::waits, count, array_of_requests);
   int flag = 0;
   const int code = for_several(
       count, array_of_requests, [&](Split& split) { return any_of(Until::something_done, split, indx, &flag, status); },
@@ -101,7 +100,7 @@ int MPI_Waitany(int count, MPI_Request array_of_requests[], int* indx, MPI_Statu
 }
 
 int MPI_Testany(int count, MPI_Request array_of_requests[], int* indx, int* flag, MPI_Status* status) {
-  Completion completion(Kind::tests, count, array_of_requests);
+  Completion completion(Completing::tests, count, array_of_requests);
   const int code = for_several(
       count, array_of_requests, [&](Split& split) { return any_of(Until::one_attempt, split, indx, flag, status); },
       [&] { return real().MPI_Testany(count, array_of_requests, indx, flag, status); });
@@ -110,7 +109,7 @@ int MPI_Testany(int count, MPI_Request array_of_requests[], int* indx, int* flag
 
 int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
                  MPI_Status array_of_statuses[]) {
-  Completion completion(Kind::waits, incount, array_of_requests);
+  Completion completion(Completing::waits, incount, array_of_requests);
   const int code = for_several(
       incount, array_of_requests,
       [&](Split& split) {
@@ -122,7 +121,7 @@ int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int* outcount, in
 
 int MPI_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
                  MPI_Status array_of_statuses[]) {
-  Completion completion(Kind::tests, incount, array_of_requests);
+  Completion completion(Completing::tests, incount, array_of_requests);
   const int code = for_several(
       incount, array_of_requests,
       [&](Split& split) { return some_of(Until::one_attempt, split, outcount, array_of_indices, array_of_statuses); },
@@ -133,7 +132,7 @@ int MPI_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, in
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   Request* const ours = any_requests() ? find(request) : nullptr;
   if (ours == nullptr) {
-    Completion completion(Kind::tests, 1, &request);
+    Completion completion(Completing::tests, 1, &request);
     return completion.all_if(real().MPI_Request_get_status(request, flag, status), flag);
   }
   *flag = !ours->active() || done(*ours) ? 1 : 0;
@@ -150,7 +149,7 @@ int MPI_Request_free(MPI_Request* request) {
     if (request != nullptr) {
       forget_persistent(*request);
     }
-    Completion completion(Kind::tests, 1, request);
+    Completion completion(Completing::tests, 1, request);
     return completion.all(real().MPI_Request_free(request));
   }
   if (ours->active()) {
@@ -168,20 +167,14 @@ int MPI_Start(MPI_Request* request) {
   if (ours != nullptr) {
     return start(*ours);
   }
-  const int code = real().MPI_Start(request);
-  if (code == MPI_SUCCESS) {
-    watch_started(1, request);
-  }
-  return code;
+  const Starting starting(1, request);
+  return starting.done(real().MPI_Start(request));
 }
 
 int MPI_Startall(int count, MPI_Request array_of_requests[]) {
   if (!worth_a_look(count, array_of_requests)) {
-    const int code = real().MPI_Startall(count, array_of_requests);
-    if (code == MPI_SUCCESS) {
-      watch_started(count, array_of_requests);
-    }
-    return code;
+    const Starting starting(count, array_of_requests);
+    return starting.done(real().MPI_Startall(count, array_of_requests));
   }
   // Starts the requests in order; consecutive ones of the MPI library in one call.
   for (int i = 0; i < count;) {
@@ -195,10 +188,8 @@ int MPI_Startall(int count, MPI_Request array_of_requests[]) {
       while (i < count && find(array_of_requests[i]) == nullptr) {
         ++i;
       }
-      code = real().MPI_Startall(i - begin, array_of_requests + begin);
-      if (code == MPI_SUCCESS) {
-        watch_started(i - begin, array_of_requests + begin);
-      }
+      const Starting starting(i - begin, array_of_requests + begin);
+      code = starting.done(real().MPI_Startall(i - begin, array_of_requests + begin));
     }
     if (code != MPI_SUCCESS) {
       return code;

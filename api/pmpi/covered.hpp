@@ -23,10 +23,6 @@ namespace stoker::pmpi {
 
 using engine::CollectiveCall;
 
-// Whether MPI's operator is one that the engine does not know for this datatype. MPI libraries combine more than the
-// standard demands, MPI_CHAR for example.
-[[nodiscard]] bool is_combined_by_mpi(const CollectiveCall& call);
-
 // Whose call it is.
 struct Covering {
   Communicator* communicator = nullptr; // null: the MPI library's, and counted

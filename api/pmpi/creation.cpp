@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The functions that make communicators. They are collective, so what nonblocking calls need is made in them.
+// The functions that make and free communicators. They are collective, so what nonblocking calls need is made in them.
 #include "api/pmpi/alias.hpp"
 #include "api/pmpi/communicators.hpp"
 #include "api/pmpi/library.hpp"
@@ -94,6 +94,15 @@ int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
   return create(newintracomm, MPI_INFO_NULL, [&] { return real().MPI_Intercomm_merge(intercomm, high, newintracomm); });
 }
 
+// An MPI library may keep a communicator for as long as messages or buffered sends refer to it. MPICH 4.2 then deletes its
+// attributes in the middle of another call (MPI_Buffer_detach), where no request can be waited for.
+int MPI_Comm_free(MPI_Comm* comm) {
+  if (comm != nullptr && stoker::pmpi::depth == 0 && the_engine() != nullptr) {
+    stoker::pmpi::forget_communicator(*comm);
+  }
+  return real().MPI_Comm_free(comm);
+}
+
 int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
   const int code = real().MPI_Comm_set_info(comm, info);
   Communicator* const communicator = code == MPI_SUCCESS && the_engine() != nullptr ? communicator_of(comm) : nullptr;
@@ -117,4 +126,5 @@ ALIAS_PMPI(MPI_Graph_create)
 ALIAS_PMPI(MPI_Dist_graph_create)
 ALIAS_PMPI(MPI_Dist_graph_create_adjacent)
 ALIAS_PMPI(MPI_Intercomm_merge)
+ALIAS_PMPI(MPI_Comm_free)
 ALIAS_PMPI(MPI_Comm_set_info)

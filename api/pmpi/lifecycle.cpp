@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // From MPI_Init to MPI_Finalize: the engine, which forms of calls are open to it, and what the application is told of
 // threads.
+#include "api/pmpi/advice.hpp"
 #include "api/pmpi/alias.hpp"
 #include "api/pmpi/arena_memory.hpp"
 #include "api/pmpi/background_progress.hpp"
@@ -59,6 +60,14 @@ void open_gates() {
   set(Form::persistent, settings().pmpi_persistent);
 }
 
+// All calls are recorded, and none is the engine's.
+void record_only() {
+  for (Gate& each : gates) {
+    each.open.store(true, std::memory_order_relaxed);
+  }
+  start_advising();
+}
+
 // Inside MPI_Finalize at the latest.
 void shut_down() {
   if (std::exchange(life.shut_down, true)) {
@@ -72,7 +81,10 @@ void shut_down() {
   engine::PutOffStarts::of_process().end();
   forget_communicators();
   engine::SpareThread::of_process().end();
-  if (reports_are_wanted()) {
+  if (advising()) {
+    stop_advising();
+    write_advice(MPI_COMM_WORLD);
+  } else if (reports_are_wanted()) {
     write_reports(MPI_COMM_WORLD);
   }
   if (life.engine != nullptr) {
@@ -95,6 +107,7 @@ void after_fork() {
   close_gates(Reason::switched_off);
   forget_arena_memory();
   stop_watching();
+  stop_advising();
 }
 
 // Collective.
@@ -137,11 +150,13 @@ void begin() {
     complain_of_settings(size == 1); // the engine names unknown ones, where there is one
   }
   take_settings_of_rank_0(MPI_COMM_WORLD);
-  if (size > 1) {
+  if (size > 1 && !settings().pmpi_advise) {
     start_progress_if_wanted(rank == 0);
   }
   int keyval = MPI_KEYVAL_INVALID;
-  if (size == 1) {
+  if (settings().pmpi_advise) {
+    record_only();
+  } else if (size == 1) {
     close_gates(Reason::one_process);
   } else {
     const auto failure = engine::attempt([] {
@@ -168,7 +183,8 @@ void begin() {
 
 // Helpers need MPI_THREAD_MULTIPLE; without any the application's own level does.
 int needed_level(int asked) {
-  const bool helpers = read_settings() && settings().executor != engine::ExecutorChoice::inline_;
+  const bool helpers =
+      read_settings() && !settings().pmpi_advise && settings().executor != engine::ExecutorChoice::inline_;
   return helpers ? MPI_THREAD_MULTIPLE : asked;
 }
 

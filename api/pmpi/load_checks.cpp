@@ -34,6 +34,8 @@ constexpr std::string_view other_mpi = "MPICH";
 constexpr std::array<std::string_view, 2> other_libraries{"libmpich.so", "libmpi.so.12"};
 #endif
 
+constexpr unsigned seconds_to_tell = 2; // more than another rank is late
+
 // The path of the file that the address lies in; for the program, the name by which it was called.
 std::string object_of(const void* address) {
   Dl_info info{};
@@ -117,12 +119,14 @@ const char* rank_in_environment() {
   return nullptr;
 }
 
-// Prints the defect on one rank only, because all ranks are likely to have it.
-void complain(const std::string& defect) {
+// Prints the defect on one rank only, because all ranks are likely to have it. Returns whether that is this one.
+bool complain(const std::string& defect) {
   const char* const rank = rank_in_environment();
-  if (!defect.empty() && (rank == nullptr || std::string_view(rank) == "0")) {
+  const bool is_told_here = rank == nullptr || std::string_view(rank) == "0";
+  if (!defect.empty() && is_told_here) {
     fmt::print(stderr, "stoker: {}\n", defect);
   }
+  return is_told_here;
 }
 
 std::string wrong_order() {
@@ -147,7 +151,7 @@ std::string wrong_order() {
 }
 
 // Runs when the library is loaded, because MPI_Init may never reach this library.
-[[gnu::constructor]] void check_order() { complain(wrong_order()); }
+[[gnu::constructor]] void check_order() { (void)complain(wrong_order()); }
 
 } // namespace
 
@@ -165,11 +169,14 @@ bool complain_of_mixed_libraries() {
       },
       static_cast<void*>(&other));
   if (!other.empty()) {
-    complain(
+    const bool told_here = complain(
         fmt::format("two MPI libraries in one process: {} was built for {}, but {} ({}) is loaded as well; take the "
                     "libstoker-pmpi.so that was built for the program's MPI library",
                     file_name_of(object_of(reinterpret_cast<const void*>(&complain_of_mixed_libraries))), built_for,
                     other, other_mpi));
+    if (!told_here) {
+      sleep(seconds_to_tell); // a launcher ends all processes when the first exits
+    }
   }
   return !other.empty();
 }

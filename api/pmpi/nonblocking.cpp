@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "api/pmpi/advice.hpp"
 #include "api/pmpi/collectives.hpp"
 #include "api/pmpi/covered.hpp"
 #include "api/pmpi/handles.hpp"
@@ -94,6 +95,9 @@ private:
 } // namespace
 
 std::optional<int> nonblocking_call(const CollectiveCall& call, MPI_Request* request, MPI_Comm& comm) {
+  if (advising()) {
+    return advised_start(call, request);
+  }
   return if_covered(Form::nonblocking, call, [&](Communicator& communicator, std::optional<std::uint64_t> small) {
     if (small) {
       const MPI_Comm to_pass = communicator.calls(call.collective)->comm_to_pass(call, *small, communicator.executor());
@@ -109,6 +113,9 @@ std::optional<int> nonblocking_call(const CollectiveCall& call, MPI_Request* req
 }
 
 std::optional<int> blocking_call(const CollectiveCall& call) {
+  if (advising()) {
+    return advised_call(call);
+  }
   return if_covered(Form::blocking, call, [&](Communicator& communicator, std::optional<std::uint64_t> /*small*/) {
     const CoveredCall covered(call, communicator);
     // This thread has nothing else to do, and so executes the call itself.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/pmpi/persistent.hpp"
 
+#include "api/pmpi/advice.hpp"
 #include "api/pmpi/anchored.hpp"
+#include "api/pmpi/call_rules.hpp"
 #include "api/pmpi/communicators.hpp"
 #include "api/pmpi/covered.hpp"
 #include "api/pmpi/errors.hpp"
@@ -154,7 +156,7 @@ int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* 
   if (call.comm != MPI_COMM_NULL) {
     PMPI_Comm_test_inter(call.comm, &inter);
   }
-  const bool better = call.comm != MPI_COMM_NULL && !engine::own_requests_can_be_given() && inter == 0 &&
+  const bool better = call.comm != MPI_COMM_NULL && !engine::own_request_can_be_given(call.collective) && inter == 0 &&
                       (is_open(Form::persistent) || reason == Reason::one_process);
   std::unique_ptr<Request> made;
   const std::optional<Error> failure = engine::attempt([&] {
@@ -206,6 +208,9 @@ std::optional<Reason> why_not_at_all(const Communicator* communicator, Collectiv
 } // namespace
 
 int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* request, const MpiInit& mpi) {
+  if (advising() && mpi) {
+    return advised_init(call, request, mpi);
+  }
   Communicator* const communicator = communicator_of(call.comm);
   const auto left = [&](Reason reason) {
     count_fallback(Form::persistent, call.collective, reason);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The functions that start or make requests for messages. Unless messages are watched they go straight to the MPI
+// The functions that start or make requests for messages. Unless messages are followed they go straight to the MPI
 // library.
+#include "api/pmpi/advice.hpp"
 #include "api/pmpi/alias.hpp"
+#include "api/pmpi/followed_requests.hpp"
 #include "api/pmpi/library.hpp"
-#include "api/pmpi/watched_messages.hpp"
+#include "engine/base/clock.hpp"
 
 #include <mpi.h>
 
@@ -23,49 +25,56 @@ std::uint64_t bytes_of(MPI_Count count, MPI_Datatype datatype) {
   return overflows ? std::numeric_limits<std::uint64_t>::max() : bytes;
 }
 
-// `code`: what the MPI library has returned, which knows whether the arguments are right.
-int started(int code, MPI_Count count, MPI_Datatype datatype, const MPI_Request* request) {
-  if (code == MPI_SUCCESS) {
-    watch(*request, bytes_of(count, datatype));
+// A function of the MPI library that is followed: from before its call until it has succeeded.
+class FollowedCall {
+public:
+  FollowedCall(const char* function, const void* site) : call_{function, site, advising() ? engine::now_ns() : 0} {}
+  // Both return what the application's call returns.
+  [[nodiscard]] int started(std::uint64_t bytes, const MPI_Request* request) const {
+    follower().message_started(call_, *request, bytes);
+    return MPI_SUCCESS;
   }
-  return code;
-}
+  [[nodiscard]] int made(std::uint64_t bytes, const MPI_Request* request) const {
+    follower().message_made(call_, *request, bytes);
+    return MPI_SUCCESS;
+  }
 
-int made(int code, MPI_Count count, MPI_Datatype datatype, const MPI_Request* request) {
-  if (code == MPI_SUCCESS) {
-    watch_persistent(*request, bytes_of(count, datatype));
-  }
-  return code;
-}
+private:
+  MessageCall call_;
+};
 
 } // namespace
 } // namespace stoker::pmpi
 
 using stoker::pmpi::bytes_of;
-using stoker::pmpi::made;
+using stoker::pmpi::FollowedCall;
+using stoker::pmpi::following;
 using stoker::pmpi::real;
-using stoker::pmpi::started;
-using stoker::pmpi::watching;
 
 // NOLINTBEGIN(bugprone-macro-parentheses): types and names
 
-// peer: the name of the other rank's argument; then: what is done with the request.
+// peer: the name of the other rank's argument; then: what is done with the request. The MPI library is asked before
+// anything looks at the datatype: it knows whether the arguments are right.
 #define MESSAGE(name, Buffer, Count, peer, then)                                                                       \
   extern "C" int name(Buffer buf, Count count, MPI_Datatype datatype, int peer, int tag, MPI_Comm comm,                \
                       MPI_Request* request) {                                                                          \
-    if (!watching() || peer == MPI_PROC_NULL) [[likely]] {                                                             \
+    if (!following() || peer == MPI_PROC_NULL) [[likely]] {                                                            \
       return real().name(buf, count, datatype, peer, tag, comm, request);                                              \
     }                                                                                                                  \
-    return then(real().name(buf, count, datatype, peer, tag, comm, request), count, datatype, request);                \
+    const FollowedCall call(#name, __builtin_return_address(0));                                                       \
+    const int code = real().name(buf, count, datatype, peer, tag, comm, request);                                      \
+    return code != MPI_SUCCESS ? code : call.then(bytes_of(count, datatype), request);                                 \
   }                                                                                                                    \
   ALIAS_PMPI(name)
 
 #define MATCHED(name, Count)                                                                                           \
   extern "C" int name(void* buf, Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {     \
-    if (!watching()) [[likely]] {                                                                                      \
+    if (!following()) [[likely]] {                                                                                     \
       return real().name(buf, count, datatype, message, request);                                                      \
     }                                                                                                                  \
-    return started(real().name(buf, count, datatype, message, request), count, datatype, request);                     \
+    const FollowedCall call(#name, __builtin_return_address(0));                                                       \
+    const int code = real().name(buf, count, datatype, message, request);                                              \
+    return code != MPI_SUCCESS ? code : call.started(bytes_of(count, datatype), request);                              \
   }                                                                                                                    \
   ALIAS_PMPI(name)
 
@@ -87,23 +96,21 @@ MESSAGE(MPI_Recv_init, void*, int, source, made)
   extern "C" int name(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,              \
                       void* recvbuf, Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,   \
                       MPI_Request* request) {                                                                          \
+    const FollowedCall call(#name, __builtin_return_address(0));                                                       \
     const int code = real().name(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,    \
                                  recvtag, comm, request);                                                              \
-    if (watching() && code == MPI_SUCCESS) [[unlikely]] {                                                              \
-      stoker::pmpi::watch(*request, std::max(bytes_of(sendcount, sendtype), bytes_of(recvcount, recvtype)));           \
-    }                                                                                                                  \
-    return code;                                                                                                       \
+    return code != MPI_SUCCESS || !following()                                                                         \
+               ? code                                                                                                  \
+               : call.started(std::max(bytes_of(sendcount, sendtype), bytes_of(recvcount, recvtype)), request);        \
   }                                                                                                                    \
   ALIAS_PMPI(name)
 
 #define EXCHANGE_IN_PLACE(name, Count)                                                                                 \
   extern "C" int name(void* buf, Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,   \
                       MPI_Comm comm, MPI_Request* request) {                                                           \
-    if (!watching()) [[likely]] {                                                                                      \
-      return real().name(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);                         \
-    }                                                                                                                  \
-    return started(real().name(buf, count, datatype, dest, sendtag, source, recvtag, comm, request), count, datatype,  \
-                   request);                                                                                           \
+    const FollowedCall call(#name, __builtin_return_address(0));                                                       \
+    const int code = real().name(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);                 \
+    return code != MPI_SUCCESS || !following() ? code : call.started(bytes_of(count, datatype), request);              \
   }                                                                                                                    \
   ALIAS_PMPI(name)
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/pmpi/report_files.hpp"
 
+#include "api/pmpi/advice.hpp"
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/statistics.hpp"
 #include "api/reports/json.hpp"
 #include "api/reports/text.hpp"
+#include "engine/base/agreement.hpp"
 #include "engine/base/gathered_texts.hpp"
-#include "engine/base/mpi_library_name.hpp"
+#include "engine/base/mpi_defects.hpp"
+#include "engine/base/mpi_identity.hpp"
 #include "engine/base/owned_fd.hpp"
 
 #include <stoker/stoker.h>
@@ -27,10 +30,11 @@ namespace stoker::pmpi {
 namespace {
 
 // The sum over all ranks, at rank 0; empty at the others.
-reports::Summary summed_up(const reports::Summary& mine, MPI_Comm comm) {
-  reports::Summary sum;
+template <class Report>
+Report summed_up(const Report& mine, MPI_Comm comm) {
+  Report sum;
   for (const std::string& text : engine::gathered_texts(packed(mine), comm)) {
-    sum.add(reports::unpacked(text));
+    sum.add(reports::unpacked<Report>(text));
   }
   return sum;
 }
@@ -49,7 +53,7 @@ std::string job_id() {
 reports::Job this_job() {
   return {.program = program_invocation_short_name,
           .id = job_id(),
-          .mpi = engine::mpi_library_name(),
+          .mpi = engine::mpi_identity().text,
           .stoker = fmt::format("{}.{}.{}", STOKER_VERSION_MAJOR, STOKER_VERSION_MINOR, STOKER_VERSION_PATCH),
           .finished = std::time(nullptr)};
 }
@@ -58,9 +62,19 @@ void complain(const char* variable, const std::string& file) {
   fmt::print(stderr, "stoker: {}={}: cannot be written: {}\n", variable, file, std::strerror(errno));
 }
 
-void write_summary(const std::string& file, const reports::Job& job, const reports::Summary& summary) {
+// A report, and a line below it if the MPI library was not tested.
+template <class Report>
+std::string text_for_users(const Report& report) {
+  const std::string untested = engine::untested(engine::mpi_identity());
+  return text_of(report) + (untested.empty() ? "" : untested + "\n");
+}
+
+// A summary or an advice, to the place that STOKER_PMPI_SUMMARY says.
+template <class Report>
+void write_report(const reports::Job& job, const Report& report) {
+  const std::string& file = settings().pmpi_summary;
   if (file == "1") {
-    fmt::print(stderr, "{}", text_of(summary));
+    fmt::print(stderr, "{}", text_for_users(report));
     return;
   }
   std::FILE* const out = std::fopen(file.c_str(), "we");
@@ -68,7 +82,7 @@ void write_summary(const std::string& file, const reports::Job& job, const repor
     complain("STOKER_PMPI_SUMMARY", file);
     return;
   }
-  const std::string text = file.ends_with(".json") ? json_of(job, summary) : text_of(summary);
+  const std::string text = file.ends_with(".json") ? json_of(job, report) : text_for_users(report);
   const bool written = std::fputs(text.c_str(), out) >= 0;
   if (std::fclose(out) != 0 || !written) {
     complain("STOKER_PMPI_SUMMARY", file);
@@ -88,17 +102,22 @@ void append_line(const std::string& file, const std::string& line) {
 
 void write_reports(MPI_Comm comm) {
   const reports::Summary summary = summed_up(own_summary(), comm);
-  int rank = 0;
-  PMPI_Comm_rank(comm, &rank);
-  if (rank != 0) {
+  if (engine::rank_in(comm) != 0) {
     return;
   }
   const reports::Job job = this_job();
   if (!settings().pmpi_summary.empty()) {
-    write_summary(settings().pmpi_summary, job, summary);
+    write_report(job, summary);
   }
   if (!settings().pmpi_job_line.empty()) {
     append_line(settings().pmpi_job_line, line_of(job, summary));
+  }
+}
+
+void write_advice(MPI_Comm comm) {
+  const reports::Advice advice = summed_up(own_advice(), comm);
+  if (engine::rank_in(comm) == 0) {
+    write_report(this_job(), advice);
   }
 }
 

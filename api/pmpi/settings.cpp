@@ -49,6 +49,9 @@ void take_settings_of_rank_0(MPI_Comm comm) {
       row.set(current, value);
     }
   }
+  if (current.pmpi_advise && current.pmpi_summary.empty()) {
+    current.pmpi_summary = std::string("1");
+  }
 }
 
 engine::Settings& settings() { return current; }

@@ -2,6 +2,7 @@
 #include "api/pmpi/watched_messages.hpp"
 
 #include "api/pmpi/background_progress.hpp"
+#include "api/pmpi/followed_requests.hpp"
 #include "api/pmpi/handle_table.hpp"
 #include "api/pmpi/settings.hpp"
 #include "engine/base/clock.hpp"
@@ -16,11 +17,6 @@
 
 namespace stoker::pmpi {
 namespace {
-
-struct Message {
-  std::uint64_t bytes = 0;
-  std::uint64_t begin_ns = 0;
-};
 
 // How long a message may take: ten seconds, and its bytes at 10 MB/s.
 constexpr std::uint64_t patience_ns = 10'000'000'000;
@@ -69,14 +65,21 @@ private:
   std::uint64_t beside_ns_ = 0;
 };
 
-struct Watch {
+struct Watch final : Follower {
   bool on = false;  // written while the process has one thread in MPI
   std::mutex mutex; // guards what follows
-  HandleTable<MPI_Request, Message> messages;
+  HandleTable<MPI_Request, Followed> messages;
   HandleTable<MPI_Request, std::uint64_t> persistent; // bytes
   std::uint64_t under_way = 0;                        // `messages`, and those that calls have taken out
   Interval interval;
   WatchedSums sums;
+
+  void message_started(const MessageCall& call, MPI_Request request, std::uint64_t bytes) override;
+  void message_made(const MessageCall& call, MPI_Request request, std::uint64_t bytes) override;
+  void started(int count, const MPI_Request* requests, std::uint64_t begin_ns) override;
+  void forget(MPI_Request request) override;
+  std::uint64_t take(Completing kind, int count, const MPI_Request* requests, std::vector<Taken>& taken) override;
+  void put_back(Completing kind, std::uint64_t begin_ns, const std::vector<Taken>& taken) override;
 
   void add(MPI_Request request, std::uint64_t bytes) {
     const std::uint64_t now = engine::now_ns();
@@ -98,7 +101,7 @@ struct Watch {
   }
   void change_under_way(std::ptrdiff_t change) {
     under_way += static_cast<std::uint64_t>(change);
-    detail::watched.store(under_way, std::memory_order_relaxed);
+    detail::followed.store(under_way, std::memory_order_relaxed);
   }
 };
 // Never destroyed: MPI_Finalize may be called by a destructor.
@@ -108,21 +111,23 @@ Watch& state = *new Watch;
 
 void start_watching(bool on) {
   state.on = on;
+  detail::follower.store(&state, std::memory_order_relaxed);
   pause_watching(false);
 }
 
-void pause_watching(bool paused) { detail::watching.store(state.on && !paused, std::memory_order_relaxed); }
+void pause_watching(bool paused) { detail::following.store(state.on && !paused, std::memory_order_relaxed); }
 
 void stop_watching() {
-  start_watching(false);
-  detail::watched.store(0, std::memory_order_relaxed);
-  detail::persistent.store(0, std::memory_order_relaxed);
+  state.on = false;
+  pause_watching(false);
+  detail::followed.store(0, std::memory_order_relaxed);
+  detail::followed_persistent.store(0, std::memory_order_relaxed);
 }
 
 void give_up_old_messages() {
   const std::lock_guard lock(state.mutex);
   const std::uint64_t now = engine::now_ns();
-  const std::size_t count = state.messages.take_if([&](const Message& message) {
+  const std::size_t count = state.messages.take_if([&](const Followed& message) {
     return now > message.begin_ns + patience_ns + (message.bytes * patience_ns_per_byte);
   });
   state.sums.given_up += count;
@@ -130,75 +135,74 @@ void give_up_old_messages() {
   state.change_under_way(-static_cast<std::ptrdiff_t>(count));
 }
 
-void watch(MPI_Request request, std::uint64_t bytes) {
+namespace {
+
+void Watch::message_started(const MessageCall& /*call*/, MPI_Request request, std::uint64_t bytes) {
   if (bytes >= settings().pmpi_p2p_least_bytes && request != MPI_REQUEST_NULL) {
-    const std::lock_guard lock(state.mutex);
-    state.add(request, bytes);
+    const std::lock_guard lock(mutex);
+    add(request, bytes);
   }
 }
 
-void watch_persistent(MPI_Request request, std::uint64_t bytes) {
+void Watch::message_made(const MessageCall& /*call*/, MPI_Request request, std::uint64_t bytes) {
   if (bytes >= settings().pmpi_p2p_least_bytes && request != MPI_REQUEST_NULL) {
-    const std::lock_guard lock(state.mutex);
-    state.persistent.insert(request, bytes);
-    detail::persistent.store(state.persistent.size(), std::memory_order_relaxed);
+    const std::lock_guard lock(mutex);
+    persistent.insert(request, bytes);
+    detail::followed_persistent.store(persistent.size(), std::memory_order_relaxed);
   }
 }
 
-void detail::started(int count, const MPI_Request* requests) {
-  const std::lock_guard lock(state.mutex);
+void Watch::started(int count, const MPI_Request* requests, std::uint64_t /*begin_ns*/) {
+  const std::lock_guard lock(mutex);
   for (int i = 0; i < count; ++i) {
-    if (const std::uint64_t* const bytes = state.persistent.find(requests[i])) {
-      state.add(requests[i], *bytes);
+    if (const std::uint64_t* const bytes = persistent.find(requests[i])) {
+      add(requests[i], *bytes);
     }
   }
 }
 
-void detail::forget_persistent(MPI_Request request) {
-  const std::lock_guard lock(state.mutex);
-  (void)state.persistent.take(request);
-  persistent.store(state.persistent.size(), std::memory_order_relaxed);
+void Watch::forget(MPI_Request request) {
+  const std::lock_guard lock(mutex);
+  (void)persistent.take(request);
+  detail::followed_persistent.store(persistent.size(), std::memory_order_relaxed);
 }
 
-void Completion::take(Kind kind, int count, const MPI_Request* requests) {
-  if (requests == nullptr) {
-    return;
-  }
-  kind_ = kind;
-  requests_ = requests;
-  const std::lock_guard lock(state.mutex);
+std::uint64_t Watch::take(Completing kind, int count, const MPI_Request* requests, std::vector<Taken>& taken) {
+  const std::lock_guard lock(mutex);
   for (int i = 0; i < count; ++i) {
-    const std::optional<Message> message =
-        requests[i] == MPI_REQUEST_NULL ? std::nullopt : state.messages.take(requests[i]);
+    const std::optional<Followed> message = requests[i] == MPI_REQUEST_NULL ? std::nullopt : messages.take(requests[i]);
     if (message) {
-      taken_.push_back({requests[i], i, message->bytes, message->begin_ns});
+      taken.push_back({requests[i], i, *message});
     }
   }
-  count_ = taken_.size();
-  if (count_ > 0 && kind == Kind::waits) {
-    state.want_progress(-static_cast<std::ptrdiff_t>(count_));
-    state.interval.wait_begins(engine::now_ns());
+  if (!taken.empty() && kind == Completing::waits) {
+    want_progress(-static_cast<std::ptrdiff_t>(taken.size()));
+    interval.wait_begins(engine::now_ns());
+  }
+  return 0;
+}
+
+void Watch::put_back(Completing kind, std::uint64_t /*begin_ns*/, const std::vector<Taken>& taken) {
+  const std::lock_guard lock(mutex);
+  std::ptrdiff_t left = 0;
+  for (const Taken& each : taken) {
+    // A handle that several messages share (add()) may be there again: another thread has started one meanwhile.
+    left += !each.complete && messages.insert(each.request, each.what) ? 1 : 0;
+  }
+  const auto ended = static_cast<std::ptrdiff_t>(taken.size()) - left;
+  const bool waits = kind == Completing::waits;
+  const std::uint64_t now = waits || ended > 0 ? engine::now_ns() : 0;
+  if (waits) {
+    interval.wait_ends(now);
+  }
+  want_progress(waits ? left : -ended);
+  change_under_way(-ended);
+  if (ended > 0 && under_way == 0) {
+    interval.end(now);
   }
 }
 
-void Completion::put_back() {
-  const std::lock_guard lock(state.mutex);
-  std::ptrdiff_t left = 0;
-  for (const Taken& each : taken_) {
-    // A handle that several messages share (Watch::add) may be there again: another thread has started one meanwhile.
-    left += state.messages.insert(each.request, {each.bytes, each.begin_ns}) ? 1 : 0;
-  }
-  const auto ended = static_cast<std::ptrdiff_t>(count_) - left;
-  const std::uint64_t now = kind_ == Kind::waits || ended > 0 ? engine::now_ns() : 0;
-  if (kind_ == Kind::waits) {
-    state.interval.wait_ends(now);
-  }
-  state.want_progress(kind_ == Kind::waits ? left : -ended);
-  state.change_under_way(-ended);
-  if (ended > 0 && state.under_way == 0) {
-    state.interval.end(now);
-  }
-}
+} // namespace
 
 WatchedSums watched_sums() {
   const std::lock_guard lock(state.mutex);

@@ -19,6 +19,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MessageHelp, ranks, helped_ranks, intervals, 
                                    alone_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Background, messages, unfinished, given_up, polls, poll_seconds, help)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Summary, ranks, hosts, calls, left, helpers, in_background, background)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AdvisedGroup, called_from, function, form, plan, reason)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AdvisedSums, calls, bytes, call_seconds, computing_seconds, exposed_seconds,
+                                   test_seconds, hideable_seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Advice, ranks, hosts, seconds, mpi_seconds, calls, not_followed)
 
 namespace {
 
@@ -30,16 +34,17 @@ std::string dump(const Json& value, int indent = -1) {
   return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-// What both reports begin with.
-ordered_json head(const Job& job, const Summary& summary) {
+// What all reports begin with: of the job, and of its summary or advice.
+template <class Report>
+ordered_json head(const Job& job, const Report& report) {
   return {{"format", 1},
           {"stoker", job.stoker},
           {"mpi", job.mpi},
           {"program", job.program},
           {"job", job.id.empty() ? ordered_json() : ordered_json(job.id)},
           {"finished", fmt::format("{:%FT%TZ}", fmt::gmtime(job.finished))},
-          {"ranks", summary.ranks},
-          {"nodes", summary.hosts.size()}};
+          {"ranks", report.ranks},
+          {"nodes", report.hosts.size()}};
 }
 
 json rows_of_calls(const Summary& summary) {
@@ -48,6 +53,17 @@ json rows_of_calls(const Summary& summary) {
     json row = group;
     row.update(json(sums));
     row["verdict"] = verdict(sums, group.blocking());
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+json rows_of_calls(const Advice& advice) {
+  json rows = json::array();
+  for (const auto& [group, sums] : advice.calls) {
+    json row = group;
+    row.update(json(sums));
+    row["reason"] = group.reason.empty() ? json() : json(group.reason);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -88,6 +104,21 @@ std::string json_of(const Job& job, const Summary& summary) {
   return dump(report, 2) + '\n';
 }
 
+std::string json_of(const Job& job, const Advice& advice) {
+  ordered_json report = head(job, advice);
+  report["seconds"] = advice.seconds;
+  report["mpi_seconds"] = advice.mpi_seconds;
+  report["calls"] = rows_of_calls(advice);
+  report["not_followed"] = advice.not_followed;
+  const CoreForHelper core = core_for_helper(advice);
+  report["core_for_helper"] = {{"ranks_per_node", core.ranks_per_node},
+                               {"computing_seconds", core.computing_seconds},
+                               {"cost_seconds", core.cost_seconds()},
+                               {"hideable_seconds", core.hideable_seconds},
+                               {"may_pay", core.may_pay()}};
+  return dump(report, 2) + '\n';
+}
+
 std::string line_of(const Job& job, const Summary& summary) {
   CallSums sums;
   bool blocking = true; // all of them
@@ -118,6 +149,13 @@ std::string line_of(const Job& job, const Summary& summary) {
 
 std::string packed(const Summary& summary) { return dump(json(summary)); }
 
-Summary unpacked(const std::string& text) { return json::parse(text).get<Summary>(); }
+std::string packed(const Advice& advice) { return dump(json(advice)); }
+
+template <class Report>
+Report unpacked(const std::string& text) {
+  return json::parse(text).get<Report>();
+}
+template Summary unpacked<Summary>(const std::string& text);
+template Advice unpacked<Advice>(const std::string& text);
 
 } // namespace stoker::reports

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Summaries as JSON: for other programs, and for the way from one rank to another. What is no UTF-8 in a name becomes
+// Summaries and advice as JSON: for other programs, and for the way from one rank to another. What is no UTF-8 in a name becomes
 // U+FFFD.
 #pragma once
 
+#include "api/reports/advice.hpp"
 #include "api/reports/summary.hpp"
 
 #include <ctime>
@@ -10,7 +11,7 @@
 
 namespace stoker::reports {
 
-// What a summary does not know of its job.
+// What a report does not know of its job.
 struct Job {
   std::string program;
   std::string id;     // from the batch system; empty: none
@@ -19,12 +20,15 @@ struct Job {
   std::time_t finished = 0;
 };
 
-// All that the text has; docs/drop-in.md has the schema.
+// All that the text has; docs/drop-in.md and docs/advise.md have the schemas.
 [[nodiscard]] std::string json_of(const Job& job, const Summary& summary);
+[[nodiscard]] std::string json_of(const Job& job, const Advice& advice);
 // The job in one line.
 [[nodiscard]] std::string line_of(const Job& job, const Summary& summary);
 
 [[nodiscard]] std::string packed(const Summary& summary);
-[[nodiscard]] Summary unpacked(const std::string& text);
+[[nodiscard]] std::string packed(const Advice& advice);
+template <class Report>
+[[nodiscard]] Report unpacked(const std::string& text);
 
 } // namespace stoker::reports

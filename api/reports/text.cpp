@@ -9,14 +9,14 @@
 #include <iterator>
 
 namespace stoker::reports {
-namespace {
 
-// A name that would break the table does not.
 std::string one_line(std::string name) {
   std::ranges::replace_if(
       name, [](unsigned char letter) { return std::iscntrl(letter) != 0; }, ' ');
   return name;
 }
+
+namespace {
 
 std::string calls_of(const Summary& summary) {
   if (summary.calls.empty()) {

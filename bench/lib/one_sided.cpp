@@ -148,6 +148,9 @@ public:
       check(stoker_team_create(global_, comm, &team));
       check(stoker_team_allocate(team, bytes, &base_));
       MPI_Comm_rank(comm, &rank_);
+      int ranks = 0;
+      MPI_Comm_size(comm, &ranks);
+      dirty_.resize(static_cast<std::size_t>(ranks), 0);
       void* own = nullptr;
       check(stoker_global_address(global_, at(rank_, 0), bytes, &own));
       memory_ = static_cast<std::byte*>(own);
@@ -176,11 +179,24 @@ public:
     check(stoker_get_nb(global_, local, at(target, offset), bytes, &transfers_.emplace_back()));
   }
   void start_xor(int target, std::size_t offset, const std::uint64_t& value) override {
-    check(stoker_accumulate(global_, at(target, offset), MPI_UINT64_T, MPI_BXOR, &value, 1));
+    check(stoker_accumulate_nb(global_, at(target, offset), MPI_UINT64_T, MPI_BXOR, &value, 1, nullptr));
+    dirty_[static_cast<std::size_t>(target)] = 1;
   }
-  void complete([[maybe_unused]] int target) override {
+  void complete(int target) override {
     check(stoker_transfer_waitall(static_cast<int>(transfers_.size()), transfers_.data()));
     transfers_.clear();
+    if (std::exchange(dirty_[static_cast<std::size_t>(target)], 0) != 0) {
+      check(stoker_flush(global_, target));
+    }
+  }
+  void xor_many(std::span<const Update> updates) override {
+    targets_.clear();
+    values_.clear();
+    for (const Update& update : updates) {
+      targets_.push_back(at(update.target, update.offset));
+      values_.push_back(update.value);
+    }
+    check(stoker_accumulate_many(global_, targets_.data(), MPI_UINT64_T, MPI_BXOR, values_.data(), targets_.size()));
   }
   std::uint64_t fetch_xor(int target, std::size_t offset, std::uint64_t value) override {
     std::uint64_t before = 0;
@@ -221,6 +237,9 @@ private:
   stoker_gptr base_{};
   std::byte* memory_ = nullptr;
   std::vector<stoker_transfer> transfers_;
+  std::vector<char> dirty_; // by target: to be flushed
+  std::vector<stoker_gptr> targets_;
+  std::vector<std::uint64_t> values_;
 };
 
 // Copies straight to and from the memory of the others on the node. Nothing can be faster.

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,20 @@ public:
   // Atomic, on an aligned word; may be in progress until complete(target), as may `value` be in use.
   virtual void start_xor(int target, std::size_t offset, const std::uint64_t& value) = 0;
   virtual void complete(int target) = 0;
+  // Makes atomic updates, which are complete on return.
+  struct Update {
+    int target = 0;
+    std::size_t offset = 0;
+    std::uint64_t value = 0;
+  };
+  virtual void xor_many(std::span<const Update> updates) {
+    for (const Update& update : updates) {
+      start_xor(update.target, update.offset, update.value);
+    }
+    for (const Update& update : updates) {
+      complete(update.target);
+    }
+  }
   virtual std::uint64_t fetch_xor(int target, std::size_t offset, std::uint64_t value) = 0;
 
   // Stores a word that the target polls with `flag`; whoever sees it sees what this rank completed before, too.

@@ -13,7 +13,7 @@
 #include <vector>
 
 // Persistent collectives by the name that the library has for them.
-#if MPI_VERSION >= 4
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 #define BENCH_PERSISTENT(call) MPI_##call
 #elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
 #define BENCH_PERSISTENT(call) MPIX_##call

@@ -13,6 +13,8 @@ import sys
 
 import roff
 
+BECOME_PROGRAMS = ("run", "advise")  # commands behind whose -- stands another program
+
 
 def said_by(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -64,7 +66,7 @@ def synopsis(command, program):
     words += ["[\\fIOPTION\\fR]..."]
     words += [f"[\\fI{roff.escaped(option['names'][0])}\\fR{'...' if option['many'] else ''}]"
               for option in command["options"] if option["positional"]]
-    words += ["\\fB\\-\\-\\fR \\fIPROGRAM\\fR [\\fIARGUMENT\\fR]..."] if command["name"] == "run" else []
+    words += ["\\fB\\-\\-\\fR \\fIPROGRAM\\fR [\\fIARGUMENT\\fR]..."] if command["name"] in BECOME_PROGRAMS else []
     return " ".join(words)
 
 
@@ -132,7 +134,7 @@ def completion(program):
              f"    mapfile -t COMPREPLY < <(compgen -W '{' '.join(one['name'] for one in program['commands'])} --help --version' -- \"$word\")",
              "    return",
              "  fi",
-             "  if [[ $command == run ]]; then",
+             f"  if [[ $command == @({'|'.join(BECOME_PROGRAMS)}) ]]; then",
              "    for ((i = 2; i < COMP_CWORD; ++i)); do",
              "      if [[ ${COMP_WORDS[i]} == -- ]]; then",
              "        if ((i == COMP_CWORD - 1)); then",
@@ -149,7 +151,7 @@ def completion(program):
                 lines.append(f"    {command['name']}:{option['names'][-1]}) mapfile -t COMPREPLY < <(compgen -W '{' '.join(choices(option))}' -- \"$word\"); return ;;")
     lines += ["  esac", "  if [[ $word != -* ]]; then", "    return # a file", "  fi", "  case $command in"]
     for command in program["commands"]:
-        names = [name for option in command["options"] if not option["positional"] for name in option["names"]] + (["--"] if command["name"] == "run" else [])
+        names = [name for option in command["options"] if not option["positional"] for name in option["names"]] + (["--"] if command["name"] in BECOME_PROGRAMS else [])
         lines.append(f"    {command['name']}) mapfile -t COMPREPLY < <(compgen -W '{' '.join(names)}' -- \"$word\") ;;")
     return "\n".join([*lines, "  esac", "}", "complete -o default -F _stoker stoker"]) + "\n"
 

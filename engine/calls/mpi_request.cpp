@@ -2,6 +2,7 @@
 #include "engine/calls/mpi_request.hpp"
 
 #include "engine/base/agreement.hpp"
+#include "engine/base/mpi_defects.hpp"
 
 #include <utility>
 
@@ -10,38 +11,32 @@ namespace {
 
 constexpr const char* what = "the MPI library's call of a persistent collective";
 
-#if defined(MPICH_NUMVERSION)
-constexpr bool is_mpich_4_0 = MPICH_NUMVERSION < 40100000;
-constexpr bool is_open_mpi_4 = false;
-#elif defined(OMPI_MAJOR_VERSION)
-constexpr bool is_mpich_4_0 = false;
-constexpr bool is_open_mpi_4 = OMPI_MAJOR_VERSION < 5;
-#else
-constexpr bool is_mpich_4_0 = false;
-constexpr bool is_open_mpi_4 = false;
-#endif
-
-// MPICH 4.0: these hang or have wrong results from the second start on.
 bool persistent_is_right(algos::Collective collective) {
-  using algos::Collective;
-  return !is_mpich_4_0 || (collective != Collective::allgather && collective != Collective::gather &&
-                           collective != Collective::reduce && collective != Collective::scatter);
+  switch (collective) {
+  case algos::Collective::allgather:
+  case algos::Collective::reduce:
+    return !mpi_has(MpiDefect::persistent_allgather);
+  case algos::Collective::gather:
+  case algos::Collective::scatter:
+    return !mpi_has(MpiDefect::persistent_gather);
+  default:
+    return true;
+  }
 }
 
 } // namespace
 
-// MPICH 4.0: waiting for an inactive one hangs (pmodels/mpich#6334), testall and the calls for any and some do not
-// complete an active one, and all ranks must start those of a communicator in the same order. Open MPI 4: datatypes may
-// not be freed before the request is.
-bool own_requests_can_be_given() { return !is_mpich_4_0 && !is_open_mpi_4; }
+bool own_request_can_be_given(algos::Collective collective) {
+  return persistent_is_right(collective) && !mpi_has(MpiDefect::persistent_completion) &&
+         !mpi_has(MpiDefect::persistent_datatypes);
+}
 
-// MPICH 4.0: neighbor_alltoallw takes sources for targets, alltoallw in place is wrong for some datatypes, and reduce
-// in place at a root other than 0 crashes.
 bool is_wrong_by_mpi(const CollectiveCall& call) {
   const bool in_place = call.sendbuf == MPI_IN_PLACE;
-  return is_mpich_4_0 && (call.collective == algos::Collective::neighbor_alltoallw ||
-                          (in_place && call.collective == algos::Collective::alltoallw) ||
-                          (in_place && call.collective == algos::Collective::reduce && call.root != 0));
+  return (call.collective == algos::Collective::neighbor_alltoallw ||
+          (in_place && call.collective == algos::Collective::alltoallw) ||
+          (in_place && call.collective == algos::Collective::reduce && call.root != 0)) &&
+         mpi_has(MpiDefect::wrong_calls);
 }
 
 MpiRequest::~MpiRequest() {

@@ -42,9 +42,8 @@ private:
   int code_ = MPI_SUCCESS;
 };
 
-// Whether the MPI library's own persistent requests can be given to the application: MPICH 4.0's and Open MPI 4's
-// cannot.
-[[nodiscard]] bool own_requests_can_be_given();
+// Whether the MPI library's own persistent requests can be given to the application (engine/base/mpi_defects.hpp).
+[[nodiscard]] bool own_request_can_be_given(algos::Collective collective);
 // Whether the MPI library is known to carry out such a call wrongly, in whatever form.
 [[nodiscard]] bool is_wrong_by_mpi(const CollectiveCall& call);
 

@@ -168,6 +168,12 @@ void Engine::submit(const Submission& submission, Plea& plea) {
     if (memory_->damaged(memory_->self())) {
       memory_->refuse(memory_->self(), Damage::ring);
     }
+    memory_->watch().look(now_ns());
+    if (helper_ == nullptr && memory_->watch().gone(arena_of(carrier()))) {
+      throw Error(Code::peer_lost,
+                  "rank {}: the process of engine rank {} (pid {}), whose helper takes what this rank starts, is gone",
+                  rank(), carrier(), memory_->pid(arena_of(carrier())));
+    }
     ring.call();
     plea.make(carriers);
     if (helper_ != nullptr) {

@@ -108,13 +108,15 @@ int issue(const CollectiveCall& c, Last... last) {
   return MPI_ERR_INTERN;
 }
 
-// Narrows numbers; returns false if one does not fit.
+// Narrows numbers; returns false if one does not fit. `elements`: how many lie at each; where there are none, or it is not
+// said, numbers are not looked at.
 template <class Large>
 bool narrow(Numbers<Large>& numbers, std::size_t count, std::vector<int>& narrowed,
             const std::vector<int>* elements = nullptr) {
   narrowed.assign(std::max<std::size_t>(count, 1), 0); // single ones are looked at where nothing is significant
   for (std::size_t i = 0; numbers.given() && i < count; ++i) {
-    const Large value = elements != nullptr && (*elements)[i] == 0 ? 0 : numbers.at(i);
+    const bool nothing = elements != nullptr && (i >= elements->size() || (*elements)[i] == 0);
+    const Large value = nothing ? 0 : numbers.at(i);
     if (value < INT_MIN || value > INT_MAX) {
       return false;
     }

@@ -44,16 +44,26 @@ std::byte* ActiveMessages::compose() {
   return composed_->data();
 }
 
+int ActiveMessages::try_to_send(std::unique_ptr<Buffer>& buffer, int peer, std::size_t bytes) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int code = transport_.send(Transport::Channel::unasked, buffer->data(), bytes, peer, 0, &request);
+  if (code == MPI_SUCCESS) {
+    buffers_.push_back(std::move(buffer));
+    requests_.push_back(request);
+  }
+  return code;
+}
+
 void ActiveMessages::send(int peer, std::size_t bytes) {
   const OneThread::Use use(one_thread_);
-  MPI_Request request = MPI_REQUEST_NULL;
-  const int code = transport_.send(Transport::Channel::unasked, composed_->data(), bytes, peer, 0, &request);
-  if (code != MPI_SUCCESS) {
-    note(code);
-    return;
+  note(try_to_send(composed_, peer, bytes));
+}
+
+void ActiveMessages::send_until_taken(int peer, std::size_t bytes) {
+  const OneThread::Use use(one_thread_);
+  if (try_to_send(composed_, peer, bytes) != MPI_SUCCESS) {
+    refused_.push_back({.peer = peer, .bytes = bytes, .buffer = std::move(composed_)});
   }
-  buffers_.push_back(std::move(composed_));
-  requests_.push_back(request);
 }
 
 const std::vector<ActiveMessages::Received>& ActiveMessages::poll() {
@@ -63,6 +73,10 @@ const std::vector<ActiveMessages::Received>& ActiveMessages::poll() {
   }
   taken_.clear();
   received_.clear();
+  while (!refused_.empty() &&
+         try_to_send(refused_.front().buffer, refused_.front().peer, refused_.front().bytes) == MPI_SUCCESS) {
+    refused_.pop_front();
+  }
   int count = 0;
   indices_.resize(requests_.size());
   statuses_.resize(requests_.size());

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/global/global_access.hpp"
 
-#include "engine/base/agreement.hpp"
 #include "engine/base/clock.hpp"
 #include "engine/global/global_requests.hpp"
 
@@ -21,7 +20,7 @@ constexpr std::uint64_t slice_bytes = 256 * 1024; // copied within the node in o
 GlobalAccess::GlobalAccess(const NodeMemory& memory, const Network& network,
                            const std::vector<std::shared_ptr<Window>>& windows)
     : memory_(memory), windows_(windows) {
-  static_assert(sizeof(Header) + inline_bytes <= ActiveMessages::largest);
+  static_assert(sizeof(Header) + bundle_bytes <= ActiveMessages::largest);
   static_assert(std::is_trivially_copyable_v<Header>);
   if (network.transport != nullptr) {
     wire_.emplace(network);
@@ -43,17 +42,22 @@ void GlobalAccess::adopt(std::uint32_t arena, const Submission& submission, std:
     expose(*operation, request, arena);
     return;
   }
+  operation->stage.store(OperationStage::taken, std::memory_order_relaxed);
   RunningList& list = request.endpoint < 0 ? copies_ : waiting_;
   list.push_back({.operation = operation,
                   .request = request,
                   .arena = arena,
                   .local = view_of(request.local, memory_.pid(arena), arena == memory_.self(), memory_.base(arena))});
+  if (request.endpoint >= 0 && is_short(request)) {
+    await_bundle(std::prev(list.end()));
+  }
 }
 
 PollerState GlobalAccess::state() const {
   const bool urgent = !copies_.empty() || !waiting_.empty() ||
                       (wire_ && (wire_->messages.in_flight() || !wire_->window_pieces.empty()));
-  const bool active = serving_ || urgent || !begun_.empty() || (wire_ && wire_->short_messages.sending());
+  const bool active = serving_ || urgent || !begun_.empty() ||
+                      (wire_ && (wire_->short_messages.sending() || !wire_->busy_lanes.empty()));
   return {.active = active, .urgent = urgent, .serving = serving_, .youngest_ns = youngest_ns_};
 }
 
@@ -70,6 +74,7 @@ bool GlobalAccess::poll() {
       data_done(Data(wire_->data[outcome.message]), outcome.error);
     }
     moved |= poll_window_pieces();
+    begin_bundles();
     begin_pieces();
     if (wire_->window_error != MPI_SUCCESS) {
       // MPI keeps the requests that are left: nobody waits for them any more.
@@ -113,7 +118,7 @@ bool GlobalAccess::copy_slice() {
   }
   if (error != 0 || copy.begun == operation.bytes) {
     const auto done = copies_.begin();
-    all_begun(copies_, done);
+    all_begun(done);
     complete(done);
   }
   return true;
@@ -152,19 +157,21 @@ void GlobalAccess::receive(const ActiveMessages::Received& received) {
     return;
   }
   Piece& piece = wire_->pieces[header.piece];
-  if (!piece.running) {
+  if (piece.parts.empty()) {
     return; // broken off before
   }
   if (header.error != MPI_SUCCESS) { // data may still be on its way, into or out of the rank's memory: nothing is safe
     break_off(header.error);
     return;
   }
-  Running& running = **piece.running;
-  if (header.bytes > 0) {
+  for (const Part& part : piece.parts) {
     // What is behind the header is this process's own copy.
-    if (const int error = write_local(running.local, piece.offset, const_cast<std::byte*>(payload), header.bytes)) {
-      unreachable(running, error);
+    auto* const results = const_cast<std::byte*>(payload);
+    if (const int error =
+            part.result_bytes > 0 ? write_local(part.running->local, part.offset, results, part.result_bytes) : 0) {
+      unreachable(*part.running, error);
     }
+    payload += part.result_bytes;
   }
   arrived(header.piece);
 }
@@ -180,7 +187,7 @@ void GlobalAccess::data_done(const Data& data, int error) {
     return;
   }
   Piece& piece = wire_->pieces[data.piece];
-  if (!piece.running) {
+  if (piece.parts.empty()) {
     return; // broken off before
   }
   if (error != MPI_SUCCESS) {
@@ -194,9 +201,24 @@ std::atomic<std::uint64_t>& GlobalAccess::word(std::uint32_t arena, std::uint64_
   return *reinterpret_cast<std::atomic<std::uint64_t>*>(memory_.base(arena) + place);
 }
 
-void GlobalAccess::all_begun(RunningList& list, RunningList::iterator running) {
+GlobalAccess::RunningList& GlobalAccess::list_of(Running& waiting) {
+  return waiting.lane != nullptr ? waiting.lane->waiting : waiting.request.endpoint < 0 ? copies_ : waiting_;
+}
+
+void GlobalAccess::all_begun(RunningList::iterator running) {
+  if (running->lane != nullptr) {
+    running->lane->bytes -= bytes_as_items(running->request);
+  }
+  running->operation->stage.store(OperationStage::under_way, std::memory_order_relaxed);
+  begun_.splice(begun_.end(), list_of(*running), running);
   running->waiting = false;
-  begun_.splice(begun_.end(), list, running);
+}
+
+void GlobalAccess::begin_no_more(RunningList::iterator running) {
+  all_begun(running);
+  if (running->in_flight == 0) {
+    complete(running);
+  }
 }
 
 // `running` is in begun_.
@@ -216,17 +238,14 @@ void GlobalAccess::complete(RunningList::iterator running) {
 // all later ones. Pieces are not used again, because MPI may still use their data.
 void GlobalAccess::break_off(int error) {
   if (wire_->broken.empty()) {
-    wire_->broken = "messages between the nodes failed: " + mpi_text(error);
+    wire_->broken = "messages between the nodes failed: " + wire_->messages.text_of(error);
   }
   for (Piece& piece : wire_->pieces) {
-    if (!piece.running) {
-      continue;
+    for (const Part& part : std::exchange(piece.parts, {})) {
+      part.running->code = Code::mpi;
+      part.running->text = wire_->broken;
+      piece_gone(part.running);
     }
-    const RunningList::iterator running = *piece.running;
-    piece.running.reset();
-    running->code = Code::mpi;
-    running->text = wire_->broken;
-    piece_gone(running);
   }
 }
 

@@ -104,6 +104,18 @@ public:
   void compare_and_swap(GlobalPointer target, ElementType type, const void* expected, const void* desired,
                         void* result);
   void accumulate(GlobalPointer target, ElementType type, AtomicOp op, const void* operands, std::uint64_t count);
+  // The same, nonblocking: as begin(). They set out when somebody waits for them, when there are many, or when the
+  // helper looks by itself.
+  [[nodiscard]] Transfer* begin_fetch_and_op(GlobalPointer target, ElementType type, AtomicOp op, const void* operand,
+                                             void* result, bool detached);
+  [[nodiscard]] Transfer* begin_compare_and_swap(GlobalPointer target, ElementType type, const void* expected,
+                                                 const void* desired, void* result, bool detached);
+  [[nodiscard]] Transfer* begin_accumulate(GlobalPointer target, ElementType type, AtomicOp op, const void* operands,
+                                           std::uint64_t count, bool detached);
+  // fetch_and_op, or accumulate of one element, on each target, with an operand each; blocking.
+  void fetch_and_op_many(std::span<const GlobalPointer> targets, ElementType type, AtomicOp op, const void* operands,
+                         void* results);
+  void accumulate_many(std::span<const GlobalPointer> targets, ElementType type, AtomicOp op, const void* operands);
 
   [[nodiscard]] TransferCounters::Sums statistics() const { return counters_.sums(); }
 
@@ -158,16 +170,42 @@ private:
   // One operation after the other, of a bounded size each if the helper cannot reach `local`.
   void in_pieces(OperationKind kind, const GlobalPointer& pointer, SegmentPart part, void* local, std::uint64_t bytes,
                  ElementType type = ElementType::int32, AtomicOp op = AtomicOp::no_op);
-  void atomic(OperationKind kind, GlobalPointer target, const SegmentPart& part, ElementType type, AtomicOp op,
-              std::span<const std::byte> operands, void* result);
+  // An atomic on one element.
+  struct Update {
+    OperationKind kind = OperationKind::fetch_and_op;
+    ElementType type = ElementType::int32;
+    AtomicOp op = AtomicOp::no_op;
+    const void* operand = nullptr; // or what is expected
+    const void* desired = nullptr;
+    void* result = nullptr;
+  };
+  // Checks it, and executes it if the target is near; else returns where the target is.
+  [[nodiscard]] std::optional<SegmentPart> update_near(const GlobalPointer& target, const Update& update);
+  [[nodiscard]] Transfer& take_update(const GlobalPointer& target, const SegmentPart& part, const Update& update,
+                                      bool detached);
+  void update(const GlobalPointer& target, const Update& update);
+  [[nodiscard]] Transfer* begin_update(const GlobalPointer& target, const Update& update, bool detached);
+  [[nodiscard]] SegmentPart checked_accumulate(const GlobalPointer& target, ElementType type, AtomicOp op,
+                                               const void* operands, std::uint64_t count) const;
+  class Many;
+  // `results`: null if nobody wants them.
+  void update_many(std::span<const GlobalPointer> targets, ElementType type, AtomicOp op, const void* operands,
+                   void* results);
+  [[nodiscard]] int endpoint_of(int unit) const; // of the carriers
   // How the helper reaches `local`; nothing when it cannot.
   [[nodiscard]] std::optional<BufferDescriptor> reachable(const void* local, std::uint64_t bytes) const;
+  // Whether it need not go in pieces, through a buffer of bounded size.
+  [[nodiscard]] bool fits_one_transfer(const void* local, std::uint64_t bytes) const;
   // Arena memory to copy `local` to where the helper cannot reach it; 0: not needed.
   [[nodiscard]] std::uint64_t staging_for(const void* local, std::uint64_t bytes);
   [[nodiscard]] Transfer& take_transfer(OperationKind kind, const GlobalPointer& pointer, const SegmentPart& part,
                                         std::uint64_t bytes, bool detached);
   void set_local(Transfer& transfer, void* local, std::uint64_t staging);
+  void push(Transfer& transfer); // into the ring, without a call
   void submit(Transfer& transfer);
+  void start(Transfer& transfer); // submits it so that it begins at once
+  void leave(Transfer& transfer); // pushes it so that it sets out with others
+  void call_helper();             // for what is in the ring
   template <class... Policies>
   void wait_with(const Waiter<Policies...>& waiter); // in the helper's place where it is this process's
   void wait_for(Transfer& transfer, std::uint64_t epoch);
@@ -175,6 +213,9 @@ private:
   // Submits it, waits and releases it. `displacement`: that of an expose.
   void execute(Transfer& transfer, std::uint64_t* displacement = nullptr);
   void look_for_carrier(Transfer& transfer); // throws Error(peer_lost) when its process is gone
+  [[noreturn]] void lose(Transfer& transfer, const Error& error);
+  [[nodiscard]] bool is_stall(std::uint64_t waited_ns) const; // by the setting stall_seconds
+  void report_stall(Transfer& transfer, std::uint64_t waited_ns);
   // With transfers_mutex_:
   void settle(Transfer& transfer); // once complete
   void free_transfer(Transfer& transfer);
@@ -217,11 +258,13 @@ struct GlobalMemory::Transfer {
   std::uint64_t epoch = 0;
   bool used = false;
   bool detached = false;
+  bool left = false;             // in the ring, perhaps without a call; by the thread that it belongs to
   bool settled = false;          // what is left to do after the helper has been done
   std::atomic<bool> lost{false}; // its helper is gone, and may have left the record in any state; code and text are set
   unsigned tests = 0;            // by the thread that it belongs to
-  void* copy_to = nullptr;       // of what did not go straight to its place
-  std::uint64_t staging = 0;     // in the arena, to be given back; 0: none
+  std::atomic<std::uint64_t> stalled_epoch{0}; // in which a wait was reported to take long
+  void* copy_to = nullptr;                     // of what did not go straight to its place
+  std::uint64_t staging = 0;                   // in the arena, to be given back; 0: none
   Plea plea;
   Code code = Code::success; // once settled
   std::string text;

@@ -10,6 +10,7 @@
 #include "engine/shared/doorbell.hpp"
 #include "engine/shared/seal.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -23,9 +24,13 @@ enum class OperationKind : std::uint8_t {
   fetch_and_op,
   compare_and_swap,
   accumulate,
+  bundle, // atomics that the rank has written as items (bundle.hpp)
   expose, // the rank's own memory to the other carriers, in a window
   conceal,
 };
+
+// How far the helper is, for reports of waits that take long.
+enum class OperationStage : std::uint8_t { submitted, taken, under_way };
 
 // What the rank asks for. The helper follows a copy that it has checked.
 struct OperationRequest {
@@ -36,7 +41,7 @@ struct OperationRequest {
   std::int32_t endpoint = -1; // carrier of its domain; -1: on this node
   std::uint32_t arena = 0;    // the target's, among those of its node
   std::uint64_t place = 0;    // offset in it
-  std::uint64_t bytes = 0;    // of target memory
+  std::uint64_t bytes = 0;    // of target memory; of a bundle's items
   // Where the carriers have windows, and the target memory is in one:
   std::uint64_t window = 0;       // its number at this rank's helper
   std::uint64_t displacement = 0; // 0: it is in none
@@ -44,8 +49,11 @@ struct OperationRequest {
   bool signals = false;
   std::uint64_t signal_place = 0;
   std::uint64_t signal_value = 0;
-  // The data for the target or from it. Atomics: the operands, then the result.
-  BufferDescriptor local;
+  // Of a bundle: what comes back, and the checksum of its items.
+  std::uint64_t result_bytes = 0;
+  std::uint64_t items_seal = 0;
+  // The data for the target or from it. Atomics: the operands, then the result. A bundle: its items, then the results.
+  BufferDescriptor local = {};
   std::uint64_t epoch = 0; // how often the record was used
 };
 
@@ -56,8 +64,9 @@ struct alignas(cache_line) GlobalOperation {
   std::uint64_t seal = 0;                               // checksum of the request
   std::uint64_t displacement = 0;                       // the outcome of expose; ordered by `completed`
   alignas(16) std::byte inline_data[inline_bytes] = {}; // for a `local` that is so small that it is copied
-  std::int32_t error = 0;                               // Code; ordered by `completed`
-  char error_text[188] = {};
+  std::atomic<OperationStage> stage{OperationStage::submitted};
+  std::int32_t error = 0; // Code; ordered by `completed`
+  char error_text[184] = {};
   alignas(cache_line) CompletionWord completed;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The origin's side of what goes between nodes: operations in pieces, each with a number.
+// The origin's side of what goes between nodes: long puts and gets in pieces, and the end of any piece.
 #include "engine/global/global_access.hpp"
 #include "engine/global/global_requests.hpp"
 
@@ -12,17 +12,9 @@ namespace stoker::engine {
 namespace {
 
 constexpr std::uint32_t bounces_at_a_time = 4;           // of one operation
-constexpr std::uint32_t short_pieces_at_a_time = 16;     // of one accumulate
 constexpr std::uint64_t begun_in_a_round = bounce_bytes; // bytes read by this thread, so that others are not starved
 
 } // namespace
-
-// A request with what comes behind its header or in a message of its own.
-struct GlobalAccess::Outgoing {
-  Header header;
-  std::uint64_t payload = 0; // bytes from the local buffer, behind the header
-  bool bulk = false;         // a put or get with a message of data
-};
 
 void GlobalAccess::begin_pieces() {
   Between& wire = *wire_;
@@ -34,69 +26,18 @@ void GlobalAccess::begin_pieces() {
       running->text = wire.broken;
     }
     const std::uint64_t bytes = running->request.bytes;
-    const std::uint32_t limit = running->request.kind == OperationKind::accumulate ? short_pieces_at_a_time
-                                : running->local.direct == nullptr                 ? bounces_at_a_time
-                                                                                   : 1;
+    const std::uint32_t limit = running->local.direct == nullptr ? bounces_at_a_time : 1;
     while (running->code == Code::success && running->begun < bytes && running->in_flight < limit && budget > 0 &&
            !wire.free_pieces.empty()) {
       const std::uint64_t piece =
           running->request.displacement != 0 ? begin_window_piece(running) : begin_piece(running);
-      running->begun += piece;
       budget -= running->local.direct == nullptr ? std::min(budget, piece) : 0;
     }
     if (running->begun == bytes || running->code != Code::success) {
-      all_begun(waiting_, running);
-      if (running->in_flight == 0) {
-        complete(running);
-      }
+      begin_no_more(running);
     }
     running = next;
   }
-}
-
-GlobalAccess::Outgoing GlobalAccess::next_request(Running& running) const {
-  const OperationRequest& operation = running.request;
-  const std::uint64_t left = operation.bytes - running.begun;
-  Header header{.kind = static_cast<std::uint32_t>(operation.kind),
-                .piece = wire_->free_pieces.back(),
-                .arena = operation.arena,
-                .type = operation.type,
-                .op = operation.op,
-                .place = operation.place + running.begun,
-                .bytes = left};
-  const auto all_in_one = [&] { // so that the target can set the signal by itself
-    if (operation.signals && header.bytes == operation.bytes) {
-      header.signal_place = operation.signal_place;
-      header.signal_value = operation.signal_value;
-      running.signalled = true;
-    }
-  };
-  std::uint64_t payload = 0;
-  bool bulk = false;
-  switch (operation.kind) {
-  case OperationKind::put:
-  case OperationKind::get:
-    bulk = left > inline_bytes;
-    if (bulk && running.local.direct == nullptr) {
-      header.bytes = std::min(left, bounce_bytes);
-    }
-    payload = operation.kind == OperationKind::put && !bulk ? left : 0;
-    all_in_one();
-    break;
-  case OperationKind::fetch_and_op:
-    payload = left;
-    break;
-  case OperationKind::compare_and_swap:
-    payload = 2 * left;
-    break;
-  case OperationKind::accumulate:
-    header.bytes = payload = std::min(left, inline_bytes);
-    break;
-  case OperationKind::expose: // of this process alone
-  case OperationKind::conceal:
-    break;
-  }
-  return {header, payload, bulk};
 }
 
 std::byte* GlobalAccess::data_of(Running& running, std::uint64_t bytes) {
@@ -123,52 +64,65 @@ std::uint32_t GlobalAccess::take_piece(RunningList::iterator running, std::uint6
   const std::uint32_t number = wire_->free_pieces.back();
   wire_->free_pieces.pop_back();
   Piece& piece = wire_->pieces[number];
-  piece.running = running;
-  piece.offset = running->begun;
   piece.bytes = bytes;
   piece.waiting_for = 1;
-  ++running->in_flight;
+  piece.lane = nullptr;
+  add_part(piece, running, bytes, 0);
   return number;
+}
+
+void GlobalAccess::add_part(Piece& piece, RunningList::iterator running, std::uint64_t bytes,
+                            std::uint64_t result_bytes) {
+  piece.parts.push_back({.running = running, .offset = running->begun, .result_bytes = result_bytes});
+  running->begun += bytes;
+  ++running->in_flight;
 }
 
 std::uint64_t GlobalAccess::begin_piece(RunningList::iterator running) {
   Between& wire = *wire_;
   const OperationRequest& operation = running->request;
-  const auto [header, payload, bulk] = next_request(*running);
-  std::byte* const message = wire.short_messages.compose();
-  if (payload > 0) {
-    if (const int error = read_local(message + sizeof header, running->local, running->begun, payload)) {
-      unreachable(*running, error);
-      return header.bytes;
-    }
+  const bool put = operation.kind == OperationKind::put;
+  const std::uint64_t left = operation.bytes - running->begun;
+  const std::uint64_t bytes = running->local.direct != nullptr ? left : std::min(left, bounce_bytes);
+  Header header{.kind = static_cast<std::uint32_t>(operation.kind),
+                .piece = wire.free_pieces.back(),
+                .bytes = bytes,
+                .arena = operation.arena,
+                .place = operation.place + running->begun};
+  std::byte* const data = data_of(*running, bytes);
+  if (data == nullptr) {
+    return bytes;
   }
-  std::byte* const data = bulk ? data_of(*running, header.bytes) : nullptr;
-  if (bulk && data == nullptr) {
-    return header.bytes;
+  if (operation.signals && bytes == operation.bytes) { // all in one: the target sets the signal by itself
+    header.signal_place = operation.signal_place;
+    header.signal_value = operation.signal_value;
+    running->signalled = true;
   }
-  const std::uint32_t number = take_piece(running, header.bytes); // waits for the reply, or the data of a get
-  Message bulk_data{.data = data, .bytes = header.bytes, .peer = operation.endpoint};
+  const std::uint32_t number = take_piece(running, bytes); // waits for the reply, or the data of a get
+  Message message{.outgoing = put,
+                  .data = data,
+                  .bytes = bytes,
+                  .peer = operation.endpoint,
+                  .tag = put ? put_tag(number) : get_tag(number)};
   const Data of_this_piece{.own_piece = true, .piece = number};
-  if (bulk && operation.kind == OperationKind::get) { // the receive first, so that the data finds it
-    bulk_data.tag = get_tag(number);
-    post_data(bulk_data, of_this_piece);
+  if (!put) { // the receive first, so that the data find it
+    post_data(message, of_this_piece);
   }
-  std::memcpy(message, &header, sizeof header);
-  wire.short_messages.send(operation.endpoint, sizeof header + payload);
-  if (bulk && operation.kind == OperationKind::put) {
+  std::memcpy(wire.short_messages.compose(), &header, sizeof header);
+  wire.short_messages.send(operation.endpoint, sizeof header);
+  if (put) {
     ++wire.pieces[number].waiting_for;
-    bulk_data.outgoing = true;
-    bulk_data.tag = put_tag(number);
-    post_data(bulk_data, of_this_piece);
+    post_data(message, of_this_piece);
   }
-  return header.bytes;
+  return bytes;
 }
 
 void GlobalAccess::data_here(std::uint32_t number) {
   Piece& piece = wire_->pieces[number];
-  Running& running = **piece.running;
+  const Part& part = piece.parts.front();
+  Running& running = *part.running;
   if (piece.bounce != nullptr && running.request.kind == OperationKind::get) {
-    if (const int refused = write_local(running.local, piece.offset, piece.bounce.get(), piece.bytes)) {
+    if (const int refused = write_local(running.local, part.offset, piece.bounce.get(), piece.bytes)) {
       unreachable(running, refused);
     }
   }
@@ -183,19 +137,23 @@ void GlobalAccess::arrived(std::uint32_t number) {
 
 void GlobalAccess::finish_piece(std::uint32_t number) {
   Piece& piece = wire_->pieces[number];
-  const RunningList::iterator running = *piece.running;
-  piece.running.reset();
+  const std::vector<Part> parts = std::exchange(piece.parts, {});
+  if (piece.lane != nullptr) {
+    --piece.lane->under_way;
+  }
   if (piece.bounce != nullptr) {
     wire_->spare_bounces.push_back(std::move(piece.bounce));
   }
   wire_->free_pieces.push_back(number);
-  piece_gone(running);
+  for (const Part& part : parts) {
+    piece_gone(part.running);
+  }
 }
 
 void GlobalAccess::piece_gone(RunningList::iterator running) {
   --running->in_flight;
   if (running->waiting && running->code != Code::success) {
-    all_begun(waiting_, running); // the rest does not begin
+    all_begun(running); // the rest does not begin
   }
   if (running->waiting || running->in_flight > 0) {
     return;
@@ -208,18 +166,16 @@ void GlobalAccess::piece_gone(RunningList::iterator running) {
 }
 
 void GlobalAccess::begin_signal(RunningList::iterator running) {
-  Between& wire = *wire_;
   const OperationRequest& operation = running->request;
   const std::uint32_t number = take_piece(running, 0); // the last piece has just given one back
   running->signalled = true;
-  const Header header{.kind = static_cast<std::uint32_t>(OperationKind::put),
-                      .piece = number,
-                      .arena = operation.arena,
-                      .place = operation.place,
-                      .signal_place = operation.signal_place,
-                      .signal_value = operation.signal_value};
-  std::memcpy(wire.short_messages.compose(), &header, sizeof header);
-  wire.short_messages.send(operation.endpoint, sizeof header);
+  std::byte* const message = wire_->short_messages.compose();
+  BundleWriter items(message + sizeof(Header));
+  add_signal(items, operation);
+  const Header header{
+      .kind = static_cast<std::uint32_t>(OperationKind::bundle), .piece = number, .bytes = items.bytes()};
+  std::memcpy(message, &header, sizeof header);
+  wire_->short_messages.send(operation.endpoint, sizeof header + items.bytes());
 }
 
 } // namespace stoker::engine

@@ -2,6 +2,7 @@
 // What helpers of different nodes send each other for global memory, and how a rank's local buffer is read and written.
 #pragma once
 
+#include "engine/global/bundle.hpp"
 #include "engine/global/global_access.hpp"
 
 #include <cstddef>
@@ -10,7 +11,6 @@
 
 namespace stoker::engine {
 
-inline constexpr std::uint64_t inline_bytes = 4096;       // behind a header
 inline constexpr std::uint64_t bounce_bytes = 512 * 1024; // a piece whose local buffer is in another process
 
 inline constexpr std::uint32_t reply_kind = 0x100; // none of OperationKind
@@ -29,16 +29,32 @@ inline int write_local(const BufferView& local, std::uint64_t offset, std::byte*
   return scatter({local}, std::span(&slice, 1), here);
 }
 
+// Whether an operation to another node goes in bundles.
+inline bool is_short(const OperationRequest& operation) {
+  const bool transfer = operation.kind == OperationKind::put || operation.kind == OperationKind::get;
+  return !transfer || (operation.bytes <= longest_in_bundle && operation.displacement == 0);
+}
+// How much room it takes there, roughly.
+inline std::uint64_t bytes_as_items(const OperationRequest& operation) { return operation.bytes + sizeof(BundleItem); }
+
+// A signal is a put of its word, behind the data.
+inline void add_signal(BundleWriter& items, const OperationRequest& operation) {
+  items.add({.kind = OperationKind::put,
+             .arena = operation.arena,
+             .place = operation.signal_place,
+             .bytes = sizeof operation.signal_value},
+            &operation.signal_value);
+}
+
 struct GlobalAccess::Header {
-  std::uint32_t kind = 0;  // OperationKind, or reply_kind
-  std::uint32_t piece = 0; // the origin's
-  std::uint32_t arena = 0;
+  std::uint32_t kind = 0;           // OperationKind: bundle, or a long put or get; or reply_kind
+  std::uint32_t piece = 0;          // the origin's
   std::int32_t error = MPI_SUCCESS; // of a reply
-  ElementType type = ElementType::int32;
-  AtomicOp op = AtomicOp::no_op;
+  std::uint64_t bytes = 0;          // of target memory; in a bundle or reply: of what follows
+  // Of a long put or get:
+  std::uint32_t arena = 0;
   std::uint64_t place = 0;
-  std::uint64_t bytes = 0;        // of target memory; in a reply: of what follows
-  std::uint64_t signal_place = 0; // of a put: 0: none
+  std::uint64_t signal_place = 0; // 0: none
   std::uint64_t signal_value = 0;
 };
 

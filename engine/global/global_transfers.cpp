@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Transfers: what this unit submits to its helper, and waiting for it.
+// Transfers: what this unit submits to its helper.
 #include "engine/base/agreement.hpp"
 #include "engine/global/global_memory.hpp"
 
@@ -33,6 +33,11 @@ std::optional<BufferDescriptor> GlobalMemory::reachable(const void* local, std::
   return descriptor;
 }
 
+int GlobalMemory::endpoint_of(int unit) const {
+  const topology::Layout& layout = engine_->layout();
+  return layout.domain_ranks(layout.domain_of(unit)).front();
+}
+
 GlobalMemory::Transfer& GlobalMemory::take_transfer(OperationKind kind, const GlobalPointer& pointer,
                                                     const SegmentPart& part, std::uint64_t bytes, bool detached) {
   std::unique_lock lock(transfers_mutex_);
@@ -61,6 +66,7 @@ GlobalMemory::Transfer& GlobalMemory::take_transfer(OperationKind kind, const Gl
   free_transfers_.pop_back();
   transfer.used = true;
   transfer.detached = detached;
+  transfer.left = false;
   transfer.settled = false;
   transfer.copy_to = nullptr;
   transfer.staging = 0;
@@ -69,11 +75,10 @@ GlobalMemory::Transfer& GlobalMemory::take_transfer(OperationKind kind, const Gl
   lock.unlock();
 
   OperationRequest& operation = transfer.request;
-  const topology::Layout& layout = engine_->layout();
   operation.epoch = transfer.epoch;
   operation.kind = kind;
   operation.unit = pointer.unit;
-  operation.endpoint = part.address != nullptr ? -1 : layout.domain_ranks(layout.domain_of(pointer.unit)).front();
+  operation.endpoint = part.address != nullptr ? -1 : endpoint_of(pointer.unit);
   operation.arena = engine_->arena_of(pointer.unit);
   operation.place = part.place;
   operation.window = window_number_;
@@ -82,7 +87,12 @@ GlobalMemory::Transfer& GlobalMemory::take_transfer(OperationKind kind, const Gl
   operation.bytes = bytes;
   operation.signals = false;
   transfer.operation->error = 0;
+  transfer.operation->stage.store(OperationStage::submitted, std::memory_order_relaxed);
   return transfer;
+}
+
+bool GlobalMemory::fits_one_transfer(const void* local, std::uint64_t bytes) const {
+  return bytes <= staging_bytes || reachable(local, bytes).has_value();
 }
 
 void GlobalMemory::set_local(Transfer& transfer, void* local, std::uint64_t staging) {
@@ -107,36 +117,68 @@ std::uint64_t GlobalMemory::staging_for(const void* local, std::uint64_t bytes) 
   return bytes <= GlobalOperation::inline_bytes || reachable(local, bytes) ? 0 : memory_->arena().allocate(bytes);
 }
 
-void GlobalMemory::submit(Transfer& transfer) {
+void GlobalMemory::push(Transfer& transfer) {
   write_request(transfer.request, *transfer.operation);
-  Plea plea; // until it is in the ring
-  engine_->submit(
-      {.block = memory_->arena().offset_of(transfer.operation), .epoch = transfer.epoch, .what = Submitted::operation},
-      plea);
+  const auto failed = attempt([&] {
+    Plea plea; // until it is in the ring
+    engine_->submit({.block = memory_->arena().offset_of(transfer.operation),
+                     .epoch = transfer.epoch,
+                     .what = Submitted::operation},
+                    plea);
+  });
+  if (failed) { // there is no helper any more, nor anybody who uses the record
+    lose(transfer, *failed);
+  }
+}
+
+void GlobalMemory::submit(Transfer& transfer) {
+  push(transfer);
   memory_->root(memory_->self()).ring.call();
 }
 
-void GlobalMemory::wait_for(Transfer& transfer, std::uint64_t epoch) {
-  Plea plea;
-  const auto plead = [&] {
-    if (carrier_->paused.load(std::memory_order_relaxed) != 0) {
-      plea.make(*carrier_);
-    }
-  };
-  wait_with(Waiter([&] { return transfer.operation->completed.reached(epoch); },
-                   [&] { return helper_ != nullptr && helper_->round(); },
-                   {.asks_mpi = helper_ != nullptr, .can_sleep = helper_ == nullptr}, plead,
-                   [&](std::uint64_t /*waited_ns*/) { look_for_carrier(transfer); }));
-}
-
-void GlobalMemory::execute(Transfer& transfer, std::uint64_t* displacement) {
-  if (helper_ != nullptr) { // this thread does the work, so nobody is woken
+void GlobalMemory::start(Transfer& transfer) {
+  if (helper_ != nullptr) {
+    // This thread sends it now: a helper that has to be woken first may find its core taken.
     const Helper::Assist in_its_place(*helper_);
     submit(transfer);
-    wait_for(transfer, transfer.epoch);
+    helper_->round();
   } else {
     submit(transfer);
     carrier_->helper.ring();
+  }
+}
+
+// A helper that serves other nodes looks at the ring after every nap.
+void GlobalMemory::leave(Transfer& transfer) {
+  transfer.left = true;
+  push(transfer);
+  SubmissionRing& ring = memory_->root(memory_->self()).ring;
+  if (!ring.is_half_full()) {
+    return;
+  }
+  call_helper();
+  if (helper_ != nullptr) {
+    const Helper::Assist in_its_place(*helper_);
+    while (ring.called()) { // there may be more
+      helper_->round();
+    }
+  }
+}
+
+void GlobalMemory::call_helper() {
+  memory_->root(memory_->self()).ring.call();
+  if (helper_ == nullptr) {
+    carrier_->helper.ring();
+  }
+}
+
+void GlobalMemory::execute(Transfer& transfer, std::uint64_t* displacement) {
+  {
+    std::optional<Helper::Assist> in_its_place; // this thread does the work, so nobody is woken
+    if (helper_ != nullptr) {
+      in_its_place.emplace(*helper_);
+    }
+    push(transfer);
     wait_for(transfer, transfer.epoch);
   }
   if (displacement != nullptr) {
@@ -239,8 +281,7 @@ GlobalMemory::Transfer* GlobalMemory::begin(OperationKind kind, GlobalPointer po
     }
     return nullptr;
   }
-  if (bytes == 0 ||
-      (!reached && bytes > staging_bytes)) { // the latter through a buffer of bounded size, by this thread
+  if (bytes == 0 || !fits_one_transfer(local, bytes)) { // the latter through a buffer of bounded size, by this thread
     blocking_transfer(kind, pointer, local, bytes);
     if (signal) {
       put(signal->word, &signal->value, sizeof signal->value);
@@ -256,118 +297,13 @@ GlobalMemory::Transfer* GlobalMemory::begin(OperationKind kind, GlobalPointer po
   operation.signal_place = word.place;
   operation.signal_value = signal ? signal->value : 0;
   set_local(transfer, local, staging);
-  if (helper_ != nullptr && !near) {
-    // This thread sends it now: a helper that has to be woken first may find its core taken.
-    const Helper::Assist in_its_place(*helper_);
-    submit(transfer);
-    helper_->round();
-  } else {
+  if (near) { // copied beside this thread
     submit(transfer);
     carrier_->helper.ring();
+  } else {
+    start(transfer);
   }
   return &transfer;
-}
-
-// A helper goes on if a target's process is gone. Without the helper nothing goes on, nor does a record that it could
-// not trust.
-void GlobalMemory::look_for_carrier(Transfer& transfer) {
-  const int carrier = engine_->carrier();
-  const std::uint32_t arena = engine_->arena_of(carrier);
-  memory_->watch().look(now_ns());
-  const bool gone = carrier != engine_->rank() && memory_->watch().gone(arena);
-  const bool damaged = memory_->damaged(memory_->self());
-  if (!gone && !damaged) {
-    return;
-  }
-  const std::lock_guard lock(transfers_mutex_);
-  transfer.lost = true;
-  transfer.code = Code::peer_lost;
-  transfer.text =
-      gone ? fmt::format("{}the process of unit {} (pid {}), whose helper carries this unit's transfers, is gone; the "
-                         "transfer cannot complete",
-                         self(), carrier, memory_->pid(arena))
-           : fmt::format("{}the shared memory of unit {} {}; the transfer cannot complete", self(), engine_->rank(),
-                         memory_->damage(memory_->self()));
-  throw Error(transfer.code, transfer.text);
-}
-
-bool GlobalMemory::test(Transfer& transfer) {
-  if (closed_ || transfer.lost || transfer.operation->completed.reached(transfer.epoch)) {
-    return true;
-  }
-  constexpr unsigned tests_per_look = 4096;
-  if (++transfer.tests % tests_per_look == 0) {
-    if (attempt([&] { look_for_carrier(transfer); })) { // for release() to say
-      return true;
-    }
-  }
-  if (carrier_->paused.load(std::memory_order_relaxed) != 0) {
-    const std::lock_guard lock(transfers_mutex_);
-    transfer.plea.make(*carrier_);
-  }
-  return transfer.operation->completed.reached(transfer.epoch);
-}
-
-void GlobalMemory::wait(Transfer& transfer) {
-  if (!closed_ && !transfer.lost) {
-    wait_for(transfer, transfer.epoch);
-  }
-}
-
-void GlobalMemory::release(Transfer& transfer) {
-  const std::lock_guard lock(transfers_mutex_);
-  if (transfer.lost) {
-    free_transfer(transfer);
-    throw Error(transfer.code, transfer.text);
-  }
-  settle(transfer);
-  free_transfer(transfer);
-  if (transfer.code != Code::success) {
-    throw Error(transfer.code, transfer.text);
-  }
-}
-
-void GlobalMemory::complete(int unit) {
-  std::vector<std::pair<Transfer*, std::uint64_t>> under_way;
-  {
-    const std::lock_guard lock(transfers_mutex_);
-    for (Transfer& transfer : transfers_) {
-      if (transfer.used && !transfer.lost && (unit < 0 || transfer.request.unit == unit)) {
-        under_way.emplace_back(&transfer, transfer.epoch);
-      }
-    }
-  }
-  std::optional<Error> lost;
-  for (const auto& each : under_way) {
-    // Its thread may release it meanwhile: the record's later epochs are later.
-    const auto failed = attempt([&] { wait_for(*each.first, each.second); });
-    lost = lost ? lost : failed;
-  }
-  const std::lock_guard lock(transfers_mutex_);
-  for (const auto& [transfer, epoch] : under_way) {
-    if (transfer->used && transfer->epoch == epoch && !transfer->lost) {
-      settle(*transfer);
-    }
-  }
-  sweep_detached();
-  if (lost) {
-    throw Error(*lost);
-  }
-}
-
-void GlobalMemory::flush(int unit) {
-  check_open();
-  if (unit < -1 || unit >= ranks_) {
-    throw Error(Code::argument, "{}unit is {}; expected 0 to {}", self(), unit, ranks_ - 1);
-  }
-  complete(unit);
-  const std::lock_guard lock(transfers_mutex_);
-  const auto found = unit < 0 ? detached_errors_.begin() : detached_errors_.find(unit);
-  if (found != detached_errors_.end()) {
-    const Error error = found->second;
-    unit < 0 ? detached_errors_.clear() : static_cast<void>(detached_errors_.erase(found));
-    throw Error(error);
-  }
 }
 
 } // namespace stoker::engine

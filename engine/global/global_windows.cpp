@@ -21,9 +21,9 @@ std::uint64_t GlobalAccess::begin_window_piece(RunningList::iterator running) {
   if (data == nullptr) {
     return bytes;
   }
+  const std::uint64_t displacement = operation.displacement + running->begun;
   const std::uint32_t number = take_piece(running, bytes);
   Window& window = *windows_[operation.window - 1];
-  const std::uint64_t displacement = operation.displacement + running->begun;
   MPI_Request request = MPI_REQUEST_NULL;
   const int error = put ? window.put(data, bytes, operation.endpoint, displacement, &request)
                         : window.get(data, bytes, operation.endpoint, displacement, &request);
@@ -54,10 +54,10 @@ bool GlobalAccess::poll_window_pieces() {
   std::vector<std::pair<Window*, int>> flushed;
   for (const int i : indices) {
     const Piece& piece = wire.pieces[wire.window_pieces[static_cast<std::size_t>(i)]];
-    if (!piece.running || (*piece.running)->request.kind != OperationKind::put) {
+    if (piece.parts.empty() || piece.parts.front().running->request.kind != OperationKind::put) {
       continue;
     }
-    const OperationRequest& operation = (*piece.running)->request;
+    const OperationRequest& operation = piece.parts.front().running->request;
     const std::pair target(windows_[operation.window - 1].get(), static_cast<int>(operation.endpoint));
     if (std::ranges::find(flushed, target) == flushed.end()) {
       flushed.push_back(target);
@@ -75,7 +75,7 @@ bool GlobalAccess::poll_window_pieces() {
     wire.window_requests[index] = wire.window_requests.back();
     wire.window_pieces.pop_back();
     wire.window_requests.pop_back();
-    if (wire.pieces[number].running) { // else broken off
+    if (!wire.pieces[number].parts.empty()) { // else broken off
       data_here(number);
     }
   }

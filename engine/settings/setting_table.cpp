@@ -276,6 +276,9 @@ std::vector<SettingRow> drop_in_rows() {
       row<&S::pmpi_job_line, parse_any>("pmpi_job_line", path,
                                         "file to which MPI_Finalize appends one line of JSON about the job; empty: "
                                         "none"),
+      row<&S::pmpi_advise>("pmpi_advise",
+                           "1: nothing is taken over; instead of the summary, MPI_Finalize says what calls cost and "
+                           "could hide, and what stoker would do with them (stoker advise)"),
       row<&S::pmpi_depth, parse_depth>(
           "pmpi_depth", fmt::format("a whole number, 1 to {}", S::most_pmpi_depth),
           "frames of the application that tell the calls of the summary apart; 1: the place of the call alone"),

@@ -60,6 +60,7 @@ struct Settings {
   bool pmpi_persistent = true;
   bool pmpi_nonblocking = true;
   bool pmpi_blocking = false;
+  bool pmpi_advise = false;
   bool pmpi_trials = true;
   bool pmpi_rma = false;
   bool pmpi_p2p = false;

@@ -50,6 +50,11 @@ public:
     return true;
   }
 
+  // Producer only.
+  [[nodiscard]] bool is_half_full() const {
+    return written_.load(std::memory_order_relaxed) - read_.load(std::memory_order_relaxed) >= capacity / 2;
+  }
+
   // Consumer only: hands at most `limit` entries, oldest first, to `consume(Submission)`, and returns how many. Returns
   // nothing where the ring is damaged, and leaves it empty.
   template <class F>

@@ -2,6 +2,7 @@
 #include "engine/transport/window.hpp"
 
 #include "engine/base/agreement.hpp"
+#include "engine/base/mpi_defects.hpp"
 #include "engine/base/owned_handle.hpp"
 #include "engine/transport/message_type.hpp"
 
@@ -46,13 +47,10 @@ std::shared_ptr<Window> Window::over(MPI_Comm comm, void* base, std::uint64_t by
 }
 
 std::shared_ptr<Window> Window::dynamic(MPI_Comm comm) {
-#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
-  // Over UCX 4.1 crashes when memory is detached from a window with several attachments, or such a window is freed.
-  (void)comm;
-  return nullptr;
-#else
+  if (mpi_has(MpiDefect::dynamic_windows)) {
+    return nullptr;
+  }
   return create(comm, [](MPI_Comm own, MPI_Win* win) { return PMPI_Win_create_dynamic(MPI_INFO_NULL, own, win); });
-#endif
 }
 
 void Window::free() {

@@ -22,8 +22,8 @@ public:
   // Collective over comm. Over `bytes` at `base` of each rank; displacements in bytes from there. nullptr on all ranks
   // where the MPI library refuses it on one.
   [[nodiscard]] static std::shared_ptr<Window> over(MPI_Comm comm, void* base, std::uint64_t bytes);
-  // The same over nothing until memory is attached; displacements are addresses. nullptr with Open MPI 4, whose are not
-  // usable.
+  // The same over nothing until memory is attached; displacements are addresses. nullptr where the MPI library's are
+  // not usable (engine/base/mpi_defects.hpp).
   [[nodiscard]] static std::shared_ptr<Window> dynamic(MPI_Comm comm);
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;

@@ -49,6 +49,26 @@ TEST(FactorLists, OfEightMembers) {
   EXPECT_EQ(lists_of(8, exchange_defect), (std::set<std::string>{"2 2 2", "2 4", "4 2", "8"}));
 }
 
+TEST(FactorLists, CyclicShiftMayCompletePartsInTheMiddle) {
+  using Factors = std::vector<std::size_t>;
+  const auto expect = [](const char* list, std::size_t members, std::size_t parts, const Factors& dividing,
+                         const Factors& combining, const Factors& gathering) {
+    const auto phases = cyclic_phases_of(parse_factors(list).value(), members);
+    ASSERT_TRUE(phases) << list;
+    EXPECT_EQ(phases->parts, parts) << list;
+    EXPECT_EQ(phases->dividing, dividing) << list;
+    EXPECT_EQ(phases->combining, combining) << list;
+    EXPECT_EQ(phases->gathering, gathering) << list;
+  };
+  expect("-2 -2 -2 2 2 2", 7, 7, {2, 2, 2}, {}, {2, 2, 2});
+  expect("-7 2 2 2", 7, 7, {7}, {}, {2, 2, 2}); // the product is larger on one side only
+  expect("-2 -2 2 3", 6, 3, {2, 2}, {2}, {3});
+  expect("-2 -2 7 2 2", 21, 3, {2, 2}, {7}, {2, 2});
+  expect("-2 2 2 3 2", 24, 2, {2}, {2, 2, 3}, {2});
+  EXPECT_FALSE(cyclic_phases_of(parse_factors("-2 -2 2 2").value(), 8));  // too small
+  EXPECT_FALSE(cyclic_phases_of(parse_factors("-2 -2 5 3").value(), 14)); // 5 groups of neighbours are not 14 ranks
+}
+
 TEST(FactorLists, PresetsFit) {
   for (std::size_t members = 1; members <= 300; ++members) {
     for (const Signs signs : {Signs::dividing, Signs::gathering, Signs::both}) {

@@ -34,7 +34,7 @@ const std::vector<EngineConfig>& engine_configs() {
 
 constexpr std::array<int, 4> counts = {1, 17, 0, 3001}; // the last beyond what goes through a channel's slot
 
-// The name of each algorithm, and each of its numbers at its least; and the default.
+// The name of each algorithm, and each of its numbers at its least; the default; and a list that is no preset.
 std::vector<std::string> choices_of(Collective collective) {
   std::vector<std::string> choices = {""};
   for (const algos::Algorithm& algorithm : algos::algorithms_of(collective)) {
@@ -45,6 +45,13 @@ std::vector<std::string> choices_of(Collective collective) {
                           std::to_string(parameter.least));
       }
     }
+  }
+  if (collective == Collective::allreduce &&
+      world_size() > 1) { // parts are completed in the middle, or the vector whole
+    const std::string half = std::to_string(world_size() / 2);
+    const bool two_groups = world_size() % 2 == 0 && world_size() > 2;
+    choices.push_back("cyclic-shift:factors=" +
+                      (two_groups ? "-" + half + " 2 " + half : std::to_string(world_size())));
   }
   return choices;
 }

@@ -562,6 +562,10 @@ class Info(Case):
         self.assertEqual(self.succeed("info", "--settings-markdown"), (ROOT / "docs/settings.md").read_text(),
                          "write docs/settings.md anew: stoker info --settings-markdown >docs/settings.md")
 
+    def test_mpi_libraries_page_is_what_the_table_says(self):
+        self.assertEqual(self.succeed("info", "--mpi-libraries-markdown"), (ROOT / "docs/mpi-libraries.md").read_text(),
+                         "write docs/mpi-libraries.md anew: stoker info --mpi-libraries-markdown >docs/mpi-libraries.md")
+
     def test_alone(self):
         info = self.succeed_json("info")
         self.assertEqual(info["ranks"], 1)

@@ -33,11 +33,14 @@ def clean_environment(**extra):
 
 
 class Case(unittest.TestCase):
+    """Also for the tests of other commands that become a program."""
+    COMMAND, SOURCE = "run", HERE / "run_program.c"
+
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="stoker-run."))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
-        cls.program = cls.compile("program", f"mpicc.{MPI}", HERE / "run_program.c")
+        cls.program = cls.compile("program", f"mpicc.{MPI}", "-g", "-w", cls.SOURCE)
 
     @classmethod
     def compile(cls, name, *command):
@@ -59,7 +62,7 @@ class Case(unittest.TestCase):
 
     def stoker_run(self, *words, stoker=STOKER, ranks=0, **extra):
         launch = [MPIRUN, MPI, str(ranks)] if ranks else []
-        return subprocess.run([*launch, stoker, "run", *map(str, words)], capture_output=True, text=True, timeout=150,
+        return subprocess.run([*launch, stoker, self.COMMAND, *map(str, words)], capture_output=True, text=True, timeout=150,
                               cwd=self.folder, env=clean_environment(**extra), check=False)
 
     def succeed(self, *words, **options):

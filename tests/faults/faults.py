@@ -167,9 +167,10 @@ def launcher_ends_survivors(mpi):
     return mpi != 'mpich'
 
 
-def errors_of_survivors(job, victim):
+def errors_of_survivors(job, victim, afterwards=lambda: None):
     """What the other ranks report when one dies by kill -9; nothing when the launcher ended them first."""
     os.kill(job.pid_of(victim), signal.SIGKILL)
+    afterwards()
     expect(job.end() != 0, 'the job reports success although a rank was killed')
     # The launcher may end one in the middle of its report.
     errors = [text for path in job.folder.glob('error.*') if (text := path.read_text())]
@@ -202,6 +203,20 @@ def kill_carrier(mpi, programs):
         if not errors:
             return 77
         expect(all(f'code {ERR_PEER_LOST},' in error for error in errors), f'not only lost peers are reported: {errors}')
+        job.expect_clean()
+    return 0
+
+
+def full_ring(mpi, programs):
+    """The carrier dies, and units of its node then submit more than the ring to its helper holds."""
+    if launcher_ends_survivors(mpi):
+        return 77
+    with Job(mpi, programs, 3, ['--fill'], extra=['-disable-auto-cleanup'], program='transfer_loop') as job:
+        errors = errors_of_survivors(job, 0, job.stop)
+        if not errors:
+            return 77
+        expect(all(f'code {ERR_PEER_LOST},' in error and 'whose helper takes what this rank starts' in error
+                   for error in errors), f'not what a full ring says: {errors}')
         job.expect_clean()
     return 0
 
@@ -356,6 +371,21 @@ def stall(mpi, programs):
             job.expect_clean()
 
 
+def stalled_transfers(mpi, programs):
+    """A unit of another node stops for a while: whoever puts into its memory says what it waits for."""
+    os.environ.update(STOKER_STALL_SECONDS='1', STOKER_RANKS_PER_NODE='1')
+    with Job(mpi, programs, 3, [], program='transfer_loop') as job:
+        pid = job.pid_of(1)
+        os.kill(pid, signal.SIGSTOP)
+        report = re.compile(r'rank 0 has waited \d+ s for an operation on 100000 bytes of unit 1: '
+                            r'messages with engine rank 1, which carries unit 1, are outstanding')
+        deadline = time.monotonic() + LIMIT
+        while not report.search(job.text()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        os.kill(pid, signal.SIGCONT)
+        expect(report.search(job.text()), 'no message says what rank 0 waits for')
+
+
 def cma_denied(mpi, programs):
     """Cross-memory attach refused, to all ranks or to some: staging takes over; demanded, it is a clear error."""
     for wrapped in (None, 1, 2):
@@ -393,8 +423,8 @@ def no_other_means(mpi, programs):
 
 
 def main():
-    scenarios = {f.__name__: f for f in (kill, kill_survivors, kill_carrier, stray_stores, moments, moments_on_hosts, stall, cma_denied,
-                                           memfd_denied, no_other_means)}
+    scenarios = {f.__name__: f for f in (kill, kill_survivors, kill_carrier, full_ring, stray_stores, moments, moments_on_hosts, stall, stalled_transfers,
+                                           cma_denied, memfd_denied, no_other_means)}
     if len(sys.argv) not in (4, 6) or sys.argv[3] not in scenarios:
         print(__doc__ + 'Scenarios: ' + ', '.join(scenarios), file=sys.stderr)
         return 64

@@ -2,15 +2,18 @@
 // The job whose carrier the fault tests kill while its node's units put into each other's global memory, for ever. An
 // error goes to DIR/error.R; a rank that has put 20 times writes its process id to DIR/R.
 //
-//   transfer_loop --folder DIR
+//   transfer_loop --folder DIR [--fill]
+//       --fill    once DIR/stop exists, puts that nobody waits for: more than the ring to the helper holds
 //
 // Exit: 3, an error, which is what the test waits for.
 #include <stoker/stoker_global.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -33,7 +36,8 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const std::filesystem::path folder = argc == 3 ? argv[2] : ".";
+  const std::filesystem::path folder = argc >= 3 ? argv[2] : ".";
+  const bool fill = argc == 4 && std::string(argv[3]) == "--fill";
   const auto checked = [&](int code) { check(code, folder, rank); };
   stoker_engine engine = STOKER_ENGINE_NULL;
   stoker_global global = STOKER_GLOBAL_NULL;
@@ -53,6 +57,12 @@ int main(int argc, char** argv) {
       const auto temporary = folder / (".pid" + std::to_string(rank));
       std::ofstream(temporary) << getpid();
       std::filesystem::rename(temporary, folder / std::to_string(rank));
+      while (fill && !std::filesystem::exists(folder / "stop")) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+      while (fill) {
+        checked(stoker_put_nb(global, segment, local.data(), local.size(), nullptr));
+      }
     }
   }
 }

@@ -92,6 +92,9 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.words("schedule", "--svg", ""), [])  # a file: readline's own
 
     def test_the_program_of_run(self):
+        self.assertEqual(self.words("advise", "--su"), ["--summary"])
+        self.assertIn("sh", self.words("advise", "--", "sh"))
+        self.assertEqual(self.words("advise", "--", "sh", "--su"), [])
         self.assertEqual(self.words("run", "--bl"), ["--blocking"])
         self.assertIn("sh", self.words("run", "--blocking", "--", "sh"))
         self.assertEqual(self.words("run", "--", "sh", "--bl"), [])

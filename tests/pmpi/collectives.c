@@ -40,10 +40,15 @@
   extern __typeof__(MPI_I##name##_c) MPI_I##name##_c __attribute__((weak));
 FAMILIES(WEAK)
 extern __typeof__(MPI_Barrier_init) MPI_Barrier_init __attribute__((weak));
+#endif
+
+#ifdef OMPI_HAVE_MPI_EXT_PCOLLREQ // Open MPI 4.1
+enum { has_mpix = true };
 #define MPIX_CASE(Name, ...)                                                                                           \
   case form_mpix:                                                                                                      \
     return MPIX_##Name##_init(__VA_ARGS__, MPI_INFO_NULL, request);
 #else
+enum { has_mpix = false };
 #define MPIX_CASE(Name, ...)
 #endif
 
@@ -83,8 +88,9 @@ bool is_available(Form form) {
   switch (form) {
   case form_blocking:
   case form_nonblocking:
-  case form_mpix:
     return true;
+  case form_mpix:
+    return has_mpix;
   case form_persistent:
     return MPI_Alltoall_init != NULL;
   case form_blocking_c:
@@ -96,7 +102,7 @@ bool is_available(Form form) {
   }
   return false;
 #else
-  return form != form_mpix;
+  return form != form_mpix || has_mpix;
 #endif
 }
 

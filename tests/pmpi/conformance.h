@@ -95,12 +95,12 @@ const char* kind_name(Kind kind);
 
 // ---- what the MPI libraries are known to do wrong
 
-#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40100000
-enum { mpich_4_0 = 1, open_mpi_4 = 0 };
-#elif defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
-enum { mpich_4_0 = 0, open_mpi_4 = 1 };
+#if defined(MPICH_NUMVERSION)
+enum { mpich = 1, mpich_4_0 = MPICH_NUMVERSION < 40100000, open_mpi = 0, open_mpi_4 = 0 };
+#elif defined(OPEN_MPI)
+enum { mpich = 0, mpich_4_0 = 0, open_mpi = 1, open_mpi_4 = OMPI_MAJOR_VERSION < 5 };
 #else
-enum { mpich_4_0 = 0, open_mpi_4 = 0 };
+enum { mpich = 0, mpich_4_0 = 0, open_mpi = 0, open_mpi_4 = 0 };
 #endif
 // Whether such a call may be the MPI library's own, with its defects.
 bool library_serves(Form form);

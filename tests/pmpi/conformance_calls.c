@@ -15,7 +15,7 @@ const char* kind_name(Kind kind) {
 
 bool library_serves(Form form) { return !strict || !is_persistent(form); }
 
-bool persistent_states_work(void) { return !mpich_4_0 || !library_serves(form_persistent); }
+bool persistent_states_work(void) { return !mpich || !library_serves(form_persistent); }
 
 // A persistent one, too, may be made of the library's nonblocking ones where it is small.
 static bool library_serves_as_nonblocking(const Shape* shape) {
@@ -24,24 +24,22 @@ static bool library_serves_as_nonblocking(const Shape* shape) {
 
 const char* known_defect(const Shape* shape) {
   const Family family = shape->family;
-  if (!mpich_4_0) {
-    return NULL;
-  }
   int topology = MPI_UNDEFINED;
   MPI_Topo_test(shape->comm, &topology);
-  if (family == neighbor_alltoallw && topology != MPI_CART && library_serves_as_nonblocking(shape)) {
+  if (mpich_4_0 && family == neighbor_alltoallw && topology != MPI_CART && library_serves_as_nonblocking(shape)) {
     return "MPICH 4.0's neighbor_alltoallw takes arguments of sources for those of targets";
   }
   if (!library_serves(shape->form)) {
     return NULL;
   }
-  if (family == reduce && shape->in_place && shape->root != 0) {
+  if (mpich_4_0 && family == reduce && shape->in_place && shape->root != 0) {
     return "MPICH 4.0's reduce in place at a root other than 0 crashes";
   }
-  if (is_persistent(shape->form) &&
-      (family == allgather || family == gather || family == reduce || family == scatter)) {
-    return "MPICH 4.0's persistent allgather, gather, reduce and scatter hang or give wrong results from the second "
-           "start on";
+  if (mpich && is_persistent(shape->form) && (family == gather || family == scatter)) {
+    return "MPICH's persistent gather and scatter give wrong results from the second start on (seen in 4.0.2, 4.2.1)";
+  }
+  if (mpich_4_0 && is_persistent(shape->form) && (family == allgather || family == reduce)) {
+    return "MPICH 4.0's persistent allgather and reduce hang or give wrong results from the second start on";
   }
   return NULL;
 }
@@ -593,9 +591,9 @@ int issue(Call* call) {
   }
   make_handles(call);
   const int code = issue_with(call, call->type, call->recv_type, call->op);
-  // Legal as soon as the call has returned, whether it is complete or not. Open MPI 4's own persistent collectives
-  // crash.
-  if (!keeps_handles && !(open_mpi_4 && call->shape.form == form_mpix && library_serves(form_mpix))) {
+  // Legal as soon as the call has returned, whether it is complete or not. Open MPI's own persistent collectives crash
+  // (seen in 4.1.4, 5.0.7).
+  if (!keeps_handles && !(open_mpi && is_persistent(call->shape.form) && library_serves(call->shape.form))) {
     free_handles(call);
   }
   return code;

@@ -2,7 +2,7 @@
 // The application's error handler stays its communicator's, also while another thread makes persistent collectives on it:
 // every mistake of a thread is told to it.
 #include <mpi.h>
-#if MPI_VERSION < 4
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
 #include <mpi-ext.h>
 #define MPI_Alltoall_init MPIX_Alltoall_init
 #endif

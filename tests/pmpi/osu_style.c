@@ -4,7 +4,7 @@
 // validated. Prints mean times, which nobody checks; exits 1 when a result is wrong.
 #include <mpi.h>
 
-#if MPI_VERSION < 4
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
 #include <mpi-ext.h>
 #define MPI_Allreduce_init MPIX_Allreduce_init
 #define MPI_Alltoall_init MPIX_Alltoall_init

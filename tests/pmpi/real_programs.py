@@ -24,6 +24,7 @@ VARIANTS = {
     "all calls": EVERYTHING,
     "all calls, two nodes": {**EVERYTHING, "STOKER_RANKS_PER_NODE": "2"},
 }
+ADVISED = {"STOKER_PMPI_ADVISE": "1"}
 
 
 class Failed(Exception):
@@ -69,6 +70,12 @@ class Runner:
         self.summary.unlink()
         return "called from" in text
 
+    def must_advise(self):
+        text = self.summary.read_text()
+        self.summary.unlink()
+        if not text.startswith(f"stoker: advice for {RANKS} ranks"):
+            raise Failed(f"no advice:\n{text}")
+
     def compare(self, results, *command):
         """`results(output)`: what must be the same."""
         alone = results(self.run(*command))
@@ -82,6 +89,10 @@ class Runner:
             print(f"{name}: as alone; {'with' if carried_out else 'without'} calls carried out by the engine")
             if settings and not carried_out:
                 raise Failed(f"{name}: the engine had nothing to do")
+        advised = results(self.run(*command, preload=ADVISED))
+        if not same(alone, advised):
+            raise Failed(f"advised: {advised}\nalone: {alone}")
+        self.must_advise()
 
 
 def same(a, b):
@@ -156,6 +167,8 @@ def mpi4py(runner):
         runner.run("/usr/bin/python3", str(HERE / "mpi4py_program.py"), preload=settings)
         if settings and not runner.carried_out():
             raise Failed(f"{settings}: the engine had nothing to do")
+    runner.run("/usr/bin/python3", str(HERE / "mpi4py_program.py"), preload=ADVISED)
+    runner.must_advise()
 
 
 def mpi4py_tests(runner):
@@ -164,7 +177,7 @@ def mpi4py_tests(runner):
     runners = [line for line in listed.stdout.splitlines() if line.endswith("/runtests.py")]
     if not runners:
         raise Skipped("the package python3-mpi4py brings no tests")
-    for settings in (None, EVERYTHING):
+    for settings in (None, EVERYTHING, ADVISED):
         runner.run("/usr/bin/python3", runners[0], "-i", "test_cco", preload=settings)
 
 

@@ -133,7 +133,7 @@ TEST(Reports, NamesMayHoldAnything) {
 
 TEST(Reports, ArriveAsTheyWereSent) {
   const Summary sent = job_of_two();
-  const Summary arrived = unpacked(packed(sent));
+  const Summary arrived = unpacked<Summary>(packed(sent));
   EXPECT_EQ(json_of(job, arrived), json_of(job, sent));
   EXPECT_EQ(text_of(arrived), text_of(sent));
 }

@@ -118,11 +118,12 @@ static void compare_reduction(const Type* type, const char* op_name, MPI_Op op, 
   free(out[1]);
 }
 
-// MPICH 4.0 ends the process for them.
+// MPICH ends the process for them: 4.0 for C's types, 4.2 for Fortran's as well.
 static bool is_fatal(const Type* type, MPI_Op op) {
 #ifdef MPICH_NUMVERSION
-  return (op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR) &&
-         (type->handle == MPI_FLOAT || type->handle == MPI_DOUBLE || type->handle == MPI_LONG_DOUBLE);
+  return (op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR) && type->bits == real &&
+         (MPICH_NUMVERSION >= 40100000 || type->handle == MPI_FLOAT || type->handle == MPI_DOUBLE ||
+          type->handle == MPI_LONG_DOUBLE);
 #else
   (void)type;
   (void)op;

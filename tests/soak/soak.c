@@ -334,7 +334,7 @@ static void run_round(Worker* worker, Messages* messages) {
   Round round = {.calls = 1 + below(&plan, most_calls), .repeats = repeats[below(&plan, 5)]};
   round.with_messages = one_in(&plan, 3);
   // Open MPI crashes.
-  round.is_freed_early = one_in(&plan, 6) && comm != &worker->base && !open_mpi_4;
+  round.is_freed_early = one_in(&plan, 6) && comm != &worker->base && !open_mpi;
   for (int c = 0; c < round.calls; ++c) {
     round.call[c] = new_call(choose_shape(&plan, *comm));
   }
@@ -468,7 +468,7 @@ static void print(const Footprint* seen) {
 
 int main(int argc, char** argv) {
   strict = argc == 2 && strcmp(argv[1], "--strict") == 0;
-  keeps_handles = open_mpi_4; // which crashes when several threads free such
+  keeps_handles = open_mpi; // which crashes when several threads free such
   int provided = MPI_THREAD_SINGLE;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, error_handler());

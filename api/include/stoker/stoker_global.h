@@ -201,7 +201,7 @@ int stoker_flush(stoker_global global, int unit);
 int stoker_flush_all(stoker_global global);
 
 /**
- * Atomic operations. All are blocking: complete at the target on return.
+ * Atomic operations. These are blocking: complete at the target on return.
  *
  * target: an element, aligned to its size. type: a predefined integer or floating-point MPI datatype of 4 or 8 bytes.
  * op: MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_REPLACE or MPI_NO_OP; for integers also MPI_BAND, MPI_BOR and MPI_BXOR.
@@ -224,6 +224,39 @@ int stoker_compare_and_swap(stoker_global global, stoker_gptr target, MPI_Dataty
  */
 int stoker_accumulate(stoker_global global, stoker_gptr target, MPI_Datatype type, MPI_Op op, const void* operands,
                       size_t count);
+
+/**
+ * Nonblocking atomics. Those to other nodes set out together: when the caller waits for one, tests it or flushes, when
+ * there are many of them, or when the helper next looks for itself, whichever is first. So many updates travel in few
+ * messages. Handles, and a null `transfer`, are as in stoker_put_nb. Two nonblocking operations are in no order until
+ * the first is complete, not even on the same element.
+ *
+ * Operands are read before the call returns, but for those of stoker_accumulate_nb, which belong to stoker until the
+ * transfer is complete. *result is set when the transfer is completed by its handle or a flush, and must not be touched
+ * before.
+ */
+int stoker_fetch_and_op_nb(stoker_global global, stoker_gptr target, MPI_Datatype type, MPI_Op op, const void* operand,
+                           void* result, stoker_transfer* transfer);
+
+/** Begins a compare-and-swap: see stoker_fetch_and_op_nb. */
+int stoker_compare_and_swap_nb(stoker_global global, stoker_gptr target, MPI_Datatype type, const void* expected,
+                               const void* desired, void* result, stoker_transfer* transfer);
+
+/** Begins an accumulate: see stoker_fetch_and_op_nb. */
+int stoker_accumulate_nb(stoker_global global, stoker_gptr target, MPI_Datatype type, MPI_Op op, const void* operands,
+                         size_t count, stoker_transfer* transfer);
+
+/**
+ * Many atomic updates in one call: element targets[i] by operands[i], for i from 0 to count - 1, in no order. Blocking.
+ * targets: elements of any units, also equal ones. operands: may be NULL for MPI_NO_OP. All targets are checked before
+ * the first is updated; the error of one names its index.
+ */
+int stoker_accumulate_many(stoker_global global, const stoker_gptr targets[], MPI_Datatype type, MPI_Op op,
+                           const void* operands, size_t count);
+
+/** The same, and sets results[i] to what element targets[i] was before its update. */
+int stoker_fetch_and_op_many(stoker_global global, const stoker_gptr targets[], MPI_Datatype type, MPI_Op op,
+                             const void* operands, void* results, size_t count);
 
 /**
  * What the calling unit has transferred so far. The caller sets `size` to sizeof(stoker_global_statistics) before the

@@ -10,7 +10,10 @@
 
 #include "stoker.hpp"
 #include "stoker_global.h"
+#include "stoker_global_atomics.hpp"
+#include "stoker_global_iterator.hpp"
 #include "stoker_global_pointer.hpp"
+#include "stoker_global_transfers.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -23,111 +26,6 @@
 #include <vector>
 
 namespace stoker {
-
-namespace detail {
-// The datatype for atomics: by size, so that all integer types of 4 and 8 bytes have one.
-template <class T>
-inline MPI_Datatype atomic_type_of() {
-  static_assert((std::is_integral_v<T> || std::is_floating_point_v<T>)&&(sizeof(T) == 4 || sizeof(T) == 8),
-                "atomics are for integer and floating-point types of 4 or 8 bytes");
-  if constexpr (std::is_floating_point_v<T>) {
-    return sizeof(T) == 4 ? MPI_FLOAT : MPI_DOUBLE;
-  } else if constexpr (std::is_signed_v<T>) {
-    return sizeof(T) == 4 ? MPI_INT32_T : MPI_INT64_T;
-  } else {
-    return sizeof(T) == 4 ? MPI_UINT32_T : MPI_UINT64_T;
-  }
-}
-} // namespace detail
-
-// A nonblocking transfer, owned. Destroying one that is under way waits for it and ignores its error.
-class Transfer {
-public:
-  Transfer() noexcept = default;
-  explicit Transfer(stoker_transfer handle) noexcept : handle_(handle) {} // takes ownership
-
-  // Whether the transfer is complete; and waiting until it is. An empty one is complete. Both throw the transfer's
-  // error, once.
-  [[nodiscard]] bool test() { return detail::result_of<int>(stoker_transfer_test, handle_.address()) != 0; }
-  void wait() { detail::check(stoker_transfer_wait(handle_.address())); }
-
-private:
-  detail::Owned<stoker_transfer, stoker_transfer_wait> handle_;
-};
-
-// Blocking put of the span's elements: they are at the target on return.
-template <class T>
-inline void put(GlobalPointer<T> target, std::span<const std::type_identity_t<T>> source) {
-  detail::check(stoker_put(target.global(), target.address(), source.data(), source.size_bytes()));
-}
-// Blocking get of as many elements as the span has.
-template <class T>
-inline void get(GlobalPointer<T> source, std::span<std::type_identity_t<T>> target) {
-  detail::check(stoker_get(source.global(), target.data(), source.address(), target.size_bytes()));
-}
-// Begins a put. The span's elements belong to stoker until the transfer is complete.
-template <class T>
-[[nodiscard]] inline Transfer put_nb(GlobalPointer<T> target, std::span<const std::type_identity_t<T>> source) {
-  return Transfer(detail::result_of<stoker_transfer>(stoker_put_nb, target.global(), target.address(), source.data(),
-                                                     source.size_bytes()));
-}
-// Begins a put that sets `signal`, a word of the target's unit, to `value` once the data are there.
-template <class T>
-[[nodiscard]] inline Transfer put_signal_nb(GlobalPointer<T> target, std::span<const std::type_identity_t<T>> source,
-                                            GlobalPointer<std::uint64_t> signal, std::uint64_t value) {
-  return Transfer(detail::result_of<stoker_transfer>(stoker_put_signal_nb, target.global(), target.address(),
-                                                     source.data(), source.size_bytes(), signal.address(), value));
-}
-// Waits until the word, on this unit's node, compares with `value` as `comparison` says: STOKER_EQ, STOKER_NE,
-// STOKER_GT, STOKER_GE, STOKER_LT or STOKER_LE.
-inline void wait_until(GlobalPointer<std::uint64_t> word, int comparison, std::uint64_t value) {
-  detail::check(stoker_wait_until(word.global(), word.address(), comparison, value));
-}
-// Begins a get. The span's elements must not be touched until the transfer is complete.
-template <class T>
-[[nodiscard]] inline Transfer get_nb(GlobalPointer<T> source, std::span<std::type_identity_t<T>> target) {
-  return Transfer(detail::result_of<stoker_transfer>(stoker_get_nb, source.global(), target.data(), source.address(),
-                                                     target.size_bytes()));
-}
-
-// Atomics on one element; blocking. They return what was there before. This one stores `element op operand`.
-template <class T>
-inline T fetch_and_op(GlobalPointer<T> target, MPI_Op op, std::type_identity_t<T> operand) {
-  return detail::result_of<T>(stoker_fetch_and_op, target.global(), target.address(), detail::atomic_type_of<T>(), op,
-                              &operand);
-}
-// Adds `amount`.
-template <class T>
-inline T fetch_add(GlobalPointer<T> target, std::type_identity_t<T> amount) {
-  return fetch_and_op(target, MPI_SUM, amount);
-}
-// Stores `value`.
-template <class T>
-inline T exchange(GlobalPointer<T> target, std::type_identity_t<T> value) {
-  return fetch_and_op(target, MPI_REPLACE, value);
-}
-// Stores nothing.
-template <class T>
-inline T atomic_load(GlobalPointer<T> source) {
-  return fetch_and_op(source, MPI_NO_OP, T{});
-}
-// As compare_exchange_strong of std::atomic: returns true if *target was `expected` and is now `desired`; else sets
-// `expected` to what was there.
-template <class T>
-inline bool compare_exchange(GlobalPointer<T> target, T& expected, std::type_identity_t<T> desired) {
-  static_assert(std::is_integral_v<T>, "compare_exchange is for integers");
-  const T found = detail::result_of<T>(stoker_compare_and_swap, target.global(), target.address(),
-                                       detail::atomic_type_of<T>(), &expected, &desired);
-  const bool stored = found == expected;
-  expected = found;
-  return stored;
-}
-// Combines consecutive elements with the operands, each atomically, without a result.
-template <class T>
-inline void accumulate(GlobalPointer<T> target, MPI_Op op, std::span<const std::type_identity_t<T>> operands) {
-  detail::check(stoker_accumulate(target.global(), target.address(), detail::atomic_type_of<T>(), op, operands.data(),
-                                  operands.size()));
-}
 
 // A global memory over an engine's units, owned. Construction and destruction are collective over the engine's
 // communicator; destruction ignores errors.
@@ -220,8 +118,13 @@ public:
   [[nodiscard]] std::size_t first_of(int rank) const {
     return std::min(size_, static_cast<std::size_t>(rank) * block_);
   }
-  // The caller's own block, as ordinary memory.
+  // The caller's own block, as ordinary memory; lbegin() and lend() are its ends, as DASH calls them.
   [[nodiscard]] std::span<T> local() const noexcept { return segment_ ? mine_ : std::span<T>(); }
+  [[nodiscard]] T* lbegin() const noexcept { return local().data(); }
+  [[nodiscard]] T* lend() const noexcept { return local().data() + local().size(); }
+  // The whole array, over all units.
+  [[nodiscard]] GlobalIterator<T> begin() const { return {*this, 0}; }
+  [[nodiscard]] GlobalIterator<T> end() const { return {*this, size()}; }
   // A pointer to element `index` of the block of a rank of the team.
   [[nodiscard]] GlobalPointer<T> pointer(int rank, std::size_t index) const {
     if (rank < 0 || static_cast<std::size_t>(rank) >= units_.size() || index > block_) {
