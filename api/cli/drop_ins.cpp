@@ -36,7 +36,7 @@ void add_prefixes(const std::string& prefix, std::vector<std::string>& places) {
   for (const std::string& folder : {prefix, replaced(prefix, own_mpi, other_mpi)}) {
     places.push_back((fs::path(folder) / STOKER_LIBRARY_FOLDER / file_name).string());
   }
-  for (const std::string_view mpi : {own_mpi, other_mpi}) { // packages have those of both below one prefix
+  for (const std::string_view mpi : {own_mpi, other_mpi}) {
     places.push_back((fs::path(prefix) / STOKER_LIBRARY_FOLDER / "stoker" / mpi / file_name).string());
   }
 }

@@ -19,6 +19,7 @@ struct DropIn {
 // - with this program: in the library folder of its prefix, or in its build folder;
 // - in the prefix that has the same name but for the MPI implementation, as /opt/stoker/openmpi beside
 //   /opt/stoker/mpich; in the other one of the source tree's folders build/ and build-openmpi/;
+// - below the prefix's library folder, in stoker/mpich and stoker/openmpi, where packages have them;
 // - in the folders of LD_LIBRARY_PATH.
 [[nodiscard]] std::vector<std::string> places_of_drop_ins();
 

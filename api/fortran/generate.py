@@ -39,7 +39,7 @@ FORMS = [
     (r"(stoker_transfer)\* \w+(?=.*_nb$)", "type({0}), optional, intent(out)", "{0}* {name}", "{name}"),
     (rf"(stoker_(?:{HANDLES}))\* \w+(?=.*_(?:free|destroy|test|wait)$)", "type({0}), intent(inout)", "{0}* {name}", "{name}"),
     (rf"(stoker_(?:{HANDLES}|gptr|\w*statistics|engine_facts))\* \w+", "type({0}), intent(out)", "{0}* {name}", "{name}"),
-    (r"const (stoker_request) \w+\[\]", "type({0}), intent(in), dimension(*)", "const {0} {name}[]", "{name}"),
+    (r"const (stoker_request|stoker_gptr) \w+\[\]", "type({0}), intent(in), dimension(*)", "const {0} {name}[]", "{name}"),
     (r"(stoker_transfer) \w+\[\]", "type({0}), intent(inout), dimension(*)", "{0} {name}[]", "{name}"),
     (r"const (stoker_setting)\* \w+", "type({0}), intent(in), dimension(*)", "const {0}* {name}", "{name}"),
     (r"const char\* \w+", "type(c_ptr), value, intent(in)", "const char* {name}", "{name}"),

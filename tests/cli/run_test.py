@@ -259,6 +259,13 @@ class Places(Case):
         self.takes(other, "--", program, stoker=self.stoker)
         self.takes(self.own, "--", self.program, stoker=self.stoker)
 
+    def test_both_below_one_prefix(self):
+        program = self.compile_or_skip("other-program", f"mpicc.{OTHER_MPI}", HERE / "run_program.c")
+        self.own.unlink()
+        below = self.own.parent / "stoker"
+        for mpi, some in ((MPI, self.program), (OTHER_MPI, program)):
+            self.takes(self.like_a_drop_in(below / mpi, mpi), "--", some, stoker=self.stoker)
+
     def test_named(self):
         named = self.like_a_drop_in(self.folder / "opt/named", MPI)
         self.takes(named, "--drop-in", named, "--", self.program, stoker=self.stoker)

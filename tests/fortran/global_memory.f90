@@ -87,6 +87,7 @@ program global_memory
   call stoker_get(global, before, counter, word)
   call expect("accumulate", before == 5*ranks)
 
+  call atomics_together
   call stoker_global_allocate(global, word, own)
   call expect("own allocation", own%unit == rank .and. own%segment == 0)
   call stoker_global_deallocate(global, own)
@@ -102,6 +103,30 @@ program global_memory
   if (all_wrong /= 0) stop 1
 
 contains
+
+  !> Nonblocking ones, and many in one call: on an own element of unit 0 for each rank.
+  subroutine atomics_together
+    type(stoker_gptr) :: element
+    type(stoker_transfer) :: transfer
+    integer(c_int64_t), asynchronous :: results(2), operands(2)
+
+    call stoker_team_allocate(team, word*ranks, element)
+    element%offset = element%offset + word*rank
+    call stoker_fetch_and_op_nb(global, element, MPI_INTEGER8, MPI_SUM, 5_c_int64_t, results(1), transfer)
+    call stoker_transfer_wait(transfer)
+    operands = [2, 0]
+    call stoker_accumulate_nb(global, element, MPI_INTEGER8, MPI_SUM, operands, 1_c_size_t)
+    call stoker_flush(global, 0)
+    call stoker_compare_and_swap_nb(global, element, MPI_INTEGER8, 7_c_int64_t, 9_c_int64_t, results(2), transfer)
+    call stoker_transfer_wait(transfer)
+    call expect("nonblocking atomics", all(results == [0, 7]))
+    operands = [10, 20]
+    call stoker_accumulate_many(global, [element, element], MPI_INTEGER8, MPI_SUM, operands, 2_c_size_t)
+    operands = 1
+    call stoker_fetch_and_op_many(global, [element, element], MPI_INTEGER8, MPI_SUM, operands, results, 2_c_size_t)
+    call expect("many atomics", minval(results) == 39 .and. maxval(results) == 40)
+    call MPI_Barrier(MPI_COMM_WORLD)
+  end subroutine
 
   subroutine expect(what, holds)
     character(len=*), intent(in) :: what

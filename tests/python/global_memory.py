@@ -62,6 +62,25 @@ def exchange(memory, team):
     expect_equal("Accumulate", result, [5 * ranks])
 
 
+def atomics_together(memory, team):
+    """Nonblocking ones, and many in one call: on an own element of unit 0 for each rank."""
+    elements = team.Allocate(8 * ranks).at(0)
+    mine = elements + 8 * rank
+    result = np.full(3, -1, "i8")
+    transfers = [memory.Fetch_and_op_nb(mine, np.array([5]), result[:1])]
+    transfers[0].Wait()
+    memory.Accumulate_nb(mine, np.array([2]))  # nobody else keeps the operand
+    memory.Flush(0)
+    memory.Compare_and_swap_nb(mine, np.array([7]), np.array([9]), result[1:2]).Wait()
+    memory.Get(result[2:], mine)
+    expect_equal("nonblocking atomics", result, [0, 7, 9])
+    memory.Accumulate_many([mine, mine], np.array([10, 20]))
+    memory.Fetch_and_op_many([mine, mine], np.array([1, 1]), result[:2])
+    expect_equal("many atomics", sorted(result[:2]), [39, 40])
+    expect_error(ValueError, "operands has 8 bytes; expected at least 16", memory.Accumulate_many, [mine, mine], np.array([1]))
+    world.Barrier()
+
+
 def errors(memory, team):
     row = team.Allocate(8)
     expect_error(stoker.Error, "unit", memory.Put, row.at(ranks), np.zeros(1), code=stoker.ERR_ARGUMENT)
@@ -77,6 +96,7 @@ with stoker.Engine(world, log="error") as engine, stoker.GlobalMemory(engine, 40
     units = stoker.Team(made, world)
     expect_equal("the team", [units.Get_size(), units.Get_rank(), units.Get_unit(rank)], [ranks, rank, rank])
     exchange(made, units)
+    atomics_together(made, units)
     errors(made, units)
     own = made.Allocate(64)
     expect_equal("own allocation", [own.unit, own.segment], [rank, 0])

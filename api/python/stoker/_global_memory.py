@@ -25,11 +25,11 @@ class GlobalPointer(ctypes.Structure):
 
 
 class Transfer:
-    """A put or get that was begun. Its buffer is kept until it is complete, whether or not the program keeps the object."""
+    """A put, get or atomic that was begun. Its buffers are kept until it is complete, whether or not the program keeps the object."""
 
-    def __init__(self, memory, view):
+    def __init__(self, memory, kept):
         self._handle = pointer_type()
-        self._memory, self._view = memory, view
+        self._memory, self._kept = memory, kept
 
     def __del__(self):
         if self._handle and not MPI.Is_finalized():
@@ -53,6 +53,28 @@ class Transfer:
         """Waits until all are complete."""
         for transfer in transfers:
             transfer.Wait()
+
+
+# Arguments of atomics behind the memory, and what they refer to.
+
+
+def _fetching(target, operand, result, op):
+    operand, result = sent(operand, "operand"), received(result, "result")
+    for message in (operand, result):
+        message.check(1)
+    return [target, result.datatype, handle(op), operand.address, result.address], (operand, result)
+
+
+def _swapping(target, expected, desired, result):
+    messages = sent(expected, "expected"), sent(desired, "desired"), received(result, "result")
+    for message in messages:
+        message.check(1)
+    return [target, messages[2].datatype, *(message.address for message in messages)], messages
+
+
+def _accumulating(target, operands, op):
+    operands = sent(operands, "operands")
+    return [target, operands.datatype, handle(op), operands.address, SIZE(operands.count().value)], operands
 
 
 class GlobalMemory:
@@ -123,8 +145,8 @@ class GlobalMemory:
         view = contiguous(local, "local", writable=False)
         return self._begin("put_signal_nb", target.unit, view, target, address_of(view), SIZE(view.nbytes), signal, ctypes.c_uint64(value))
 
-    def _begin(self, function, unit, view, *arguments):
-        transfer = Transfer(self, view)
+    def _begin(self, function, unit, kept, *arguments):
+        transfer = Transfer(self, kept)
         call(function, self._handle, *arguments, ctypes.byref(transfer._handle))
         if transfer._handle:
             self._transfers[transfer] = unit
@@ -146,22 +168,43 @@ class GlobalMemory:
 
     def Fetch_and_op(self, target, operand, result, op=MPI.SUM):
         """Replaces the element at the target by `element op operand`; `result` gets what it was."""
-        operand, result = sent(operand, "operand"), received(result, "result")
-        operand.check(1)
-        result.check(1)
-        call("fetch_and_op", self._handle, target, result.datatype, handle(op), operand.address, result.address)
+        call("fetch_and_op", self._handle, *_fetching(target, operand, result, op)[0])
 
     def Compare_and_swap(self, target, expected, desired, result):
         """Replaces the element at the target by `desired` if it equals `expected`; `result` gets what it was."""
-        messages = [sent(expected, "expected"), sent(desired, "desired"), received(result, "result")]
-        for message in messages:
-            message.check(1)
-        call("compare_and_swap", self._handle, target, messages[2].datatype, *(message.address for message in messages))
+        call("compare_and_swap", self._handle, *_swapping(target, expected, desired, result)[0])
 
     def Accumulate(self, target, operands, op=MPI.SUM):
         """Combines consecutive elements with as many operands, each atomically."""
-        operands = sent(operands, "operands")
-        call("accumulate", self._handle, target, operands.datatype, handle(op), operands.address, SIZE(operands.count().value))
+        call("accumulate", self._handle, *_accumulating(target, operands, op)[0])
+
+    def Fetch_and_op_nb(self, target, operand, result, op=MPI.SUM):
+        """Begins a Fetch_and_op. `result` is set when the Transfer is complete."""
+        arguments, kept = _fetching(target, operand, result, op)
+        return self._begin("fetch_and_op_nb", target.unit, kept, *arguments)
+
+    def Compare_and_swap_nb(self, target, expected, desired, result):
+        """Begins a Compare_and_swap. `result` is set when the Transfer is complete."""
+        arguments, kept = _swapping(target, expected, desired, result)
+        return self._begin("compare_and_swap_nb", target.unit, kept, *arguments)
+
+    def Accumulate_nb(self, target, operands, op=MPI.SUM):
+        """Begins an Accumulate. The operands must not be changed until the Transfer is complete."""
+        arguments, kept = _accumulating(target, operands, op)
+        return self._begin("accumulate_nb", target.unit, kept, *arguments)
+
+    def Accumulate_many(self, targets, operands, op=MPI.SUM):
+        """Updates the element targets[i] by operands[i], for all i, in no order."""
+        pointers, operands = (GlobalPointer * len(targets))(*targets), sent(operands, "operands")
+        operands.check(len(targets))
+        call("accumulate_many", self._handle, pointers, operands.datatype, handle(op), operands.address, SIZE(len(targets)))
+
+    def Fetch_and_op_many(self, targets, operands, results, op=MPI.SUM):
+        """The same; results[i] gets what the element targets[i] was."""
+        pointers, operands, results = (GlobalPointer * len(targets))(*targets), sent(operands, "operands"), received(results, "results")
+        for message in (operands, results):
+            message.check(len(targets))
+        call("fetch_and_op_many", self._handle, pointers, results.datatype, handle(op), operands.address, results.address, SIZE(len(targets)))
 
     def Get_statistics(self):
         """What the calling unit transferred, as a dictionary: the members of stoker_global_statistics."""
