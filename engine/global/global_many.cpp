@@ -122,7 +122,7 @@ private:
     Transfer& transfer = *bundle.transfer;
     const auto failed = attempt([&] {
       global_.wait(transfer);
-      if (transfer.operation->error == 0 && results_ != nullptr) { // ordered by `completed`
+      if (!transfer.lost && transfer.operation->error == 0 && results_ != nullptr) { // ordered by `completed`
         const std::uint64_t bytes = size_of(type_);
         const std::byte* from = at(bundle.staging);
         for (const std::size_t index : bundle.indices) {
