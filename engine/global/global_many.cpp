@@ -16,7 +16,7 @@
 namespace stoker::engine {
 namespace {
 
-constexpr std::size_t bundles_at_a_time = 32; // each takes bundle_bytes of the arena
+constexpr std::size_t most_under_way = 32; // each takes bundle_bytes of the arena
 
 } // namespace
 
@@ -99,7 +99,7 @@ private:
   }
 
   void submit(std::map<int, Bundle>::iterator open) {
-    if (under_way_.size() >= bundles_at_a_time) {
+    if (under_way_.size() >= most_under_way) {
       collect();
     }
     const Bundle& written = open->second;

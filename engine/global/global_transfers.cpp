@@ -72,7 +72,6 @@ GlobalMemory::Transfer& GlobalMemory::take_transfer(OperationKind kind, const Gl
   transfer.staging = 0;
   ++transfer.epoch;
   detached_ += detached ? 1 : 0;
-  lock.unlock();
 
   OperationRequest& operation = transfer.request;
   operation.epoch = transfer.epoch;
