@@ -80,7 +80,7 @@ public:
 
 private:
   struct Bundle {
-    std::uint64_t staging = 0; // in the arena
+    std::uint64_t staging = 0; // in the arena; not the transfer's, which another thread's flush may settle
     BundleWriter items;
     GlobalPointer target;                  // the first
     std::vector<std::size_t> indices = {}; // of the updates
@@ -108,7 +108,6 @@ private:
     request.local = {.path = Path::staged, .offset = written.staging};
     request.result_bytes = written.items.result_bytes();
     request.items_seal = checksum(0, at(written.staging), written.items.bytes());
-    transfer.staging = written.staging;
     under_way_.push_back(std::move(open->second));
     under_way_.back().transfer = &transfer;
     open_.erase(open);
@@ -131,6 +130,9 @@ private:
         }
       }
     });
+    if (!transfer.lost) { // else its helper may use it
+      global_.memory_->arena().deallocate(bundle.staging);
+    }
     const auto error = attempt([&] { global_.release(transfer); });
     failure_ = failure_ ? failure_ : failed ? failed : error;
   }
