@@ -16,7 +16,7 @@
 namespace stoker::engine {
 namespace {
 
-constexpr std::size_t bundles_at_a_time = 32; // each takes bundle_bytes of the arena
+constexpr std::size_t most_under_way = 32; // each takes bundle_bytes of the arena
 
 } // namespace
 
@@ -80,7 +80,7 @@ public:
 
 private:
   struct Bundle {
-    std::uint64_t staging = 0; // in the arena
+    std::uint64_t staging = 0; // in the arena; not the transfer's, which another thread's flush may settle
     BundleWriter items;
     GlobalPointer target;                  // the first
     std::vector<std::size_t> indices = {}; // of the updates
@@ -99,7 +99,7 @@ private:
   }
 
   void submit(std::map<int, Bundle>::iterator open) {
-    if (under_way_.size() >= bundles_at_a_time) {
+    if (under_way_.size() >= most_under_way) {
       collect();
     }
     const Bundle& written = open->second;
@@ -108,7 +108,6 @@ private:
     request.local = {.path = Path::staged, .offset = written.staging};
     request.result_bytes = written.items.result_bytes();
     request.items_seal = checksum(0, at(written.staging), written.items.bytes());
-    transfer.staging = written.staging;
     under_way_.push_back(std::move(open->second));
     under_way_.back().transfer = &transfer;
     open_.erase(open);
@@ -122,7 +121,7 @@ private:
     Transfer& transfer = *bundle.transfer;
     const auto failed = attempt([&] {
       global_.wait(transfer);
-      if (transfer.operation->error == 0 && results_ != nullptr) { // ordered by `completed`
+      if (!transfer.lost && transfer.operation->error == 0 && results_ != nullptr) { // ordered by `completed`
         const std::uint64_t bytes = size_of(type_);
         const std::byte* from = at(bundle.staging);
         for (const std::size_t index : bundle.indices) {
@@ -131,6 +130,9 @@ private:
         }
       }
     });
+    if (!transfer.lost) { // else its helper may use it
+      global_.memory_->arena().deallocate(bundle.staging);
+    }
     const auto error = attempt([&] { global_.release(transfer); });
     failure_ = failure_ ? failure_ : failed ? failed : error;
   }

@@ -233,6 +233,7 @@ private:
   SegmentTable table_;
   std::mutex table_mutex_; // for changes
   TransferCounters counters_;
+  std::atomic<std::size_t> left_{0}; // records in the ring since the last call, or a few more
   bool access_open_ = false;
   bool closed_ = false;
 

@@ -72,7 +72,6 @@ GlobalMemory::Transfer& GlobalMemory::take_transfer(OperationKind kind, const Gl
   transfer.staging = 0;
   ++transfer.epoch;
   detached_ += detached ? 1 : 0;
-  lock.unlock();
 
   OperationRequest& operation = transfer.request;
   operation.epoch = transfer.epoch;
@@ -152,20 +151,20 @@ void GlobalMemory::start(Transfer& transfer) {
 void GlobalMemory::leave(Transfer& transfer) {
   transfer.left = true;
   push(transfer);
-  SubmissionRing& ring = memory_->root(memory_->self()).ring;
-  if (!ring.is_half_full()) {
+  if (left_.fetch_add(1, std::memory_order_relaxed) + 1 < SubmissionRing::capacity / 2) {
     return;
   }
   call_helper();
   if (helper_ != nullptr) {
     const Helper::Assist in_its_place(*helper_);
-    while (ring.called()) { // there may be more
+    while (memory_->root(memory_->self()).ring.called()) { // there may be more
       helper_->round();
     }
   }
 }
 
 void GlobalMemory::call_helper() {
+  left_.store(0, std::memory_order_relaxed);
   memory_->root(memory_->self()).ring.call();
   if (helper_ == nullptr) {
     carrier_->helper.ring();

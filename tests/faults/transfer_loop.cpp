@@ -50,6 +50,10 @@ int main(int argc, char** argv) {
   checked(stoker_team_allocate(team, local.size(), &segment));
   segment.unit = (rank + 1) % ranks;
   for (long round = 0;; ++round) {
+    if (fill && round > 20) {
+      checked(stoker_put_nb(global, segment, local.data(), local.size(), nullptr));
+      continue;
+    }
     stoker_transfer transfer = STOKER_TRANSFER_NULL;
     checked(stoker_put_nb(global, segment, local.data(), local.size(), &transfer));
     checked(stoker_transfer_wait(&transfer));
@@ -59,9 +63,6 @@ int main(int argc, char** argv) {
       std::filesystem::rename(temporary, folder / std::to_string(rank));
       while (fill && !std::filesystem::exists(folder / "stop")) {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      }
-      while (fill) {
-        checked(stoker_put_nb(global, segment, local.data(), local.size(), nullptr));
       }
     }
   }

@@ -226,7 +226,7 @@ int stoker_accumulate(stoker_global global, stoker_gptr target, MPI_Datatype typ
                       size_t count);
 
 /**
- * Nonblocking atomics. Those to other nodes set out together: when the caller waits for one, tests it or flushes, when
+ * Begins a fetch-and-op. Nonblocking atomics to other nodes set out together: when the caller waits for one, tests it or flushes, when
  * there are many of them, or when the helper next looks for itself, whichever is first. So many updates travel in few
  * messages. Handles, and a null `transfer`, are as in stoker_put_nb. Two nonblocking operations are in no order until
  * the first is complete, not even on the same element.
@@ -238,23 +238,28 @@ int stoker_accumulate(stoker_global global, stoker_gptr target, MPI_Datatype typ
 int stoker_fetch_and_op_nb(stoker_global global, stoker_gptr target, MPI_Datatype type, MPI_Op op, const void* operand,
                            void* result, stoker_transfer* transfer);
 
-/** Begins a compare-and-swap: see stoker_fetch_and_op_nb. */
+/** Begins a compare-and-swap. Otherwise as stoker_fetch_and_op_nb. */
 int stoker_compare_and_swap_nb(stoker_global global, stoker_gptr target, MPI_Datatype type, const void* expected,
                                const void* desired, void* result, stoker_transfer* transfer);
 
-/** Begins an accumulate: see stoker_fetch_and_op_nb. */
+/** Begins an accumulate of `count` elements. Otherwise as stoker_fetch_and_op_nb. */
 int stoker_accumulate_nb(stoker_global global, stoker_gptr target, MPI_Datatype type, MPI_Op op, const void* operands,
                          size_t count, stoker_transfer* transfer);
 
 /**
- * Many atomic updates in one call: element targets[i] by operands[i], for i from 0 to count - 1, in no order. Blocking.
- * targets: elements of any units, also equal ones. operands: may be NULL for MPI_NO_OP. All targets are checked before
- * the first is updated; the error of one names its index.
+ * Many accumulates in one call: element targets[i] by operands[i], for i from 0 to count - 1, in no order. Blocking. All
+ * targets are checked before the first is updated; the error of one names its index.
+ *
+ * targets: elements of any units, also equal ones.
+ * operands: may be NULL for MPI_NO_OP.
  */
 int stoker_accumulate_many(stoker_global global, const stoker_gptr targets[], MPI_Datatype type, MPI_Op op,
                            const void* operands, size_t count);
 
-/** The same, and sets results[i] to what element targets[i] was before its update. */
+/**
+ * Many fetch-and-ops in one call: as stoker_accumulate_many, and sets results[i] to what element targets[i] was before
+ * its update.
+ */
 int stoker_fetch_and_op_many(stoker_global global, const stoker_gptr targets[], MPI_Datatype type, MPI_Op op,
                              const void* operands, void* results, size_t count);
 
