@@ -93,8 +93,8 @@ TEST(MpiDefects, GoWithTheVersionThatMendsThem) {
   EXPECT_FALSE(has_defect(identity(mpich_4_2), MpiDefect::persistent_allgather));
   EXPECT_FALSE(has_defect(identity(open_mpi_4), MpiDefect::persistent_allgather));
   EXPECT_TRUE(has_defect(identity(mpich_4_2), MpiDefect::persistent_gather));
-  EXPECT_TRUE(has_defect(identity(open_mpi_4), MpiDefect::dynamic_windows));
-  EXPECT_FALSE(has_defect(identity(open_mpi_5), MpiDefect::dynamic_windows));
+  EXPECT_TRUE(has_defect(identity(open_mpi_4), MpiDefect::persistent_datatypes));
+  EXPECT_TRUE(has_defect(identity(open_mpi_5), MpiDefect::persistent_datatypes));
   EXPECT_FALSE(has_defect(identity(mpich_4_0), MpiDefect::persistent_datatypes));
 }
 

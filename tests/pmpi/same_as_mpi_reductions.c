@@ -123,8 +123,7 @@ static bool is_fatal(const Type* type, MPI_Op op) {
 #ifdef MPICH_NUMVERSION
   const bool of_c = type->handle == MPI_FLOAT || type->handle == MPI_DOUBLE || type->handle == MPI_LONG_DOUBLE;
   const bool of_fortran = type->bits == real || type->handle == MPI_REAL16;
-  return (op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR) &&
-         (of_c || (MPICH_NUMVERSION >= 40100000 && of_fortran));
+  return (op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR) && (of_c || (MPICH_NUMVERSION >= 40100000 && of_fortran));
 #else
   (void)type;
   (void)op;
