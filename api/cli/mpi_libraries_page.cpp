@@ -35,7 +35,8 @@ tell it, and are taken to have all of MPICH's.
 What stoker does depends on the version of the library that is *loaded*, not of the one that stoker was built with. *Always*
 means that it does so with every library, since it costs nothing. The test is one that meets the defect; to see whether a new
 version still has it, take out the row, or what the test says that it leaves out, and run that test. A version stands in the table
-once the defect was seen to be gone there.
+once the defect was seen to be gone there. *All so far* means that no version was seen without it; whether newer ones still have
+those of the rows with *always* was not looked into.
 
 | library | versions | defect | what stoker does | when | test |
 |---|---|---|---|---|---|
