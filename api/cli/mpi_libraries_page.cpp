@@ -33,19 +33,19 @@ tell it, and are taken to have all of MPICH's.
 ## Defects, and what stoker does instead
 
 What stoker does depends on the version of the library that is *loaded*, not of the one that stoker was built with. *Always*
-means that it does so with every library, since it costs nothing. The test is one that fails where the defect is; to see
-whether a new version still has it, take its row out of the table and run that test.
+means that it does so with every library, since it costs nothing. The test is one that meets the defect; to see whether a new
+version still has it, take out the row, or what the test says that it leaves out, and run that test. A version stands in the table
+once the defect was seen to be gone there. *All so far* means that no version was seen without it; whether newer ones still have
+those of the rows with *always* was not looked into.
 
 | library | versions | defect | what stoker does | when | test |
 |---|---|---|---|---|---|
 )";
 
-std::string_view name_of(engine::MpiFamily family) {
-  return family == engine::MpiFamily::mpich ? "MPICH" : "Open MPI";
-}
+std::string_view name_of(engine::MpiFamily family) { return family == engine::MpiFamily::mpich ? "MPICH" : "Open MPI"; }
 
 std::string versions(const engine::MpiDefectRow& row) {
-  return row.mended_in == engine::MpiVersion() ? "all" : "before " + text_of(row.mended_in);
+  return row.mended_in == engine::MpiVersion() ? "all so far" : "before " + text_of(row.mended_in);
 }
 
 } // namespace

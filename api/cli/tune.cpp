@@ -268,7 +268,8 @@ int by_measurement(const MpiSession& session, Range range, const TuneOptions& op
   });
   engine->destroy();
   if (session.rank() == 0) {
-    write(table, fmt::format("{} ranks, measured with {}", layout.ranks(), engine::mpi_identity().text), options.output);
+    write(table, fmt::format("{} ranks, measured with {}", layout.ranks(), engine::mpi_identity().text),
+          options.output);
   }
   return 0;
 }

@@ -9,18 +9,18 @@
 namespace stoker::engine {
 namespace {
 
-// The first versions that were seen without a defect.
+// The first version that was seen without a defect.
 constexpr MpiVersion mpich_4_2_1{4, 2, 1};
-constexpr MpiVersion open_mpi_5{5, 0, 0};
 constexpr MpiVersion none_known{};
 
 constexpr std::array defects{
     MpiDefectRow{MpiDefect::persistent_allgather, MpiFamily::mpich, mpich_4_2_1,
                  "persistent allgather and reduce hang or have wrong results from the second start on",
                  "a nonblocking call at each start takes their place", "pmpi persistent, library alone"},
-    MpiDefectRow{MpiDefect::persistent_gather, MpiFamily::mpich, none_known,
-                 "persistent gather and scatter have wrong results from the second start on (pmodels/mpich#7078, #7550)",
-                 "a nonblocking call at each start takes their place", "pmpi persistent, library alone"},
+    MpiDefectRow{
+        MpiDefect::persistent_gather, MpiFamily::mpich, none_known,
+        "persistent gather and scatter have wrong results from the second start on (pmodels/mpich#7078, #7550)",
+        "a nonblocking call at each start takes their place", "pmpi persistent, library alone"},
     MpiDefectRow{MpiDefect::persistent_completion, MpiFamily::mpich, none_known,
                  "waiting for an inactive persistent collective hangs (pmodels/mpich#6334), MPI_Testall and the calls "
                  "for any and some do not complete an active one, and all ranks must start those of a communicator in "
@@ -36,28 +36,31 @@ constexpr std::array defects{
                  "reduce in place at a root other than 0 crashes",
                  "the engine carries out such persistent requests without trying MPI",
                  "pmpi persistent, library alone"},
-    MpiDefectRow{MpiDefect::dynamic_windows, MpiFamily::open_mpi, open_mpi_5,
-                 "over UCX, detaching memory from a dynamic window with several attachments crashes, and so does "
-                 "freeing such a window",
+    MpiDefectRow{MpiDefect::dynamic_windows, MpiFamily::open_mpi, none_known,
+                 "over UCX, detaching memory from a dynamic window with several attachments crashes in 4.1, and so "
+                 "does freeing such a window; with four ranks 5.0.7 hangs",
                  "messages take the place of dynamic windows", "api global_memory, 2 nodes x 1, windows"},
-    MpiDefectRow{{}, MpiFamily::mpich, none_known,
-                 "MPI_Testall aborts where one of the requests is a file's",
+    MpiDefectRow{std::nullopt, MpiFamily::mpich, none_known, "MPI_Testall aborts where one of the requests is a file's",
                  "the drop-in library asks for some of the requests at a time", "pmpi mixed-all, library alone"},
-    MpiDefectRow{{}, MpiFamily::mpich, none_known,
+    MpiDefectRow{std::nullopt, MpiFamily::mpich, none_known,
                  "over UCX, a window is taken to begin at the multiple of 16 before its base, and puts land too low",
                  "windows begin at a multiple of 64", "api one_sided, 2 ranks"},
-    MpiDefectRow{{}, MpiFamily::mpich, none_known, "new error codes of MPI's own classes have no texts",
+    MpiDefectRow{std::nullopt, MpiFamily::mpich, none_known, "new error codes of MPI's own classes have no texts",
                  "it is tried; codes of a new class take their place", "pmpi error texts"},
-    MpiDefectRow{{}, MpiFamily::mpich, none_known,
+    MpiDefectRow{std::nullopt, MpiFamily::mpich, none_known,
                  "once some 700 derived types exist, MPI_Pack packs too few bytes of one without gaps",
                  "types are looked at by packing two elements with a gap between them", "soak"},
-    MpiDefectRow{{}, MpiFamily::mpich, none_known,
+    MpiDefectRow{std::nullopt, MpiFamily::mpich, none_known,
                  "over UCX and TCP, MPI_Finalize may wait for ever if several hosts have several ranks each",
                  "stoker doctor says so; scripts/cluster leaves UCX's disconnecting out", "cluster scripts"},
-    MpiDefectRow{{}, MpiFamily::open_mpi, none_known,
-                 "MPI_T_init_thread changes the thread level of all of MPI",
-                 "the present level is asked for", "api eager_limit, 2 ranks"},
-    MpiDefectRow{{}, MpiFamily::open_mpi, none_known,
+    MpiDefectRow{
+        std::nullopt, MpiFamily::mpich, none_known,
+        "a freed communicator that a buffered send refers to is deleted in the middle of MPI_Buffer_detach (4.2.1)",
+        "the drop-in library lets go of a communicator when the program frees it", "pmpi p2p kinds, two nodes"},
+    MpiDefectRow{std::nullopt, MpiFamily::open_mpi, none_known,
+                 "MPI_T_init_thread changes the thread level of all of MPI", "the present level is asked for",
+                 "api eager_limit, 2 ranks"},
+    MpiDefectRow{std::nullopt, MpiFamily::open_mpi, none_known,
                  "windows within a node try for ever where cross-memory attach is refused",
                  "windows are used where that was tried", "faults"},
 };

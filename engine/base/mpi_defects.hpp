@@ -23,7 +23,7 @@ enum class MpiDefect : std::uint8_t {
 struct MpiDefectRow {
   std::optional<MpiDefect> defect; // empty: the work-round costs nothing, or finds out by itself, and is always on
   MpiFamily family;
-  MpiVersion mended_in; // the first version without it; 0.0.0: none is known
+  MpiVersion mended_in; // the first version that was seen without it; 0.0.0: none was
   std::string_view what;
   std::string_view instead; // what stoker does
   std::string_view seen_by; // the test that fails without the work-round where the defect is

@@ -45,8 +45,8 @@ const Said open_mpi_5{"Open MPI v5.0.7, package: Debian OpenMPI, ident: 5.0.7, r
                       {5, 0, 7},
                       MpiFamily::open_mpi,
                       "Open MPI 5.0.7"};
-const Said intel{"Intel(R) MPI Library 2021.9 for Linux* OS\n", "Intel MPI",     {2021, 9, 0}, {},
-                 MpiFamily::mpich,                              "Intel MPI 2021.9"};
+const Said intel{
+    "Intel(R) MPI Library 2021.9 for Linux* OS\n", "Intel MPI", {2021, 9, 0}, {}, MpiFamily::mpich, "Intel MPI 2021.9"};
 const Said mvapich{"MVAPICH Version:\t3.0\nMVAPICH Release date:\tTue Jan 30 23:00:00 EST 2024\n",
                    "MVAPICH",
                    {3, 0, 0},
@@ -59,12 +59,13 @@ const Said mvapich2{"MVAPICH2 Version      :\t2.3.7\nMVAPICH2 Release date :\tWe
                     {},
                     MpiFamily::mpich,
                     "MVAPICH2 2.3.7"};
-const Said cray{"MPI VERSION    : CRAY MPICH version 8.1.25.17 (ANL base 3.4a2)\nMPI BUILD INFO : Sun Feb 26 15:15 2023\n",
-                "Cray MPICH",
-                {8, 1, 25},
-                {3, 4, 0},
-                MpiFamily::mpich,
-                "Cray MPICH 8.1.25.17"};
+const Said cray{
+    "MPI VERSION    : CRAY MPICH version 8.1.25.17 (ANL base 3.4a2)\nMPI BUILD INFO : Sun Feb 26 15:15 2023\n",
+    "Cray MPICH",
+    {8, 1, 25},
+    {3, 4, 0},
+    MpiFamily::mpich,
+    "Cray MPICH 8.1.25.17"};
 const Said unknown{"Our MPI 1.0\nof today", "", {}, {}, MpiFamily::other, "Our MPI 1.0"};
 const Said silent{"", "", {}, {}, MpiFamily::other, ""};
 
@@ -92,8 +93,8 @@ TEST(MpiDefects, GoWithTheVersionThatMendsThem) {
   EXPECT_FALSE(has_defect(identity(mpich_4_2), MpiDefect::persistent_allgather));
   EXPECT_FALSE(has_defect(identity(open_mpi_4), MpiDefect::persistent_allgather));
   EXPECT_TRUE(has_defect(identity(mpich_4_2), MpiDefect::persistent_gather));
-  EXPECT_TRUE(has_defect(identity(open_mpi_4), MpiDefect::dynamic_windows));
-  EXPECT_FALSE(has_defect(identity(open_mpi_5), MpiDefect::dynamic_windows));
+  EXPECT_TRUE(has_defect(identity(open_mpi_4), MpiDefect::persistent_datatypes));
+  EXPECT_TRUE(has_defect(identity(open_mpi_5), MpiDefect::persistent_datatypes));
   EXPECT_FALSE(has_defect(identity(mpich_4_0), MpiDefect::persistent_datatypes));
 }
 
@@ -112,12 +113,14 @@ TEST(Untested, SaysWhichLibraryAndWithWhichItWasTested) {
     library.version = one.version;
     EXPECT_EQ(untested(library), "") << one.name << text_of(one.version);
   }
-  EXPECT_EQ(untested(identity(mpich_candidate)).find("MPICH 4.3.0rc2 is newer than all that stoker was tested with ("), 0U)
+  EXPECT_EQ(untested(identity(mpich_candidate)).find("MPICH 4.3.0rc2 is newer than all that stoker was tested with ("),
+            0U)
       << untested(identity(mpich_candidate));
   EXPECT_NE(untested(identity(mpich_candidate)).find("MPICH 4.2.1"), std::string::npos);
   const MpiIdentity old = mpi_identity_from("Open MPI v3.1.0, package: none");
   EXPECT_EQ(untested(old).find("Open MPI 3.1.0 is older than all"), 0U) << untested(old);
-  EXPECT_EQ(untested(identity(intel)).find("Intel MPI 2021.9 is another library than"), 0U) << untested(identity(intel));
+  EXPECT_EQ(untested(identity(intel)).find("Intel MPI 2021.9 is another library than"), 0U)
+      << untested(identity(intel));
 }
 
 } // namespace

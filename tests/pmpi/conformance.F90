@@ -1,7 +1,7 @@
 ! SPDX-License-Identifier: BSD-3-Clause
 ! Collectives and requests from Fortran, for whatever implements them: it names nothing but MPI. Compiled three times, as a user
 ! of mpif.h (neither macro), of the module mpi (USE_MPI) and of mpi_f08 (USE_MPI_F08); with PERSISTENT where the library has
-! persistent collectives, and MPICH_40 for what that one's bindings do wrong.
+! persistent collectives, MPICH, and MPICH_40 for what that one's bindings do wrong.
 #if defined(USE_MPI_F08)
 #define REQUEST type(MPI_Request)
 #define DATATYPE type(MPI_Datatype)
@@ -352,8 +352,9 @@ contains
       end do
       call expect(all(seen == [1, 0, 1, 1]), 'each is reported once')
       call MPI_Waitany(n, r, index, MPI_STATUS_IGNORE, ierror)
-#if !defined(MPICH_40)
-      call expect(index == MPI_UNDEFINED, 'nothing active: MPI_UNDEFINED') ! MPICH 4.0 adds 1
+! MPICH 4.0 adds 1, and so does mpi_f08 of 4.2.
+#if !defined(MPICH_40) && !(defined(USE_MPI_F08) && defined(MPICH))
+      call expect(index == MPI_UNDEFINED, 'nothing active: MPI_UNDEFINED')
 #endif
       call MPI_Testany(n, r, index, done, MPI_STATUS_IGNORE, ierror)
       call expect(done, 'nothing active: true')

@@ -105,7 +105,8 @@ static Mix* new_mix(void) {
   mix->calls[at_ibcast_small] = issued(bcast, form_nonblocking, small_count);
   const Form form = some_persistent_form();
   if (!persistent_states_work()) {
-    leave_out("persistent collectives in arrays", "MPICH takes those that are inactive for active (seen in 4.0.2, 4.2.1)");
+    leave_out("persistent collectives in arrays",
+              "MPICH takes those that are inactive for active (seen in 4.0.2, 4.2.1)");
   } else if (is_persistent(form)) {
     mix->calls[at_persistent_alltoall] = issued(alltoall, form, large_count);
     mix->calls[at_persistent_scan_small] = issued(scan, form, small_count);

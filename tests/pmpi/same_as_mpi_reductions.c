@@ -121,9 +121,9 @@ static void compare_reduction(const Type* type, const char* op_name, MPI_Op op, 
 // MPICH ends the process for them: 4.0 for C's types, 4.2 for Fortran's as well.
 static bool is_fatal(const Type* type, MPI_Op op) {
 #ifdef MPICH_NUMVERSION
-  return (op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR) && type->bits == real &&
-         (MPICH_NUMVERSION >= 40100000 || type->handle == MPI_FLOAT || type->handle == MPI_DOUBLE ||
-          type->handle == MPI_LONG_DOUBLE);
+  const bool of_c = type->handle == MPI_FLOAT || type->handle == MPI_DOUBLE || type->handle == MPI_LONG_DOUBLE;
+  const bool of_fortran = type->bits == real || type->handle == MPI_REAL16;
+  return (op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR) && (of_c || (MPICH_NUMVERSION >= 40100000 && of_fortran));
 #else
   (void)type;
   (void)op;
