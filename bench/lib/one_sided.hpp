@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,11 +51,13 @@ public:
     std::uint64_t value = 0;
   };
   virtual void xor_many(std::span<const Update> updates) {
+    std::set<int> targets;
     for (const Update& update : updates) {
       start_xor(update.target, update.offset, update.value);
+      targets.insert(update.target);
     }
-    for (const Update& update : updates) {
-      complete(update.target);
+    for (const int target : targets) {
+      complete(target);
     }
   }
   virtual std::uint64_t fetch_xor(int target, std::size_t offset, std::uint64_t value) = 0;
