@@ -38,8 +38,7 @@ bool histogram(int rank, int ranks) {
   // An element reads like a value, wherever it is.
   std::int64_t total = 0;
   std::int64_t largest = 0;
-  for (std::size_t bin = 0; bin < counts.size(); ++bin) {
-    const std::int64_t count = counts[bin];
+  for (const std::int64_t count : counts) {
     total += count;
     largest = std::max(largest, count);
   }

@@ -10,7 +10,7 @@ unsigned ucp_worker_progress(void* worker);
 
 // Looked up at the first call: an interpreter loads the MPI library, and UCX with it, long after this.
 static unsigned (*next(void))(void*) {
-  static unsigned (*_Atomic found)(void*) = NULL;
+  static unsigned (*_Atomic found)(void*);
   if (found == NULL) {
     unsigned (*function)(void*) = NULL;
     *(void**)&function = dlsym(dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD), "ucp_worker_progress");
