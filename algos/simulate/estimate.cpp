@@ -142,8 +142,9 @@ Demand demand_of(const Program& program, const Costs& costs) {
   return demand;
 }
 
-// Carries out one rank's program, by the rank or also by its helper, as if its peers did the same at the same time: its n-th message from another node, or
-// from its own, comes when its n-th message to one has arrived. A message for which there is none by then has come.
+// Carries out one rank's program, by the rank or also by its helper, as if its peers did the same at the same time. Its
+// n-th message from another node, or from its own, comes when its n-th message to one has arrived. A message for which
+// there is none by then has come.
 //
 // Long messages that are all asked for at once leave in the order of the answers. Ranks that are late to answer get
 // theirs last, from everybody: their ports idle first, and are crowded then. The fewer ranks share a port, the more of

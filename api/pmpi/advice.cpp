@@ -5,6 +5,7 @@
 #include "api/pmpi/call_path.hpp"
 #include "api/pmpi/followed_requests.hpp"
 #include "api/pmpi/handle_table.hpp"
+#include "api/pmpi/host_name.hpp"
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/state.hpp"
 #include "api/reports/computation.hpp"
@@ -238,12 +239,9 @@ void Advisor::put_back(Completing kind, std::uint64_t begin_ns, const std::vecto
 }
 
 reports::Advice Advisor::advice() {
-  std::array<char, MPI_MAX_PROCESSOR_NAME + 1> host{};
-  int length = 0;
-  PMPI_Get_processor_name(host.data(), &length);
   const std::lock_guard lock(mutex_);
   reports::Advice advice{.ranks = 1,
-                         .hosts = {host.data()},
+                         .hosts = {host_name()},
                          .seconds = seconds(now_ns() - begin_ns_),
                          .mpi_seconds = seconds(computation_.in_calls_ns()),
                          .calls = {},

@@ -18,7 +18,7 @@ AdvisedPlan left(Reason reason) { return {Plan::left, text_of(reason)}; }
 
 AdvisedPlan taken(Form form) { return {form == Form::blocking ? Plan::with_blocking : Plan::taken}; }
 
-// Of one of the two buffers, with so many counts and as many peers.
+// The bytes in one of the two buffers, which has so many counts and belongs to so many peers.
 std::uint64_t bytes_in(const BufferTraits& buffer, bool own_types, const Numbers<MPI_Count>& counts,
                        const MPI_Datatype* types, std::size_t entries, std::size_t peers) {
   std::uint64_t sum = 0;

@@ -2,6 +2,7 @@
 #include "api/pmpi/statistics.hpp"
 
 #include "api/pmpi/background_progress.hpp"
+#include "api/pmpi/host_name.hpp"
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/state.hpp"
 #include "api/pmpi/watched_messages.hpp"
@@ -152,13 +153,10 @@ void reset_statistics() {
 reports::Summary own_summary() {
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  std::array<char, MPI_MAX_PROCESSOR_NAME + 1> host{};
-  int length = 0;
-  PMPI_Get_processor_name(host.data(), &length);
   const bool in_background = settings().pmpi_p2p || settings().pmpi_rma;
   const std::lock_guard lock(statistics.mutex);
   return {.ranks = 1,
-          .hosts = {host.data()},
+          .hosts = {host_name()},
           .calls = sums_of_calls(),
           .left = sums_of_left(),
           .helpers = own_helper(rank),

@@ -49,7 +49,7 @@ struct OperationRequest {
   bool signals = false;
   std::uint64_t signal_place = 0;
   std::uint64_t signal_value = 0;
-  // Of a bundle: what comes back, and the checksum of its items.
+  // What comes back of a bundle, and the checksum of its items.
   std::uint64_t result_bytes = 0;
   std::uint64_t items_seal = 0;
   // The data for the target or from it. Atomics: the operands, then the result. A bundle: its items, then the results.

@@ -51,7 +51,7 @@ struct GlobalAccess::Header {
   std::uint32_t piece = 0;          // the origin's
   std::int32_t error = MPI_SUCCESS; // of a reply
   std::uint64_t bytes = 0;          // of target memory; in a bundle or reply: of what follows
-  // Of a long put or get:
+  // A long put or get has these, too:
   std::uint32_t arena = 0;
   std::uint64_t place = 0;
   std::uint64_t signal_place = 0; // 0: none

@@ -2,27 +2,18 @@
 // Ranges of distributed arrays in C++: iterators, copies, fills; and many atomic updates.
 #include "tests/api/mpi_main.hpp"
 #include "tests/api/support.hpp"
+#include "tests/api/thrown.hpp"
 #include <stoker/stoker_global.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <numeric>
 #include <vector>
 
 namespace api_tests {
 namespace {
-
-int code_thrown_by(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const stoker::Error& error) {
-    return error.code();
-  }
-  return STOKER_SUCCESS;
-}
 
 struct Place {
   stoker::Engine engine{MPI_COMM_WORLD};

@@ -3,11 +3,11 @@
 // atomics.
 #include "tests/api/mpi_main.hpp"
 #include "tests/api/support.hpp"
+#include "tests/api/thrown.hpp"
 #include <stoker/stoker_global.hpp>
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <iterator>
 #include <numeric>
 #include <optional>
@@ -24,15 +24,6 @@ static_assert(!std::is_copy_constructible_v<stoker::GlobalMemory> && !std::is_co
 static_assert(std::is_nothrow_move_constructible_v<stoker::GlobalMemory> &&
               std::is_nothrow_move_assignable_v<stoker::Team> && std::is_nothrow_move_assignable_v<stoker::Transfer>);
 static_assert(std::is_trivially_copyable_v<stoker::GlobalPointer<double>>);
-
-int code_thrown_by(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const stoker::Error& error) {
-    return error.code();
-  }
-  return STOKER_SUCCESS;
-}
 
 struct Place {
   stoker::Engine engine{MPI_COMM_WORLD};

@@ -7,13 +7,12 @@ usage: advise_test.py STOKER DROP_IN LIBRARY_FOLDER MPIRUN MPI    as run_test.py
 import collections
 import ctypes.util
 import json
-import shutil
 import subprocess
 import sys
 import unittest
 
 import run_test
-from run_test import HAS_MPI4PY, HERE, MPI, PYTHON
+from run_test import HERE, MPI, PYTHON
 
 RANKS, STEPS, LONG, SHORT = 2, 5, 65536, 32  # those of advise_program.c, in bytes
 HAS_LIBDW = ctypes.util.find_library("dw") is not None
@@ -186,15 +185,10 @@ class OtherLanguages(Case):
             self.assertNotIn("libmpi", row["called_from"][0])
 
     def test_fortran(self):
-        if not shutil.which("gfortran"):
-            self.skipTest("gfortran is not installed")
-        self.expect(self.compile_or_skip("fortran", f"mpifort.{MPI}", "-g", HERE / "run_program.f90"))
+        self.expect(self.compile_fortran_or_skip("-g"))
 
     def test_python(self):
-        if not HAS_MPI4PY:
-            self.skipTest("python3-mpi4py is not installed")
-        if MPI != "openmpi":
-            self.skipTest("Debian's mpi4py is Open MPI's")
+        self.need_mpi4py()
         self.expect(PYTHON, HERE / "run_program.py")
 
 

@@ -54,6 +54,17 @@ class Case(unittest.TestCase):
             self.skipTest(f"{compiler} is not installed")
         return self.compile(name, compiler, *arguments)
 
+    def compile_fortran_or_skip(self, *options):
+        if not shutil.which("gfortran"):
+            self.skipTest("gfortran is not installed")
+        return self.compile_or_skip("fortran", f"mpifort.{MPI}", *options, HERE / "run_program.f90")
+
+    def need_mpi4py(self):
+        if not HAS_MPI4PY:
+            self.skipTest("python3-mpi4py is not installed")
+        if MPI != "openmpi":
+            self.skipTest("Debian's mpi4py is Open MPI's")
+
     def script(self, name, *lines):
         file = self.folder / name
         file.write_text("\n".join(lines) + "\n")
@@ -308,19 +319,14 @@ class Runs(Case):
         self.assertEqual(result.stderr.count("STOKER_PMPI_HEAP needs libstoker-heap.so"), 1, result.stderr)
 
     def test_fortran(self):
-        if not shutil.which("gfortran"):
-            self.skipTest("gfortran is not installed")
-        self.summary_of(self.compile_or_skip("fortran", f"mpifort.{MPI}", HERE / "run_program.f90"))
+        self.summary_of(self.compile_fortran_or_skip())
 
     def test_shell_script(self):
         self.summary_of(self.script("job", "#!/bin/sh", "echo before", "./program"))
         self.summary_of("sh", "-c", "./program 0")
 
     def test_python(self):
-        if not HAS_MPI4PY:
-            self.skipTest("python3-mpi4py is not installed")
-        if MPI != "openmpi":
-            self.skipTest("Debian's mpi4py is Open MPI's")
+        self.need_mpi4py()
         self.summary_of(PYTHON, HERE / "run_program.py")
         self.summary_of(HERE / "run_program.py", options=["--mapped"])
 

@@ -226,9 +226,9 @@ int stoker_accumulate(stoker_global global, stoker_gptr target, MPI_Datatype typ
                       size_t count);
 
 /**
- * Begins a fetch-and-op. Nonblocking atomics to other nodes set out together: when the caller waits for one, tests it or flushes, when
- * there are many of them, or when the helper next looks for itself, whichever is first. So many updates travel in few
- * messages. Handles, and a null `transfer`, are as in stoker_put_nb. Two nonblocking operations are in no order until
+ * Begins a fetch-and-op. Nonblocking atomics to other nodes set out together: when the caller waits for one, tests it
+ * or flushes, when there are many of them, or when the helper next looks for itself, whichever is first. So many updates
+ * travel in few messages. Handles, and a null `transfer`, are as in stoker_put_nb. Two nonblocking operations are in no order until
  * the first is complete, not even on the same element.
  *
  * Operands are read before the call returns, but for those of stoker_accumulate_nb, which belong to stoker until the
