@@ -144,6 +144,19 @@ void combine_in_rounds(VectorSteps& steps, std::size_t rounds, const std::functi
   steps.settle(blocks, home);
 }
 
+namespace {
+
+// Every `parts`-th member has the same part, reduced over some of the members. They combine what they have.
+void complete_part(VectorSteps& steps, const Group& group, std::size_t parts, std::span<const std::size_t> combining,
+                   const Blocks& part, const Home& home) {
+  const auto group_in = [&](std::size_t round) {
+    return group.subgroup(partners_of(group.me, parts * product(combining.first(round)), combining[round]));
+  };
+  combine_in_rounds(steps, combining.size(), group_in, part, home);
+}
+
+} // namespace
+
 void exchange_allreduce(VectorSteps& steps, const Group& group, const Phases& phases, std::size_t first,
                         const Home& home) {
   const std::size_t parts = phases.parts();
@@ -161,11 +174,7 @@ void exchange_allreduce(VectorSteps& steps, const Group& group, const Phases& ph
     }
     return Blocks{first + part};
   };
-  const auto group_in = [&](std::size_t round) {
-    const std::size_t stride = parts * product(std::span(combining).first(round));
-    return group.subgroup(partners_of(group.me, stride, combining[round]));
-  };
-  combine_in_rounds(steps, combining.size(), group_in, part_of(group.me), home);
+  complete_part(steps, group, parts, combining, part_of(group.me), home);
   exchange_allgather(steps, group, phases.gathering, parts, part_of, home);
 }
 
@@ -217,11 +226,7 @@ void cyclic_allreduce(VectorSteps& steps, const Group& group, const CyclicPhases
   const Group neighbors = group.subgroup(indices);
   const auto part_of = [&](std::size_t member) { return Blocks{first + member}; };
   cyclic_reduce_scatter(steps, neighbors, phases.dividing, part_of, home_before(steps, combining.size(), home));
-  const auto group_in = [&](std::size_t round) {
-    const std::size_t stride = parts * product(std::span(combining).first(round));
-    return group.subgroup(partners_of(group.me, stride, combining[round]));
-  };
-  combine_in_rounds(steps, combining.size(), group_in, part_of(neighbors.me), home);
+  complete_part(steps, group, parts, combining, part_of(neighbors.me), home);
   cyclic_allgather(steps, neighbors, phases.gathering, part_of, home);
 }
 
