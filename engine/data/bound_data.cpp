@@ -24,10 +24,11 @@ void check(const PeerBlock& block, std::size_t ranks) {
 
 BoundData::BoundData(UserBuffer buffer) {
   begin_part();
+  const Residence residence = buffer.residence();
   types_.push_back(buffer.take_type());
   pieces_.reserve(buffer.blocks().size());
   for (const UserBlock& block : buffer.blocks()) { // where blocks overlap, the last one's data stay
-    add({buffer.address() + block.displacement, block.count, 0});
+    add({buffer.address() + block.displacement, block.count, 0, residence});
   }
 }
 
@@ -65,7 +66,13 @@ BoundData::BoundData(std::span<const PeerBlock> blocks, std::size_t ranks) {
       if (block.address == nullptr && types_[type].contiguous() && types_[type].size() > 0) {
         throw Error(Code::argument, "the address of a block for rank {} is null; expected a buffer", r);
       }
-      add({static_cast<std::byte*>(block.address), block.count, type});
+      auto* const address = static_cast<std::byte*>(block.address);
+      const Residence residence =
+          types_[type].size() > 0 ? residence_of(address + types_[type].true_lower()) : Residence::host;
+      if (residence == Residence::device) {
+        types_[type].find_runs();
+      }
+      add({address, block.count, type, residence});
     }
   }
 }
@@ -81,23 +88,41 @@ void BoundData::add(const Piece& piece) {
   if (part.bytes == 0) {
     part.begin = piece.address;
   }
-  runs_ = runs_ && type.contiguous() && piece.address == part.begin + part.bytes;
+  runs_ =
+      runs_ && piece.residence != Residence::device && type.contiguous() && piece.address == part.begin + part.bytes;
   lowest_ = bytes_ == 0 ? piece.address : std::min(lowest_, piece.address);
   highest_ = bytes_ == 0 ? piece.address + bytes : std::max(highest_, piece.address + bytes);
   part.bytes += bytes;
   bytes_ += bytes;
 }
 
-void BoundData::pack(std::byte* packed, MPI_Comm comm) const {
+std::vector<DevicePiece> BoundData::device_pieces(std::byte* packed) const {
+  std::vector<DevicePiece> pieces;
   for (const Piece& piece : pieces_) {
-    engine::pack(types_[piece.type], piece.address, piece.count, packed, comm);
+    if (piece.residence == Residence::device) {
+      add_pieces(types_[piece.type], piece.address, piece.count, packed, pieces);
+    }
+    packed += static_cast<std::uint64_t>(piece.count) * types_[piece.type].size();
+  }
+  return pieces;
+}
+
+void BoundData::pack(std::byte* packed, MPI_Comm comm) const {
+  copy_to_host(device_pieces(packed));
+  for (const Piece& piece : pieces_) {
+    if (piece.residence != Residence::device) {
+      engine::pack(types_[piece.type], piece.address, piece.count, packed, comm);
+    }
     packed += static_cast<std::uint64_t>(piece.count) * types_[piece.type].size();
   }
 }
 
 void BoundData::unpack(const std::byte* packed, MPI_Comm comm) const {
+  copy_to_device(device_pieces(const_cast<std::byte*>(packed))); // only read
   for (const Piece& piece : pieces_) {
-    engine::unpack(types_[piece.type], packed, piece.count, piece.address, comm);
+    if (piece.residence != Residence::device) {
+      engine::unpack(types_[piece.type], packed, piece.count, piece.address, comm);
+    }
     packed += static_cast<std::uint64_t>(piece.count) * types_[piece.type].size();
   }
 }

@@ -31,7 +31,7 @@ public:
 
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   [[nodiscard]] std::uint64_t part_bytes(std::size_t part) const { return parts_[part].bytes; }
-  // Whether every part is one run of bytes in memory, too, somewhere within [lowest, lowest + span).
+  // Whether every part is one run of bytes in the host's memory, too, somewhere within [lowest, lowest + span).
   [[nodiscard]] bool runs() const { return runs_; }
   [[nodiscard]] std::byte* lowest() const { return lowest_; }
   [[nodiscard]] std::uint64_t span() const { return static_cast<std::uint64_t>(highest_ - lowest_); }
@@ -42,7 +42,8 @@ public:
   }
   [[nodiscard]] std::uint64_t packed_place(std::size_t part) const { return parts_[part].packed; }
 
-  // Copy the data to and from the packed form. Throw Error(mpi).
+  // Copy the data to and from the packed form, which is in the host's memory. Throw Error(mpi); Error(access) for data
+  // on a device.
   void pack(std::byte* packed, MPI_Comm comm) const;
   void unpack(const std::byte* packed, MPI_Comm comm) const;
   // Unpacks the first bytes of each part. What lies behind them stays as it is in memory, and `packed` takes it over.
@@ -53,6 +54,7 @@ private:
     std::byte* address = nullptr;
     std::int64_t count = 0;
     std::size_t type = 0;
+    Residence residence = Residence::host;
   };
   struct Part {
     std::uint64_t bytes = 0;
@@ -61,6 +63,8 @@ private:
   };
   void begin_part() { parts_.push_back({.packed = bytes_}); }
   void add(const Piece& piece);
+  // Pieces on a device, and where they lie in the packed form.
+  [[nodiscard]] std::vector<DevicePiece> device_pieces(std::byte* packed) const;
 
   std::vector<Datatype> types_;
   std::vector<Piece> pieces_; // in the order of the parts

@@ -91,6 +91,54 @@ Datatype::Datatype(MPI_Datatype type, const std::string& what) {
   }
 }
 
+void Datatype::find_runs() {
+  runs_.clear();
+  if (contiguous_ || size_ == 0) {
+    runs_.push_back({0, size_});
+    return;
+  }
+  // Every byte of an element holds a digit of its own offset. What MPI packs of that tells where it came from.
+  const auto extent = static_cast<std::uint64_t>(true_extent_);
+  std::vector<std::byte> element(extent);
+  std::vector<std::byte> packed(size_);
+  std::vector<std::uint64_t> offsets(size_);
+  for (unsigned digit = 0; digit < 64 && (extent - 1) >> digit != 0; digit += 8) {
+    for (std::uint64_t i = 0; i < extent; ++i) {
+      element[i] = static_cast<std::byte>(i >> digit);
+    }
+    pack(*this, element.data() - true_lower_, 1, packed.data(), MPI_COMM_SELF);
+    for (std::uint64_t i = 0; i < size_; ++i) {
+      offsets[i] |= std::to_integer<std::uint64_t>(packed[i]) << digit;
+    }
+  }
+  for (const std::uint64_t from_lower : offsets) {
+    const std::int64_t offset = static_cast<std::int64_t>(from_lower) + true_lower_;
+    if (!runs_.empty() && offset == runs_.back().offset + static_cast<std::int64_t>(runs_.back().bytes)) {
+      ++runs_.back().bytes;
+    } else {
+      runs_.push_back({offset, 1});
+    }
+  }
+}
+
+void add_pieces(const Datatype& type, std::byte* elements, std::int64_t count, std::byte* packed,
+                std::vector<DevicePiece>& pieces) {
+  const bool is_one_run = type.contiguous();
+  for (std::int64_t e = 0; e < (is_one_run ? std::min<std::int64_t>(count, 1) : count); ++e) {
+    for (const TypeRun& run : type.runs()) {
+      const std::uint64_t bytes = is_one_run ? run.bytes * static_cast<std::uint64_t>(count) : run.bytes;
+      std::byte* const place = elements + (e * type.extent()) + run.offset;
+      if (!pieces.empty() && place == pieces.back().device + pieces.back().bytes &&
+          packed == pieces.back().host + pieces.back().bytes) {
+        pieces.back().bytes += bytes;
+      } else if (bytes > 0) {
+        pieces.push_back({packed, place, bytes});
+      }
+      packed += bytes;
+    }
+  }
+}
+
 UserBuffer::UserBuffer(void* address, Datatype type, std::vector<UserBlock> blocks)
     : address_(static_cast<std::byte*>(address)), type_(std::move(type)), blocks_(std::move(blocks)) {
   bool first = true;
@@ -109,6 +157,10 @@ UserBuffer::UserBuffer(void* address, Datatype type, std::vector<UserBlock> bloc
     first = false;
   }
   lay_out_packed();
+  residence_ = bytes_ > 0 ? residence_of(address_ + lower_) : Residence::host;
+  if (residence_ == Residence::device) {
+    type_.find_runs();
+  }
 }
 
 void UserBuffer::lay_out_packed() {
@@ -212,7 +264,20 @@ std::vector<std::uint64_t> UserBuffer::block_sizes() const {
   return sizes;
 }
 
+std::vector<DevicePiece> UserBuffer::device_pieces(std::byte* staging) const {
+  std::vector<DevicePiece> pieces;
+  for (const UserBlock& run : runs_) {
+    add_pieces(type_, address_ + run.displacement, run.count, staging, pieces);
+    staging += static_cast<std::uint64_t>(run.count) * type_.size();
+  }
+  return pieces;
+}
+
 void UserBuffer::pack(std::byte* staging, MPI_Comm comm) const {
+  if (residence_ == Residence::device) {
+    copy_to_host(device_pieces(staging));
+    return;
+  }
   for (const UserBlock& run : runs_) {
     engine::pack(type_, address_ + run.displacement, run.count, staging, comm);
     staging += static_cast<std::uint64_t>(run.count) * type_.size();
@@ -220,6 +285,10 @@ void UserBuffer::pack(std::byte* staging, MPI_Comm comm) const {
 }
 
 void UserBuffer::unpack(const std::byte* staging, MPI_Comm comm) const {
+  if (residence_ == Residence::device) {
+    copy_to_device(device_pieces(const_cast<std::byte*>(staging))); // only read
+    return;
+  }
   for (const UserBlock& run : runs_) {
     engine::unpack(type_, staging, run.count, address_ + run.displacement, comm);
     staging += static_cast<std::uint64_t>(run.count) * type_.size();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/base/owned_handle.hpp"
+#include "engine/device/device_memory.hpp"
 
 #include <mpi.h>
 
@@ -13,6 +14,12 @@
 #include <vector>
 
 namespace stoker::engine {
+
+// Bytes of an element that lie one behind the other.
+struct TypeRun {
+  std::int64_t offset = 0; // from the element's address
+  std::uint64_t bytes = 0;
+};
 
 // What is needed of a committed datatype after the caller has freed it. Holds a duplicate only if elements must be
 // packed.
@@ -30,6 +37,10 @@ public:
   [[nodiscard]] std::uint64_t size() const { return size_; }
   // Any number of elements are one run of bytes that begins at the buffer's address.
   [[nodiscard]] bool contiguous() const { return contiguous_; }
+  // An element's bytes in the order in which they are packed. What MPI_Pack cannot reach has to be packed by these; to
+  // find them out takes a multiple of the true extent, in time and, for that time, in memory. Throws Error(mpi).
+  void find_runs();
+  [[nodiscard]] const std::vector<TypeRun>& runs() const { return runs_; } // that were found
 
 private:
   OwnedType type_;
@@ -38,11 +49,16 @@ private:
   std::int64_t true_lower_ = 0;
   std::int64_t true_extent_ = 0;
   bool contiguous_ = false;
+  std::vector<TypeRun> runs_;
 };
 
-// Copy `count` elements to the bytes at `packed`, one behind the other, and back. Throw Error(mpi).
+// Copy `count` elements to the bytes at `packed`, one behind the other, and back, all in the host's memory. Throw
+// Error(mpi).
 void pack(const Datatype& type, const std::byte* elements, std::int64_t count, std::byte* packed, MPI_Comm comm);
 void unpack(const Datatype& type, const std::byte* packed, std::int64_t count, std::byte* elements, MPI_Comm comm);
+// Adds what has to be copied where the elements are on a device. Their runs have to be known.
+void add_pieces(const Datatype& type, std::byte* elements, std::int64_t count, std::byte* packed,
+                std::vector<DevicePiece>& pieces);
 
 // One block per peer in a buffer of the application.
 struct UserBlock {
@@ -56,6 +72,7 @@ public:
   UserBuffer(void* address, Datatype type, std::vector<UserBlock> blocks);
 
   [[nodiscard]] std::byte* address() const { return address_; }
+  [[nodiscard]] Residence residence() const { return residence_; } // of all data
   [[nodiscard]] const Datatype& type() const { return type_; }
   [[nodiscard]] Datatype take_type() { return std::move(type_); } // only the places of blocks may be asked for then
   [[nodiscard]] const std::vector<UserBlock>& blocks() const { return blocks_; }
@@ -77,14 +94,17 @@ public:
   [[nodiscard]] const std::vector<UserBlock>& runs() const { return runs_; }
   // Only the packed form is asked for from now on: what is kept for each block goes, and runs are joined.
   void forget_blocks();
-  // Copy the data to and from the packed form. Throw Error(mpi).
+  // Copy the data to and from the packed form, which is in the host's memory. Throw Error(mpi); Error(access) for data
+  // on a device.
   void pack(std::byte* staging, MPI_Comm comm) const;
   void unpack(const std::byte* staging, MPI_Comm comm) const;
 
 private:
   void lay_out_packed();
+  [[nodiscard]] std::vector<DevicePiece> device_pieces(std::byte* staging) const;
 
   std::byte* address_ = nullptr;
+  Residence residence_ = Residence::host;
   Datatype type_;
   std::vector<UserBlock> blocks_;
   std::vector<UserBlock> runs_;

@@ -3,6 +3,7 @@
 
 #include "engine/base/agreement.hpp"
 #include "engine/base/error.hpp"
+#include "engine/device/device_memory.hpp"
 #include "engine/global/team.hpp"
 
 #include <algorithm>
@@ -11,14 +12,10 @@
 #include <numeric>
 #include <utility>
 
-#include <unistd.h>
-
 namespace stoker::engine {
 namespace {
 
 constexpr std::uint64_t heap_alignment = FreeList::granularity;
-
-std::uint64_t page_size() { return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
 
 } // namespace
 
@@ -156,6 +153,9 @@ void GlobalMemory::check_open() const {
 void GlobalMemory::check_local(const void* local, std::uint64_t bytes, const char* name) const {
   if (local == nullptr && bytes > 0) {
     throw Error(Code::argument, "{}{} is null; expected a buffer of {} bytes", self(), name, bytes);
+  }
+  if (bytes > 0 && residence_of(local) == Residence::device) {
+    throw Error(Code::argument, "{}{} lies in the memory of a device; expected memory of the host", self(), name);
   }
 }
 

@@ -46,6 +46,7 @@ ByteBlocks::Side::Side(Engine& engine, const Arguments& arguments, std::size_t b
     Datatype type(types[i], "datatype " + std::to_string(i));
     runs = runs && type.contiguous();
     blocks_[i] = UserBuffer(buffer, std::move(type), {{displs.at(i), counts.at(i)}});
+    runs = runs && blocks_[i].residence() != Residence::device;
     bytes_[i] = static_cast<MPI_Count>(blocks_[i].bytes());
     displs_[i] = displs.at(i);
   }

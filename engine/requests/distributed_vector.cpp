@@ -29,6 +29,18 @@ std::string block_name(Collective collective, std::size_t block) {
                                                                                               : "each rank's block");
 }
 
+// An operator of the application on elements with gaps finds them in cells, which are copied within the host's memory.
+void check_cells_on_host(const RequestPlan& plan) {
+  for (const UserBuffer* buffer : {&plan.send, &plan.recv}) {
+    if (buffer->residence() == Residence::device) {
+      throw Error(Code::unsupported,
+                  "{} lies in the memory of a device, and op is the application's on a datatype with gaps; expected "
+                  "memory of the host, or a datatype without gaps",
+                  buffer == &plan.send ? "sendbuf" : "recvbuf");
+    }
+  }
+}
+
 // Collective: the sizes, equal on all ranks, one for each rank where there are blocks. Those of rank `source` hold: the
 // root alone knows those of gatherv and scatterv. Throws Error(mismatch).
 Sizes agreed_sizes(const CommContext& context, Collective collective, int source, const CallBuffers& buffers) {
@@ -141,6 +153,7 @@ std::unique_ptr<Request> init_distributed_vector(const std::shared_ptr<Engine>& 
     plan.recv = std::move(buffers.recv);
     if (plan.operation.cells()) {
       paths = {Path::staged, Path::staged};
+      check_cells_on_host(plan);
       return;
     }
     // No message is longer than everything together. Results that a rank passes on lie in its receive buffer.

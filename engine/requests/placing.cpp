@@ -3,6 +3,7 @@
 
 #include "engine/base/agreement.hpp"
 #include "engine/base/clock.hpp"
+#include "engine/base/round_up.hpp"
 #include "engine/execute/lower.hpp"
 #include "engine/requests/baseline.hpp"
 #include "engine/requests/reach.hpp"
@@ -20,7 +21,9 @@ BufferDescriptor describe(NodeMemory& memory, const UserBuffer& buffer, Path pat
     return descriptor;
   }
   if (path == Path::staged) {
-    staging = memory.arena().allocate(buffer.packed_bytes(), cache_line);
+    const bool on_device = buffer.residence() == Residence::device; // pages of its own, which can be pinned
+    const std::uint64_t unit = on_device ? page_size() : cache_line;
+    staging = memory.arena().allocate(round_up(buffer.packed_bytes(), unit), unit);
     descriptor.offset = staging;
     if (!direct_too) {
       return descriptor;

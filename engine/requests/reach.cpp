@@ -42,8 +42,16 @@ Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& 
   const bool in_arena = buffer.bytes() > 0 &&
                         engine.memory()->arena().contains(buffer.address() + buffer.lower(),
                                                           static_cast<std::uint64_t>(buffer.upper() - buffer.lower()));
-  if (buffer.bytes() > 0 && !buffer.type().contiguous()) {
-    return Path::staged; // it has to be packed anyway
+  const bool on_device = buffer.residence() == Residence::device;
+  const AccessChoice demanded = engine.settings().access;
+  if (on_device && demanded != AccessChoice::automatic && demanded != AccessChoice::staged) {
+    throw Error(Code::access,
+                "{}: the setting access rules out copies, but it lies in the memory of a device; expected access=auto "
+                "or staged",
+                name);
+  }
+  if (on_device || (buffer.bytes() > 0 && !buffer.type().contiguous())) {
+    return Path::staged; // it has to be copied anyway
   }
   switch (engine.settings().access) {
   case AccessChoice::own:
@@ -71,7 +79,8 @@ Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& 
     return Path::own;
   }
   const bool small = readers.helper && buffer.bytes() <= engine.settings().staged_bytes;
-  return small || !memory.attach_works() ? Path::staged : Path::cma;
+  const bool attachable = memory.attach_works() && buffer.residence() == Residence::host;
+  return small || !attachable ? Path::staged : Path::cma;
 }
 
 Path chosen_path(const Engine& engine, const std::byte* lowest, std::uint64_t span, std::uint64_t bytes,
@@ -89,11 +98,13 @@ Path chosen_path(const Engine& engine, const std::byte* lowest, std::uint64_t sp
     return Path::own;
   }
   const bool small = readers.helper && bytes <= engine.settings().staged_bytes && choice != AccessChoice::cma;
-  return small || choice == AccessChoice::mapped || !memory.attach_works() ? Path::staged : Path::cma;
+  const bool attachable = memory.attach_works() && residence_of(lowest) == Residence::host;
+  return small || choice == AccessChoice::mapped || !attachable ? Path::staged : Path::cma;
 }
 
 bool is_packed(const UserBuffer& buffer) {
-  return buffer.type().contiguous() && program_bytes(buffer, Path::staged) == program_bytes(buffer, Path::cma) &&
+  return buffer.residence() == Residence::host && buffer.type().contiguous() &&
+         program_bytes(buffer, Path::staged) == program_bytes(buffer, Path::cma) &&
          program_offsets(buffer, Path::staged) == program_offsets(buffer, Path::cma);
 }
 

@@ -3,6 +3,7 @@
 
 #include "engine/base/clock.hpp"
 #include "engine/base/error.hpp"
+#include "engine/base/round_up.hpp"
 #include "engine/execute/executor.hpp"
 #include "engine/requests/byte_blocks.hpp"
 #include "engine/requests/epoch_binding.hpp"
@@ -39,6 +40,8 @@ Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
                    std::max(plan_.bytes_wire, plan_.bytes_from_wire) > most_wire_bytes_left ||
                    engine_->settings().wake == WakeChoice::always) {
   task_.program.take_epoch();
+  send_pages_ = pinned(plan_.send, plan_.send_staging);
+  recv_pages_ = pinned(plan_.recv, plan_.recv_staging);
   if (plan_.window != nullptr) {
     task_.window = plan_.window->window.get();
     task_.meeting = plan_.window->comm;
@@ -57,6 +60,8 @@ Request::~Request() {
     }
     return; // a process that is gone may have left the block in any state: its memory is not used again
   }
+  send_pages_ = {};
+  recv_pages_ = {};
   for (const std::uint64_t staging : {plan_.send_staging, plan_.recv_staging}) {
     if (staging != 0) {
       memory_->arena().deallocate(staging);
@@ -146,6 +151,16 @@ bool Request::is_staged(Buffer buffer) const {
   return has_staging(buffer) && lowered_.buffers[static_cast<std::size_t>(buffer)].path == Path::staged;
 }
 
+// Shorter copies take as long either way.
+PinnedPages Request::pinned(const UserBuffer& buffer, std::uint64_t staging) const {
+  constexpr std::uint64_t least_bytes = 64 * 1024;
+  if (staging == 0 || buffer.residence() != Residence::device || buffer.packed_bytes() < least_bytes) {
+    return {};
+  }
+  return {memory_->arena().base() + staging, round_up(buffer.packed_bytes(), page_size()),
+          buffer.address() + buffer.lower()};
+}
+
 void Request::stage(const UserBuffer& buffer, std::uint64_t place) {
   std::byte* const staging = memory_->arena().base() + place;
   if (plan_.operation.cells()) {
@@ -185,6 +200,10 @@ void Request::submit(bool wake) {
 }
 
 const char* Request::access_name(algos::Buffer buffer) const {
+  const UserBuffer& user_buffer = buffer == Buffer::send ? plan_.send : plan_.recv;
+  if (user_buffer.residence() == Residence::device) {
+    return "device";
+  }
   static constexpr const char* names[] = {"own", "mapped", "cma", "staged", "none"};
   return names[static_cast<std::size_t>(lowered_.buffers[static_cast<std::size_t>(buffer)].path)];
 }

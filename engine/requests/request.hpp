@@ -7,6 +7,7 @@
 #include "engine/data/bound_data.hpp"
 #include "engine/data/datatype.hpp"
 #include "engine/data/operation.hpp"
+#include "engine/device/device_memory.hpp"
 #include "engine/execute/progress.hpp"
 #include "engine/helper/waiting.hpp"
 #include "engine/helper/wake_policy.hpp"
@@ -145,6 +146,7 @@ private:
   // Between the application's buffer and its place in the arena.
   void stage(const UserBuffer& buffer, std::uint64_t place);
   void unstage(const UserBuffer& buffer, std::uint64_t place);
+  [[nodiscard]] PinnedPages pinned(const UserBuffer& buffer, std::uint64_t staging) const;
   void choose_paths();
   [[nodiscard]] bool has_staging(algos::Buffer buffer) const;
   [[nodiscard]] bool is_staged(algos::Buffer buffer) const; // in this epoch
@@ -181,8 +183,10 @@ private:
   RequestPlan plan_;
   std::shared_ptr<NodeMemory> memory_;
   Block* block_;
-  Task task_;                             // this process's view
-  const LoweredProgram& lowered_;         // its copy of what the block says
+  Task task_;                     // this process's view
+  const LoweredProgram& lowered_; // its copy of what the block says
+  PinnedPages send_pages_;        // of staging, where the buffer is on a device
+  PinnedPages recv_pages_;
   std::unique_ptr<EpochBinding> binding_; // of a rebindable request
   Helper* helper_;                        // in this process: this rank is the carrier
   RankRoot* carrier_;                     // root of the domain's carrier; null for the inline executor

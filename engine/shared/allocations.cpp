@@ -45,8 +45,6 @@ struct ForkUnderWay {
 };
 ForkUnderWay& fork_under_way = *new ForkUnderWay;
 
-std::uint64_t page_size() { return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
-
 void before_fork() {
   allocations.mutex.lock();
   forks = true;

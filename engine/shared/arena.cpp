@@ -35,8 +35,6 @@ namespace {
 constexpr std::uint64_t smallest_fallback = std::uint64_t{64} << 20;
 constexpr std::uint64_t large_block = std::uint64_t{1} << 20;
 
-std::uint64_t page_size() { return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
-
 std::string megabytes(std::uint64_t bytes) {
   return fmt::format("{} bytes ({:.1f} MiB)", bytes, static_cast<double>(bytes) / (1 << 20));
 }
@@ -89,6 +87,8 @@ bool Mapping::contains(const void* pointer, std::uint64_t length) const {
   const auto at = reinterpret_cast<std::uintptr_t>(pointer);
   return at >= begin && at - begin <= bytes_ && length <= bytes_ - (at - begin);
 }
+
+std::uint64_t page_size() { return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
 
 std::uint64_t default_arena_bytes(std::uint64_t memory, std::uint64_t address_space, std::uint64_t ranks) {
   const std::uint64_t fits = address_space / 4 / ranks / page_size() * page_size();

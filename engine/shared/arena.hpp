@@ -70,6 +70,8 @@ private:
   std::uint64_t bytes_ = 0;
 };
 
+[[nodiscard]] std::uint64_t page_size(); // of the system, in bytes
+
 // How long arenas are by default, of which each of `ranks` processes maps as many: the memory that the process may
 // have, but together no more than a quarter of the address space. The rest stays for other engines and the application.
 [[nodiscard]] std::uint64_t default_arena_bytes(std::uint64_t memory, std::uint64_t address_space, std::uint64_t ranks);

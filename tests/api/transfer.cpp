@@ -107,6 +107,10 @@ std::string name_of(Memory memory) {
     return "mapped";
   case Memory::mapped_recv:
     return "mapped_recv";
+  case Memory::device:
+    return "device";
+  case Memory::device_recv:
+    return "device_recv";
   }
   return "?";
 }
@@ -275,8 +279,11 @@ void Transfer::lay_out(End& end, bool sending, std::size_t unit_bytes) {
   end.size = end.origin + static_cast<std::size_t>(above) + guard_bytes;
 }
 
-void Transfer::allocate(End& end, bool mapped, stoker_engine engine) {
+void Transfer::allocate(End& end, bool mapped, bool on_device, stoker_engine engine) {
   void* memory = nullptr;
+  if (on_device) {
+    end.device = device_tests::DeviceMemory(end.size);
+  }
   if (mapped) {
     code_ = stoker_alloc(engine, end.size, &memory);
     message_ = code_ == STOKER_SUCCESS ? "" : std::string("stoker_alloc: ") + stoker_error_message();
@@ -301,8 +308,10 @@ Transfer::Transfer(const TransferSpec& spec, stoker_engine engine, MPI_Comm comm
   nominal_units_ = std::max<std::uint64_t>(1, spec.block_bytes / unit_bytes);
   lay_out(send_, true, unit_bytes);
   lay_out(recv_, false, unit_bytes);
-  allocate(send_, spec.memory == Memory::mapped && !spec.in_place, engine);
-  allocate(recv_, spec.memory != Memory::heap, engine);
+  allocate(send_, spec.memory == Memory::mapped && !spec.in_place, spec.memory == Memory::device && !spec.in_place,
+           engine);
+  allocate(recv_, spec.memory == Memory::mapped || spec.memory == Memory::mapped_recv,
+           spec.memory == Memory::device || spec.memory == Memory::device_recv, engine);
   call_init(engine, comm);
   for (End* end : {&send_, &recv_}) {
     if (end->type.derived) {
@@ -410,11 +419,21 @@ void Transfer::prepare() {
   }
   std::memcpy(send_.storage, send_expected_.data(), send_.size);
   std::memcpy(recv_.storage, recv_before_.data(), recv_.size);
+  for (const End* end : {&send_, &recv_}) {
+    if (end->device.address() != nullptr) {
+      end->device.upload(end->storage, end->size);
+    }
+  }
 }
 
 bool Transfer::recv_untouched() const { return std::memcmp(recv_.storage, recv_before_.data(), recv_.size) == 0; }
 
-std::string Transfer::defect() const {
+std::string Transfer::defect() {
+  for (const End* end : {&send_, &recv_}) {
+    if (end->device.address() != nullptr) {
+      end->device.download(end->storage, end->size);
+    }
+  }
   const bool send_right = std::memcmp(send_.storage, send_expected_.data(), send_.size) == 0;
   const bool recv_right = std::memcmp(recv_.storage, recv_expected_.data(), recv_.size) == 0;
   if (send_right && recv_right) {

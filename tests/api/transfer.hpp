@@ -5,6 +5,7 @@
 #pragma once
 
 #include "tests/api/support.hpp"
+#include "tests/devices/device.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +42,7 @@ inline constexpr Types type_pairs[] = {
     Types::swapped_to_ints, Types::ints_to_columns};
 [[nodiscard]] std::string name_of(Types types);
 
-enum class Memory { heap, mapped, mapped_recv };
+enum class Memory { heap, mapped, mapped_recv, device, device_recv };
 [[nodiscard]] std::string name_of(Memory memory);
 
 struct TransferSpec {
@@ -75,7 +76,7 @@ public:
   // New data for the next epoch; poisons everything else in both buffers.
   void prepare();
   // An empty text when both buffers are exactly what they must be.
-  [[nodiscard]] std::string defect() const;
+  [[nodiscard]] std::string defect();
   // The same for a receive buffer that must not have been touched yet.
   [[nodiscard]] bool recv_untouched() const;
   // Frees the request.
@@ -101,13 +102,16 @@ private:
     std::size_t origin = 0;
     bool mapped = false;
     std::vector<unsigned char> heap;
-    [[nodiscard]] unsigned char* address() const { return storage + origin; }
+    device_tests::DeviceMemory device; // if any, `storage` is its image
+    [[nodiscard]] unsigned char* address() const {
+      return (device.address() != nullptr ? device.address() : storage) + origin;
+    }
   };
 
   static Type make_type(Types types, bool sending, std::int64_t columns);
   [[nodiscard]] std::uint64_t units(int source, int destination) const;
   void lay_out(End& end, bool sending, std::size_t unit_bytes);
-  void allocate(End& end, bool mapped, stoker_engine engine);
+  void allocate(End& end, bool mapped, bool on_device, stoker_engine engine);
   void call_init(stoker_engine engine, MPI_Comm comm);
   // Writes the bytes that go from `source` to `destination` in the current epoch into block `peer` of a buffer image.
   void write_block(const End& end, unsigned char* image, int peer, int source, int destination) const;

@@ -96,8 +96,8 @@ bool is_commutative(Elements elements) {
 std::string describe(const VectorSpec& spec) {
   return std::string(algos::name_of(spec.collective)) + " " + std::to_string(spec.id) + " of " +
          std::to_string(spec.count) + " " + name_of(spec.elements) + ", root " + std::to_string(spec.root) +
-         (spec.in_place ? ", in place" : "") + (spec.wide ? ", wide" : "") + ", algorithm \"" + spec.algorithm +
-         "\", executor \"" + spec.executor + "\"";
+         (spec.in_place ? ", in place" : "") + (spec.wide ? ", wide" : "") + (spec.device ? ", on a device" : "") +
+         ", algorithm \"" + spec.algorithm + "\", executor \"" + spec.executor + "\"";
 }
 
 VectorTransfer::VectorTransfer(const VectorSpec& spec, stoker_engine engine) : spec_(spec) {
@@ -105,6 +105,10 @@ VectorTransfer::VectorTransfer(const VectorSpec& spec, stoker_engine engine) : s
   ranks_ = world_size();
   make_type();
   lay_out();
+  if (spec.device) {
+    send_on_device_ = device_tests::DeviceMemory(std::max<std::size_t>(send_.size(), 1));
+    recv_on_device_ = device_tests::DeviceMemory(std::max<std::size_t>(recv_.size(), 1));
+  }
   call_init(engine);
   if (own_type_) {
     MPI_Type_free(&type_); // the request has what it needs of it
@@ -286,6 +290,10 @@ void VectorTransfer::prepare() {
   } else {
     fill(collective == Collective::reduce && !at_root() ? send_ : source, spec_.count, 0, 0);
   }
+  if (spec_.device) {
+    send_on_device_.upload(send_.data(), send_.size());
+    recv_on_device_.upload(recv_.data(), recv_.size());
+  }
   expect();
 }
 
@@ -355,7 +363,11 @@ std::string VectorTransfer::difference(const Image& is, const Image& expected, c
   return {};
 }
 
-std::string VectorTransfer::defect() const {
+std::string VectorTransfer::defect() {
+  if (spec_.device) {
+    send_on_device_.download(send_.data(), send_.size());
+    recv_on_device_.download(recv_.data(), recv_.size());
+  }
   const std::string sent = difference(send_, send_expected_, "sendbuf");
   return sent.empty() ? difference(recv_, recv_expected_, "recvbuf") : sent;
 }
@@ -376,6 +388,9 @@ void VectorTransfer::call_init(stoker_engine engine) {
 // The buffers that the calls are given: MPI_IN_PLACE if that is allowed, null if a buffer is not significant.
 VectorTransfer::Ends VectorTransfer::ends() {
   Ends ends{send_.data(), recv_.data()};
+  if (spec_.device) {
+    ends = {send_on_device_.address(), recv_on_device_.address()};
+  }
   const bool significant = !algos::has_root(spec_.collective) || at_root();
   if (scatters(spec_.collective)) {
     ends.send = significant ? ends.send : nullptr;

@@ -6,6 +6,7 @@
 
 #include "algos/collectives/registry.hpp"
 #include "tests/api/support.hpp"
+#include "tests/devices/device.hpp"
 
 #include <array>
 #include <cstddef>
@@ -42,6 +43,7 @@ struct VectorSpec {
   int root = 0;
   bool in_place = false;
   bool wide = false;     // the _c function
+  bool device = false;   // the buffers are on a device
   std::string algorithm; // info key; empty: not given
   std::string executor;  // info key; empty: not given
 };
@@ -63,7 +65,7 @@ public:
   // New data for the next epoch; poisons everything else in both buffers.
   void prepare();
   // An empty text when both buffers are exactly what they must be.
-  [[nodiscard]] std::string defect() const;
+  [[nodiscard]] std::string defect();
   // Frees the request.
   [[nodiscard]] int free();
 
@@ -104,7 +106,8 @@ private:
   std::vector<MPI_Count> wide_counts_;
   std::vector<MPI_Aint> wide_displs_;
   Image send_, recv_, send_expected_, recv_expected_;
-  std::vector<bool> undefined_; // by byte of recv_: may hold anything afterwards
+  device_tests::DeviceMemory send_on_device_, recv_on_device_; // of which those are images
+  std::vector<bool> undefined_;                                // by byte of recv_: may hold anything afterwards
   stoker_request request_ = STOKER_REQUEST_NULL;
   int code_ = STOKER_SUCCESS;
   std::string message_;

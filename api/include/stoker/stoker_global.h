@@ -27,6 +27,9 @@
  * Those of one datatype are atomic towards each other from everywhere, and towards naturally aligned puts and gets of
  * that size; but not, with the setting rma=window, towards puts and gets between nodes.
  *
+ * Local buffers of transfers must be in the memory of the host; one of a device is STOKER_ERR_ARGUMENT where the helper
+ * would have to reach it.
+ *
  * While a domain is paused (stoker_pause) its memory is not reached from other nodes, unless one of its ranks waits for
  * a transfer.
  */

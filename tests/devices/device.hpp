@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory of a device, as a test has it. STOKER_TEST_DRIVER names the driver: a stand-in for it (stand_in_driver.cpp),
+// or, if it is not set, that of a real device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace device_tests {
+
+enum class Kind : std::uint8_t { device, pool, managed, pinned };
+
+class DeviceMemory {
+public:
+  DeviceMemory() = default;
+  DeviceMemory(std::size_t bytes, Kind kind = Kind::device, int device = 0); // ends the process where there is none
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  DeviceMemory(DeviceMemory&& other) noexcept;
+  DeviceMemory& operator=(DeviceMemory&& other) noexcept;
+  ~DeviceMemory() { free(); }
+
+  [[nodiscard]] unsigned char* address() const { return address_; } // null: there is none
+  void upload(const void* from, std::size_t bytes) const;
+  void download(void* to, std::size_t bytes) const;
+  void free();
+
+private:
+  unsigned char* address_ = nullptr;
+  Kind kind_ = Kind::device;
+  int device_ = 0;
+};
+
+// Loads the driver, as a program does that uses a device. Ends the process where there is none.
+void load_driver();
+// A function of it.
+[[nodiscard]] void* driver_function(const char* name); // null: there is no such
+
+} // namespace device_tests
