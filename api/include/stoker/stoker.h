@@ -179,13 +179,13 @@ int stoker_dealloc(void* memory);
  * engine: a live engine.
  * request: set to the new request, which the caller releases with stoker_request_free.
  *
- * Buffers belong to the caller, and must stay where they are until the request is freed. They may be in the memory of a
- * CUDA device: start copies what is sent from there, wait copies the results to it, and work of the device that uses
- * the buffers must be complete before start (docs/devices.md). They may be NULL where there are no data. Send buffers are only read. The send and receive blocks of one rank must not overlap, nor must its
- * receive blocks; this is checked where the datatypes have no gaps. Counts are in elements of the datatype beside them,
- * displacements in extents of it. Arrays of them are copied. Datatypes must be committed, and may be freed as soon as
- * init returns. sendbuf may be MPI_IN_PLACE only where the function says so; sendcount(s), sdispls and sendtype are
- * then ignored. Arguments that are significant at the root only are ignored on the other ranks.
+ * Buffers belong to the caller, and must stay where they are until the request is freed. They may be in the memory of
+ * a CUDA device, whose work on them must be complete before start (docs/devices.md), and NULL where there are no data.
+ * Send buffers are only read. The send and receive blocks of one rank must not overlap, nor must its receive blocks;
+ * this is checked where the datatypes have no gaps. Counts are in elements of the datatype beside them, displacements
+ * in extents of it. Arrays of them are copied. Datatypes must be committed, and may be freed as soon as init returns.
+ * sendbuf may be MPI_IN_PLACE only where the function says so; sendcount(s), sdispls and sendtype are then ignored.
+ * Arguments that are significant at the root only are ignored on the other ranks.
  *
  * Errors, on all ranks of `comm` but for the two exceptions above:
  *   STOKER_ERR_ARGUMENT     a null buffer where there are data, a null array, a negative count, overlapping blocks, a
@@ -196,10 +196,9 @@ int stoker_dealloc(void* memory);
  *   STOKER_ERR_SETTING      an info key has a bad value; a setting's list of factors does not fit the number of ranks;
  *                           the algorithm does not fit the operation or a deterministic request
  *   STOKER_ERR_UNSUPPORTED  an intercommunicator; stoker_executor=engine without helpers or with an operation of
- *                           MPI_Op_create; Fortran's 16-byte numbers; rma=window where MPI has no such windows;
- *                           an operation of MPI_Op_create on a datatype with gaps, where the data are on a device
- *   STOKER_ERR_ACCESS       the setting `access` demands a way to reach a buffer that does not exist, or the driver
- *                           refuses a device's memory
+ *                           MPI_Op_create, or on a device with such an operation on a datatype with gaps; Fortran's
+ *                           16-byte numbers; rma=window where MPI has no such windows
+ *   STOKER_ERR_ACCESS       the setting `access` demands a way to reach a buffer that does not exist
  *   STOKER_ERR_RESOURCE     memory or message tags are exhausted
  *   STOKER_ERR_REQUEST      the engine is not a live one
  *   STOKER_ERR_MPI          an MPI call failed
@@ -518,8 +517,7 @@ typedef struct stoker_statistics {
   uint64_t bytes_node;     /**< bytes that this rank sends within its node in an epoch */
   const char* algorithm;   /**< name with parameters, as stoker_algorithm takes it; valid until the request is freed */
   const char* executor;    /**< "engine" or "inline"; static storage */
-  /* How others reach the buffers in the latest epoch: "own", "mapped", "cma" or "staged"; "device": through copies of
-   * what lies in the memory of a device. Static storage. */
+  /* How others reach the buffers in the latest epoch: "own", "mapped", "cma", "staged" or "device"; static storage. */
   const char* send_access; /**< the send buffer */
   const char* recv_access; /**< the receive buffer */
   /* How exchange_seconds divides on a rank that sends to other nodes; 0 elsewhere. The rest of it comes after both. */
