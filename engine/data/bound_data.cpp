@@ -2,6 +2,7 @@
 #include "engine/data/bound_data.hpp"
 
 #include "engine/base/error.hpp"
+#include "engine/device/driver.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -47,7 +48,8 @@ BoundData::BoundData(std::span<const PeerBlock> blocks, std::size_t ranks) {
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     order[next[static_cast<std::size_t>(blocks[b].peer)]++] = b;
   }
-  std::vector<MPI_Datatype> handles; // of types_
+  const bool devices = loaded_driver() != nullptr; // asked once for all blocks
+  std::vector<MPI_Datatype> handles;               // of types_
   pieces_.reserve(blocks.size());
   parts_.reserve(ranks);
   for (std::size_t r = 0; r < ranks; ++r) {
@@ -68,7 +70,7 @@ BoundData::BoundData(std::span<const PeerBlock> blocks, std::size_t ranks) {
       }
       auto* const address = static_cast<std::byte*>(block.address);
       const Residence residence =
-          types_[type].size() > 0 ? residence_of(address + types_[type].true_lower()) : Residence::host;
+          devices && types_[type].size() > 0 ? residence_of(address + types_[type].true_lower()) : Residence::host;
       if (residence == Residence::device) {
         types_[type].find_runs();
       }
