@@ -104,16 +104,16 @@ void refuse_what_does_not_pass_it_on(const std::string& word, const std::string&
   const auto is = [&name](std::string_view one) { return name == one || name.starts_with(fmt::format("{}.", one)); };
   if (std::ranges::any_of(launchers, is)) {
     throw CannotRun(CannotRun::other,
-                    fmt::format("{}: a launcher; it starts stoker, and not the other way round: {} ... stoker run -- "
-                                "PROGRAM",
+                    fmt::format("{}: a launcher; it starts stoker, and not the other way round: {} and its options come "
+                                "before stoker",
                                 word, word));
   }
   if (std::ranges::any_of(containers, is)) {
     throw CannotRun(
         CannotRun::other,
         fmt::format("{}: a container has files and an MPI library of its own, for which the drop-in library "
-                    "of this host was not built; install stoker in the container, and start it there: {} "
-                    "... stoker run -- PROGRAM",
+                    "of this host was not built; install stoker in the container, and start it there: {} and its "
+                    "options come before stoker",
                     word, word));
   }
 }

@@ -88,7 +88,11 @@ def main():
     library = sys.argv[1]
     before, after = read(STORED.read_text()) if STORED.exists() else {}, described()
     after["library"] = re.search(r"SONAME.*\[(.*)\]", output_of("readelf", "-d", library))[1]
-    exported = set(re.findall(r" T (stoker_\w+)", output_of("nm", "--dynamic", "--defined-only", library)))
+    symbols = dict(re.findall(r" T (stoker_\w+)(\S*)", output_of("nm", "--dynamic", "--defined-only", library)))
+    exported = set(symbols)
+    version = "@@STOKER_" + after["library"].rpartition(".")[2]
+    if other := sorted(name for name, its in symbols.items() if its != version):
+        sys.exit(f"functions whose version is not {version}, that of the library: {other}; see api/c/exports.map")
     declared = {name.removeprefix("function ") for name in after if name.startswith("function ")}
     if exported != declared:
         sys.exit(f"exported and declared functions differ: {sorted(exported ^ declared)}")

@@ -216,7 +216,7 @@ class Refusals(Case):
     def test_launchers_and_containers_stand_before_it(self):
         for name, part in (("mpiexec.hydra", "launcher"), ("srun", "launcher"), ("apptainer", "container"), ("docker", "container")):
             tool = self.script(name, "#!/bin/sh")
-            self.refuses(f"{tool} ... stoker run -- PROGRAM", part, words=(tool, "exec", self.program))
+            self.refuses(f"{tool} and its options come before stoker", part, words=(tool, "exec", self.program))
 
     def test_program_that_is_called_like_a_launcher(self):
         program = self.folder / "flux"
