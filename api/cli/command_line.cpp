@@ -103,10 +103,11 @@ void refuse_what_does_not_pass_it_on(const std::string& word, const std::string&
   const std::string name = name_of(file);
   const auto is = [&name](std::string_view one) { return name == one || name.starts_with(fmt::format("{}.", one)); };
   if (std::ranges::any_of(launchers, is)) {
-    throw CannotRun(CannotRun::other,
-                    fmt::format("{}: a launcher; it starts stoker, and not the other way round: {} and its options come "
-                                "before stoker",
-                                word, word));
+    throw CannotRun(
+        CannotRun::other,
+        fmt::format("{}: a launcher; it starts stoker, and not the other way round: {} and its options come "
+                    "before stoker",
+                    word, word));
   }
   if (std::ranges::any_of(containers, is)) {
     throw CannotRun(

@@ -79,8 +79,8 @@ private:
     const Duplicate comm_0(session.comm());
     const Duplicate comm_1(session.comm());
     Exchange& x = point.exchange();
-    Exchange x0(comm_0.get(), x.collective(), *x.bytes(), point.mapped_from());
-    Exchange x1(comm_1.get(), x.collective(), *x.bytes(), point.mapped_from());
+    Exchange x0(comm_0.get(), x.collective(), *x.bytes(), point.place());
+    Exchange x1(comm_1.get(), x.collective(), *x.bytes(), point.place());
 
     std::vector<Way> ways;
     if (Operation* persistent = point.add([&] { return mpi_persistent(x); })) {

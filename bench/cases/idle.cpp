@@ -68,7 +68,7 @@ private:
   // An engine that has been used and has had time to fall asleep.
   static Engine used_engine(const Session& session) {
     Engine engine = session.make_engine("engine");
-    Exchange exchange(session.comm(), Collective::alltoall, 64, nullptr);
+    Exchange exchange(session.comm(), Collective::alltoall, 64, {});
     validate(*stoker_persistent(exchange, engine, "engine", ""), exchange);
     MPI_Barrier(session.comm());
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -119,7 +119,7 @@ private:
   }
 
   void compare_computation(Session& session, const std::string& kernel_name) const {
-    const auto kernel = make_kernel(kernel_name, memory_bytes_);
+    const auto kernel = make_kernel(kernel_name, memory_bytes_, nullptr);
     const std::uint64_t units = calibrate(session.comm(), *kernel, kernel_ms_ * 1000);
     std::array<std::vector<double>, states> times;
     for (int round = 0; round < rounds_; ++round) {

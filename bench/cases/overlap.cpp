@@ -54,9 +54,16 @@ public:
         throw std::invalid_argument(fmt::format("--computing: expected ranks from 0 to {}", session.ranks() - 1));
       }
     }
+    std::shared_ptr<Device> device;
+    if (std::find(kernels_.begin(), kernels_.end(), "device") != kernels_.end()) {
+      device = session.device();
+      session.report().note(device != nullptr ? "kernel device: computes on the device"
+                                              : "kernel device: there is none, so the ranks' threads sleep");
+    }
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const std::string& kernel : kernels_) {
-      kernels.push_back(computes(session.rank()) ? make_kernel(kernel, memory_bytes_) : std::make_unique<NoKernel>());
+      kernels.push_back(computes(session.rank()) ? make_kernel(kernel, memory_bytes_, device)
+                                                 : std::make_unique<NoKernel>());
     }
     for_each_point(session, points_,
                    {"collective", "bytes", "buffers", "kernel", "executor", "iterations", "compute_us", "pure_us",

@@ -31,10 +31,6 @@ double sum_of(int ranks, int epoch, std::size_t index) {
   return sum;
 }
 
-std::span<double> as_doubles(std::span<std::byte> bytes) {
-  return {reinterpret_cast<double*>(bytes.data()), bytes.size() / sizeof(double)};
-}
-
 } // namespace
 
 const std::string& name_of(Collective collective) { return collective_names.at(static_cast<std::size_t>(collective)); }
@@ -47,7 +43,7 @@ Collective collective_of(const std::string& name) {
   return static_cast<Collective>(found - collective_names.begin());
 }
 
-void Exchange::Side::allocate(std::vector<int> block_counts, const std::string& name, Engine* mapped_from) {
+void Exchange::Side::allocate(std::vector<int> block_counts, const std::string& name, const Place& place) {
   counts = std::move(block_counts);
   std::uint64_t total = 0;
   for (const int count : counts) {
@@ -61,63 +57,67 @@ void Exchange::Side::allocate(std::vector<int> block_counts, const std::string& 
     throw std::invalid_argument("--bytes: what one rank " + name +
                                 "s is more than MPI's int displacements can tell apart");
   }
-  if (mapped_from != nullptr && total > 0) {
-    mapped = mapped_from->allocate<std::byte>(total);
+  if (place.mapped_from != nullptr && total > 0) {
+    mapped = place.mapped_from->allocate<std::byte>(total);
     bytes = {mapped.data(), mapped.size()};
+  } else if (place.device != nullptr && total > 0) {
+    device = DeviceArray(place.device, total);
+    bytes = device.copy();
   } else {
     heap.resize(total);
     bytes = heap;
   }
 }
 
-Exchange::Exchange(MPI_Comm comm, Collective collective, std::uint64_t bytes, Engine* mapped_from)
-    : comm_(comm), collective_(collective), bytes_(bytes) {
+Exchange::Exchange(MPI_Comm comm, Collective collective, std::uint64_t bytes, const Place& place)
+    : comm_(comm), collective_(collective), bytes_(bytes), on_device_(place.device != nullptr) {
   MPI_Comm_size(comm, &ranks_);
   MPI_Comm_rank(comm, &rank_);
   if (bytes > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
     throw std::invalid_argument("--bytes: " + std::to_string(bytes) + " bytes are more than MPI's int counts");
   }
   if (has_vector(collective)) {
-    allocate_vector(mapped_from);
+    allocate_vector(place);
   } else {
     const std::vector<int> counts(static_cast<std::size_t>(ranks_), static_cast<int>(bytes));
-    send_.allocate(counts, "send", mapped_from);
-    recv_.allocate(counts, "receive", mapped_from);
+    send_.allocate(counts, "send", place);
+    recv_.allocate(counts, "receive", place);
   }
   fill(0);
 }
 
-void Exchange::allocate_vector(Engine* mapped_from) {
+void Exchange::allocate_vector(const Place& place) {
   if (collective_ != Collective::bcast && *bytes_ % sizeof(double) != 0) {
     throw std::invalid_argument("--bytes: " + std::to_string(*bytes_) + " bytes are no whole number of doubles");
   }
   if (collective_ != Collective::bcast || rank_ == root_rank) {
-    send_.allocate({count()}, "send", mapped_from);
+    send_.allocate({count()}, "send", place);
   }
   if (collective_ == Collective::allreduce || (collective_ == Collective::reduce) == (rank_ == root_rank)) {
-    recv_.allocate({count()}, "receive", mapped_from);
+    recv_.allocate({count()}, "receive", place);
   }
 }
 
-std::span<double> Exchange::operand() const { return as_doubles(send_.bytes); }
-std::span<double> Exchange::result() const { return as_doubles(recv_.bytes); }
-
-Exchange::Exchange(MPI_Comm comm, std::vector<int> send_counts, Engine* mapped_from)
-    : comm_(comm), collective_(Collective::alltoallv) {
+Exchange::Exchange(MPI_Comm comm, std::vector<int> send_counts, const Place& place)
+    : comm_(comm), collective_(Collective::alltoallv), on_device_(place.device != nullptr) {
   MPI_Comm_size(comm, &ranks_);
   MPI_Comm_rank(comm, &rank_);
   std::vector<int> recv_counts(send_counts.size());
   MPI_Alltoall(send_counts.data(), 1, MPI_INT, recv_counts.data(), 1, MPI_INT, comm);
-  send_.allocate(std::move(send_counts), "send", mapped_from);
-  recv_.allocate(std::move(recv_counts), "receive", mapped_from);
+  send_.allocate(std::move(send_counts), "send", place);
+  recv_.allocate(std::move(recv_counts), "receive", place);
   fill(0);
 }
 
 void Exchange::fill(int epoch) {
-  if (has_vector(collective_)) {
-    fill_vector(epoch);
-    return;
+  has_vector(collective_) ? fill_vector(epoch) : fill_blocks(epoch);
+  if (on_device_) {
+    send_.device.upload();
+    recv_.device.upload();
   }
+}
+
+void Exchange::fill_blocks(int epoch) {
   for (int peer = 0; peer < ranks(); ++peer) {
     const auto p = static_cast<std::size_t>(peer);
     const auto to_peer = send_.bytes.subspan(static_cast<std::size_t>(send_.displs[p]));
@@ -148,6 +148,9 @@ void Exchange::fill_vector(int epoch) {
 }
 
 void Exchange::check(int epoch, const std::string& what) const {
+  if (on_device_) {
+    recv_.device.download();
+  }
   if (has_vector(collective_)) {
     check_vector(epoch, what);
     return;

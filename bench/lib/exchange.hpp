@@ -3,12 +3,15 @@
 // it uses the same buffers.
 #pragma once
 
+#include "bench/lib/device.hpp"
+
 #include <stoker/stoker.hpp>
 
 #include <mpi.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,14 +27,20 @@ Collective collective_of(const std::string& name); // one of collective_names
 constexpr bool has_vector(Collective collective) { return collective >= Collective::allreduce; }
 inline constexpr int root_rank = 0; // of reduce and bcast
 
+// Whose memory the buffers are: mapped memory of an engine, a device's, or else ordinary memory of the heap.
+struct Place {
+  Engine* mapped_from = nullptr;
+  std::shared_ptr<Device> device;
+};
+
 class Exchange {
 public:
   // Each rank sends `bytes` to each other one. For allreduce, reduce (both sums of doubles) and bcast, the vector has
-  // that size. The buffers are mapped memory of `mapped_from`, or ordinary heap memory if that is null.
-  Exchange(MPI_Comm comm, Collective collective, std::uint64_t bytes, Engine* mapped_from);
+  // that size.
+  Exchange(MPI_Comm comm, Collective collective, std::uint64_t bytes, const Place& place);
   // An alltoallv with counts of its own: this rank sends send_counts[r] bytes to rank r, packed in the order of the
   // ranks. Collective.
-  Exchange(MPI_Comm comm, std::vector<int> send_counts, Engine* mapped_from);
+  Exchange(MPI_Comm comm, std::vector<int> send_counts, const Place& place);
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
@@ -39,13 +48,25 @@ public:
   [[nodiscard]] Collective collective() const { return collective_; }
   // Per pair of ranks, or of the vector; nothing where pairs differ.
   [[nodiscard]] std::optional<std::uint64_t> bytes() const { return bytes_; }
+  // In the memory of the host: buffers on a device have copies there.
   [[nodiscard]] std::span<std::byte> send() const { return send_.bytes; }
   [[nodiscard]] std::span<std::byte> recv() const { return recv_.bytes; }
+  // The buffers themselves, which may be on a device.
+  [[nodiscard]] std::span<std::byte> own_send() const { return send_.own(); }
+  [[nodiscard]] std::span<std::byte> own_recv() const { return recv_.own(); }
+  [[nodiscard]] bool on_device() const { return on_device_; }
+  // What the MPI library is given instead of buffers on a device: the copy of what is sent, and back of what came.
+  void fetch_sent() const { send_.device.download(); }
+  void deliver_received() const { recv_.device.upload(); }
   // The operand and the result of allreduce and reduce; empty on ranks that have none.
-  [[nodiscard]] std::span<double> operand() const;
-  [[nodiscard]] std::span<double> result() const;
+  [[nodiscard]] std::span<double> operand() const { return as_doubles(send()); }
+  [[nodiscard]] std::span<double> result() const { return as_doubles(recv()); }
+  [[nodiscard]] static std::span<double> as_doubles(std::span<std::byte> bytes) {
+    return {reinterpret_cast<double*>(bytes.data()), bytes.size() / sizeof(double)};
+  }
   // The vector of a bcast, which this rank has or gets.
-  [[nodiscard]] std::span<std::byte> vector() const { return rank_ == root_rank ? send_.bytes : recv_.bytes; }
+  [[nodiscard]] std::span<std::byte> vector() const { return rank_ == root_rank ? send() : recv(); }
+  [[nodiscard]] std::span<std::byte> own_vector() const { return rank_ == root_rank ? own_send() : own_recv(); }
   // Counts and displacements as the MPI calls take them, in bytes.
   [[nodiscard]] int count() const { return static_cast<int>(bytes_.value()); }
   [[nodiscard]] const std::vector<int>& send_counts() const { return send_.counts; }
@@ -63,16 +84,19 @@ public:
 private:
   // One direction: a block for each rank, one behind the other, or the vector.
   struct Side {
-    void allocate(std::vector<int> block_counts, const std::string& name, Engine* mapped_from);
+    void allocate(std::vector<int> block_counts, const std::string& name, const Place& place);
+    [[nodiscard]] std::span<std::byte> own() const { return device.memory().empty() ? bytes : device.memory(); }
 
     std::vector<int> counts;
     std::vector<int> displs;
     std::vector<std::byte> heap;
     MappedArray<std::byte> mapped;
+    DeviceArray device;
     std::span<std::byte> bytes;
   };
 
-  void allocate_vector(Engine* mapped_from);
+  void allocate_vector(const Place& place);
+  void fill_blocks(int epoch);
   void fill_vector(int epoch);
   void check_vector(int epoch, const std::string& what) const;
   [[noreturn]] void wrong_data(int epoch, const std::string& what, const std::string& where) const;
@@ -82,6 +106,7 @@ private:
   std::optional<std::uint64_t> bytes_;
   int rank_ = 0;
   int ranks_ = 0;
+  bool on_device_ = false;
   Side send_, recv_;
 };
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 namespace stoker::bench {
 
@@ -48,9 +49,15 @@ void MemoryKernel::run(std::uint64_t units) {
   }
 }
 
-void DeviceKernel::run(std::uint64_t units) { std::this_thread::sleep_for(std::chrono::microseconds(units)); }
+void DeviceKernel::run(std::uint64_t units) {
+  if (device_ != nullptr) {
+    device_->compute(units);
+  } else {
+    std::this_thread::sleep_for(std::chrono::microseconds(units));
+  }
+}
 
-std::unique_ptr<Kernel> make_kernel(const std::string& name, std::size_t memory_bytes) {
+std::unique_ptr<Kernel> make_kernel(const std::string& name, std::size_t memory_bytes, std::shared_ptr<Device> device) {
   if (name == "register") {
     return std::make_unique<RegisterKernel>();
   }
@@ -58,7 +65,7 @@ std::unique_ptr<Kernel> make_kernel(const std::string& name, std::size_t memory_
     return std::make_unique<MemoryKernel>(memory_bytes);
   }
   if (name == "device") {
-    return std::make_unique<DeviceKernel>();
+    return std::make_unique<DeviceKernel>(std::move(device));
   }
   throw std::invalid_argument("no such compute kernel: " + name + " (there are register, memory and device)");
 }

@@ -3,12 +3,15 @@
 // that every way of communicating is given exactly the same work, not the same time.
 #pragma once
 
+#include "bench/lib/device.hpp"
+
 #include <mpi.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stoker::bench {
@@ -40,14 +43,19 @@ private:
   std::size_t position_ = 0;
 };
 
-// An accelerator computes: the rank's thread sleeps, and its core is free. One unit is one microsecond.
+// An accelerator computes, and the core is free: see Device::compute. Where there is no device the rank's thread sleeps
+// instead, and one unit is one microsecond.
 class DeviceKernel final : public Kernel {
 public:
+  explicit DeviceKernel(std::shared_ptr<Device> device) : device_(std::move(device)) {}
   void run(std::uint64_t units) override;
+
+private:
+  std::shared_ptr<Device> device_;
 };
 
-// "register", "memory" or "device".
-std::unique_ptr<Kernel> make_kernel(const std::string& name, std::size_t memory_bytes);
+// "register", "memory" or "device". `device`: may be null.
+std::unique_ptr<Kernel> make_kernel(const std::string& name, std::size_t memory_bytes, std::shared_ptr<Device> device);
 
 // Units, the same on all ranks, that take `target_us` when all ranks compute at the same time. Collective.
 std::uint64_t calibrate(MPI_Comm comm, Kernel& kernel, double target_us);

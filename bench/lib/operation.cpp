@@ -146,6 +146,37 @@ private:
 };
 #endif
 
+// An operation of the MPI library, which is not asked whether it knows devices, on copies in the memory of the host.
+class HostStaged final : public Operation {
+public:
+  HostStaged(const Exchange& x, std::unique_ptr<Operation> inner) : x_(x), inner_(std::move(inner)) {}
+  void start() override {
+    x_.fetch_sent();
+    inner_->start();
+  }
+  bool test() override {
+    const bool done = inner_->test();
+    if (done) {
+      x_.deliver_received();
+    }
+    return done;
+  }
+  void wait() override {
+    inner_->wait();
+    x_.deliver_received();
+  }
+  [[nodiscard]] std::string name() const override { return inner_->name(); }
+  [[nodiscard]] std::optional<double> init_us() const override { return inner_->init_us(); }
+
+private:
+  const Exchange& x_;
+  std::unique_ptr<Operation> inner_;
+};
+
+std::unique_ptr<Operation> reaching(const Exchange& x, std::unique_ptr<Operation> operation) {
+  return x.on_device() ? std::make_unique<HostStaged>(x, std::move(operation)) : std::move(operation);
+}
+
 class StokerPersistent final : public Operation {
 public:
   StokerPersistent(const Exchange& x, Engine& engine, const std::string& executor, const std::string& algorithm)
@@ -179,18 +210,21 @@ private:
   static Request init(const Exchange& x, Engine& engine, MPI_Info info) {
     const auto counts = [](const std::vector<int>& c) { return std::vector<MPI_Count>(c.begin(), c.end()); };
     const auto displs = [](const std::vector<int>& d) { return std::vector<MPI_Aint>(d.begin(), d.end()); };
+    const std::span<double> operand = Exchange::as_doubles(x.own_send());
+    const std::span<double> result = Exchange::as_doubles(x.own_recv());
     switch (x.collective()) {
     case Collective::alltoall:
-      return engine.alltoall_init<std::byte>(x.send(), x.recv(), x.comm(), info);
+      return engine.alltoall_init<std::byte>(x.own_send(), x.own_recv(), x.comm(), info);
     case Collective::alltoallv:
-      return engine.alltoallv_init<std::byte>(x.send(), counts(x.send_counts()), displs(x.send_displs()), x.recv(),
-                                              counts(x.recv_counts()), displs(x.recv_displs()), x.comm(), info);
+      return engine.alltoallv_init<std::byte>(x.own_send(), counts(x.send_counts()), displs(x.send_displs()),
+                                              x.own_recv(), counts(x.recv_counts()), displs(x.recv_displs()), x.comm(),
+                                              info);
     case Collective::allreduce:
-      return engine.allreduce_init<double>(x.operand(), x.result(), MPI_SUM, x.comm(), info);
+      return engine.allreduce_init<double>(operand, result, MPI_SUM, x.comm(), info);
     case Collective::reduce:
-      return engine.reduce_init<double>(x.operand(), x.result(), MPI_SUM, root_rank, x.comm(), info);
+      return engine.reduce_init<double>(operand, result, MPI_SUM, root_rank, x.comm(), info);
     case Collective::bcast:
-      return engine.bcast_init<std::byte>(x.vector(), root_rank, x.comm(), info);
+      return engine.bcast_init<std::byte>(x.own_vector(), root_rank, x.comm(), info);
     }
     throw std::logic_error("no such collective");
   }
@@ -201,15 +235,17 @@ private:
 
 } // namespace
 
-std::unique_ptr<Operation> mpi_blocking(const Exchange& exchange) { return std::make_unique<MpiBlocking>(exchange); }
+std::unique_ptr<Operation> mpi_blocking(const Exchange& exchange) {
+  return reaching(exchange, std::make_unique<MpiBlocking>(exchange));
+}
 
 std::unique_ptr<Operation> mpi_nonblocking(const Exchange& exchange) {
-  return std::make_unique<MpiNonblocking>(exchange);
+  return reaching(exchange, std::make_unique<MpiNonblocking>(exchange));
 }
 
 std::unique_ptr<Operation> mpi_persistent([[maybe_unused]] const Exchange& exchange) {
 #ifdef BENCH_PERSISTENT
-  return std::make_unique<MpiPersistent>(exchange);
+  return reaching(exchange, std::make_unique<MpiPersistent>(exchange));
 #else
   return nullptr;
 #endif

@@ -35,14 +35,28 @@ void PointOptions::add_ways_to(CLI::App& app) {
       ->delimiter(',')
       ->check(CLI::IsMember({"engine", "inline", "none"}))
       ->capture_default_str();
-  app.add_option("--buffers", buffers, "memory for everybody's buffers: ordinary heap, or stoker_alloc's")
+  app.add_option("--buffers", buffers,
+                 "memory for everybody's buffers: ordinary heap, stoker_alloc's, or a device's; "
+                 "the MPI library then gets copies in pinned memory of the host")
       ->delimiter(',')
-      ->check(CLI::IsMember({"heap", "mapped"}))
+      ->check(CLI::IsMember({"heap", "mapped", "device"}))
       ->capture_default_str();
   app.add_option("--inits", inits, "how often each request is initialised, for the median time of its init")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_flag("--validate", validate_always, "check the data of every timed region, not only once per point");
+}
+
+Place Point::place_of(Session& session, Engine* engine, const std::string& buffers) {
+  Place place;
+  place.mapped_from = buffers == "mapped" ? engine : nullptr;
+  if (buffers == "device") {
+    place.device = session.device();
+    if (place.device == nullptr) {
+      throw std::invalid_argument("--buffers device: this process finds no CUDA driver, or no device");
+    }
+  }
+  return place;
 }
 
 Operation* Point::add(const std::function<std::unique_ptr<Operation>()>& make) {

@@ -42,14 +42,14 @@ public:
   // communicator.
   template <class... Shape>
   Point(Session& session, const PointOptions& options, Engine* engine, const std::string& buffers, Shape... shape)
-      : session_(session), options_(options), engine_(engine), mapped_from_(buffers == "mapped" ? engine : nullptr),
-        helpers_(engine), exchange_(session.comm(), std::move(shape)..., mapped_from_) {
+      : session_(session), options_(options), engine_(engine), place_(place_of(session, engine, buffers)),
+        helpers_(engine), exchange_(session.comm(), std::move(shape)..., place_) {
     session.report().constant("buffers", buffers);
   }
 
   [[nodiscard]] Exchange& exchange() { return exchange_; }
-  [[nodiscard]] Engine* engine() { return engine_; }           // null where no executor of stoker's was asked for
-  [[nodiscard]] Engine* mapped_from() { return mapped_from_; } // as an Exchange takes it
+  [[nodiscard]] Engine* engine() { return engine_; }          // null where no executor of stoker's was asked for
+  [[nodiscard]] const Place& place() const { return place_; } // of the buffers
   // Adds an operation after validating it; null is ignored. One with an init is made as often as the options say, for
   // the time of its init. Collective.
   Operation* add(const std::function<std::unique_ptr<Operation>()>& make);
@@ -66,10 +66,12 @@ public:
   [[nodiscard]] std::optional<double> init_us(const Operation* operation) const; // their median
 
 private:
+  static Place place_of(Session& session, Engine* engine, const std::string& buffers);
+
   Session& session_;
   const PointOptions& options_;
   Engine* engine_;
-  Engine* mapped_from_;
+  Place place_;
   HelperSwitch helpers_;
   Exchange exchange_;
   std::vector<std::unique_ptr<Operation>> operations_; // after the exchange: they refer to it

@@ -128,11 +128,10 @@ Session::Session(MPI_Comm comm, const Options& options, Report& report)
 void Session::describe_machine() {
   MPI_Comm node = MPI_COMM_NULL;
   MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-  int node_rank = 0;
-  MPI_Comm_rank(node, &node_rank);
+  MPI_Comm_rank(node, &rank_on_node_);
   MPI_Comm_size(node, &ppn_);
   MPI_Comm_free(&node);
-  nodes_ = node_rank == 0 ? 1 : 0;
+  nodes_ = rank_on_node_ == 0 ? 1 : 0;
   MPI_Allreduce(MPI_IN_PLACE, &nodes_, 1, MPI_INT, MPI_SUM, comm_);
   MPI_Allreduce(MPI_IN_PLACE, &ppn_, 1, MPI_INT, MPI_MAX, comm_);
 
@@ -160,6 +159,17 @@ void Session::describe_machine() {
   report_.note(fmt::format("reading the clock twice takes {:.0f} ns; times are of the slowest rank, median of the "
                            "iterations, in microseconds",
                            overhead * 1000));
+}
+
+std::shared_ptr<Device> Session::device() {
+  if (device_ == nullptr) {
+    device_ = Device::find(rank_on_node_);
+    if (device_ != nullptr) {
+      report_.constant("device", device_->name());
+      report_.note("device of rank 0: " + device_->name());
+    }
+  }
+  return device_;
 }
 
 Engine Session::make_engine(const std::string& executor, std::vector<Setting> settings) const {

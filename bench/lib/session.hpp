@@ -2,6 +2,7 @@
 // One run of the driver: its options, what it runs on, and the engine that the benchmarks use.
 #pragma once
 
+#include "bench/lib/device.hpp"
 #include "bench/lib/measure.hpp"
 #include "bench/lib/report.hpp"
 
@@ -9,6 +10,7 @@
 
 #include <mpi.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +38,7 @@ public:
   [[nodiscard]] int ranks_per_node() const { return ppn_; } // most on one
   [[nodiscard]] const Budget& budget() const { return options_.budget; }
   [[nodiscard]] Report& report() { return report_; }
+  [[nodiscard]] std::shared_ptr<Device> device(); // of this rank; null: there is none
 
   // Collective. `executor`: "engine" or "inline"; --set may add to the settings, or overrule them.
   [[nodiscard]] Engine make_engine(const std::string& executor, std::vector<Setting> settings = {}) const;
@@ -52,6 +55,8 @@ private:
   int ranks_ = 0;
   int nodes_ = 0;
   int ppn_ = 0;
+  int rank_on_node_ = 0;
+  std::shared_ptr<Device> device_;
 };
 
 // Pauses an engine's helpers while others are measured, so that nobody else pays for them.

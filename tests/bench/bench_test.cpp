@@ -74,7 +74,7 @@ TEST(Kernel, MemoryKernelGoesThroughAllItsMemory) {
   MemoryKernel kernel(3 * 10 * sizeof(double));
   kernel.run(25); // wraps twice
   kernel.run(0);
-  EXPECT_THROW((void)make_kernel("nonsense", 1), std::invalid_argument);
+  EXPECT_THROW((void)make_kernel("nonsense", 1, nullptr), std::invalid_argument);
 }
 
 TEST(Kernel, DeviceKernelLeavesTheCoreFree) {
@@ -86,13 +86,13 @@ TEST(Kernel, DeviceKernelLeavesTheCoreFree) {
   };
   const double cpu_before = cpu_us();
   const auto begin = Clock::now();
-  make_kernel("device", 1)->run(microseconds);
+  make_kernel("device", 1, nullptr)->run(microseconds);
   EXPECT_GE(stoker::bench::microseconds(Clock::now() - begin), microseconds);
   EXPECT_LT(cpu_us() - cpu_before, microseconds / 2.0);
 }
 
 TEST(Exchange, EveryWrongByteIsNoticed) {
-  Exchange exchange(MPI_COMM_SELF, Collective::alltoall, 33, nullptr);
+  Exchange exchange(MPI_COMM_SELF, Collective::alltoall, 33, {});
   exchange.fill(1);
   EXPECT_THROW(exchange.check(1, "nothing moved"), std::runtime_error);
   const auto deliver = [&] { std::copy(exchange.send().begin(), exchange.send().end(), exchange.recv().begin()); };
@@ -113,7 +113,7 @@ TEST(Exchange, EveryWrongByteIsNoticed) {
 TEST(Exchange, EveryWrongElementIsNoticed) {
   int ranks = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  Exchange exchange(MPI_COMM_WORLD, Collective::allreduce, 40, nullptr);
+  Exchange exchange(MPI_COMM_WORLD, Collective::allreduce, 40, {});
   exchange.fill(1);
   EXPECT_THROW(exchange.check(1, "nothing moved"), std::runtime_error);
   mpi_blocking(exchange)->run();
@@ -134,10 +134,10 @@ TEST(Exchange, RootsHaveBuffersOfTheirOwn) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const std::size_t at_root = rank == root_rank ? 5 : 0;
-  const Exchange reduce(MPI_COMM_WORLD, Collective::reduce, 40, nullptr);
+  const Exchange reduce(MPI_COMM_WORLD, Collective::reduce, 40, {});
   EXPECT_EQ(reduce.operand().size(), 5U);
   EXPECT_EQ(reduce.result().size(), at_root);
-  Exchange bcast(MPI_COMM_WORLD, Collective::bcast, 5, nullptr);
+  Exchange bcast(MPI_COMM_WORLD, Collective::bcast, 5, {});
   EXPECT_EQ(bcast.send().size(), at_root);
   EXPECT_EQ(bcast.recv().size(), 5 - at_root);
   EXPECT_EQ(bcast.vector().size(), 5U);
@@ -159,13 +159,12 @@ TEST(Exchange, NamesOfCollectives) {
 }
 
 TEST(Exchange, VectorsOfWholeDoubles) {
-  EXPECT_THROW(Exchange(MPI_COMM_WORLD, Collective::reduce, 12, nullptr), std::invalid_argument);
-  EXPECT_NO_THROW(Exchange(MPI_COMM_WORLD, Collective::bcast, 12, nullptr));
+  EXPECT_THROW(Exchange(MPI_COMM_WORLD, Collective::reduce, 12, {}), std::invalid_argument);
+  EXPECT_NO_THROW(Exchange(MPI_COMM_WORLD, Collective::bcast, 12, {}));
 }
 
 TEST(Exchange, TooLargeForMpiIsRefused) {
-  EXPECT_THROW(Exchange(MPI_COMM_WORLD, Collective::alltoallv, std::uint64_t{1} << 31U, nullptr),
-               std::invalid_argument);
+  EXPECT_THROW(Exchange(MPI_COMM_WORLD, Collective::alltoallv, std::uint64_t{1} << 31U, {}), std::invalid_argument);
 }
 
 TEST(Exchange, CountsOfItsOwn) {
@@ -177,7 +176,7 @@ TEST(Exchange, CountsOfItsOwn) {
   for (int peer = 0; peer < ranks; ++peer) {
     counts.push_back(peer == rank ? 0 : 10 * rank + peer);
   }
-  Exchange exchange(MPI_COMM_WORLD, counts, nullptr);
+  Exchange exchange(MPI_COMM_WORLD, counts, {});
   EXPECT_FALSE(exchange.bytes().has_value());
   for (int peer = 0; peer < ranks; ++peer) {
     EXPECT_EQ(exchange.recv_counts()[static_cast<std::size_t>(peer)], peer == rank ? 0 : 10 * peer + rank);
@@ -231,7 +230,7 @@ TEST(Report, BreakEven) {
 
 TEST(Operation, MpiVariantsMoveTheData) {
   for (const std::string& collective : collective_names) {
-    Exchange exchange(MPI_COMM_WORLD, collective_of(collective), 1000, nullptr);
+    Exchange exchange(MPI_COMM_WORLD, collective_of(collective), 1000, {});
     std::set<std::string> names;
     for (const auto& operation : {mpi_blocking(exchange), mpi_nonblocking(exchange), mpi_persistent(exchange)}) {
       if (operation != nullptr) {
@@ -261,7 +260,7 @@ TEST(Operation, StaleDataAreNoticed) {
     Exchange& exchange_;
     int starts_ = 0;
   };
-  Exchange exchange(MPI_COMM_SELF, Collective::alltoall, 8, nullptr);
+  Exchange exchange(MPI_COMM_SELF, Collective::alltoall, 8, {});
   Stale stale(exchange);
   EXPECT_THROW(validate(stale, exchange), std::runtime_error);
 }

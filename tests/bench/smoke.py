@@ -72,6 +72,16 @@ def expect_combinations(rows, keys, *values):
     expect(found == sorted(itertools.product(*values)), f"unexpected set of results: {found}")
 
 
+def device(driver):
+    """With a stand-in for a device's driver, whose memory only the driver reaches."""
+    for benchmark, more in (("latency", []), ("overlap", ["--kernel", "device"])):
+        rows = driver.rows(benchmark, *TINY, "--collective", ",".join(COLLECTIVES + REDUCTIONS), "--bytes", "8,16K", "--buffers",
+                           "device", "--validate", *more)
+        expect({row["collective"] for row in rows} == set(COLLECTIVES + REDUCTIONS), "collectives are missing")
+        expect(set(EXECUTORS) <= {row["executor"] for row in rows}, "executors are missing")
+        expect(all(row["device"] == "stand-in" and row["buffers"] == "device" for row in rows), "rows do not name the device")
+
+
 def overlap(driver):
     kernels = ["register", "memory"]
     mpi_ways = ["mpi-blocking", "mpi-nonblocking", "mpi-nonblocking-test"]
@@ -327,6 +337,7 @@ def refusals(driver):
         (["stencil", "--side", "1", *TINY], "--side"),
         (["overlap", "--executors", "none", "--buffers", "mapped", *TINY], "--buffers"),
         (["overlap", "--computing", "0,2", *TINY], "--computing"),
+        *([] if os.path.exists("/dev/nvidiactl") else [(["latency", "--buffers", "device", *TINY], "--buffers device")]),
         (["footprint", "--collective", "alltoal", *TINY], "alltoal"),
     ):
         done = driver.run(*arguments)
@@ -343,7 +354,7 @@ def main():
     tests = {"overlap": overlap, "latency": latency, "alltoall": alltoall, "alltoallv": alltoallv, "init": init,
              **{collective: functools.partial(reduction, collective) for collective in REDUCTIONS}, "neighbor": neighbor, "fft": fft,
              "putget": putget, "passive": passive, "gups": gups, "stencil": stencil, "call-cost": call_cost, "idle": idle, "footprint": footprint,
-             "refusals": refusals}
+             "refusals": refusals, "device": device}
     tests[name](Driver(*where))
 
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -165,6 +166,16 @@ int cuDeviceGet(int* device, int ordinal) {
   return ordinal >= 0 && ordinal < devices ? success : invalid_value;
 }
 
+int cuDeviceGetCount(int* count) {
+  *count = devices;
+  return success;
+}
+
+int cuDeviceGetName(char* name, int length, int /*device*/) {
+  std::snprintf(name, static_cast<std::size_t>(length), "stand-in");
+  return success;
+}
+
 int cuDevicePrimaryCtxRetain(void** context, int device) {
   *context = &driver().contexts[device];
   return success;
@@ -310,6 +321,29 @@ int cuMemcpyDtoHAsync_v2(void* target, Address source, std::size_t bytes, void* 
 
 int cuMemcpyHtoDAsync_v2(Address target, const void* source, std::size_t bytes, void* stream) {
   return enqueue(target, bytes, stream, [=] { std::memcpy(driver().reach(target), source, bytes); });
+}
+
+int cuModuleLoadData(void** module, const void* /*image*/) {
+  *module = &driver();
+  return success;
+}
+
+int cuModuleGetFunction(void** function, void* module, const char* /*name*/) {
+  *function = module;
+  return success;
+}
+
+int cuLaunchKernel(void* /*function*/, unsigned /*grid_x*/, unsigned /*grid_y*/, unsigned /*grid_z*/,
+                   unsigned /*block_x*/, unsigned /*block_y*/, unsigned /*block_z*/, unsigned /*shared_bytes*/,
+                   void* stream, void** arguments, void** /*extra*/) {
+  const auto microseconds = *static_cast<const std::uint64_t*>(arguments[0]);
+  Driver& d = driver();
+  const std::lock_guard lock(d.mutex);
+  static_cast<Stream*>(stream)->work.emplace_back([microseconds] {
+    usleep(static_cast<useconds_t>(microseconds));
+    return success;
+  });
+  return success;
 }
 
 // For the tests, as they would with a real driver.
