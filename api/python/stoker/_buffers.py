@@ -3,10 +3,12 @@
 
 A message is a buffer, or a list: [buffer, datatype], [buffer, counts, datatype], [buffer, counts, displacements, datatype] or
 [buffer, (counts, displacements), datatype]. Counts are in elements; without them the whole buffer is meant. A buffer is
-anything with Python's buffer protocol. Without a datatype its own format tells it.
+anything with Python's buffer protocol, or an array of a CUDA device (__cuda_array_interface__). Without a datatype its own
+format tells it.
 """
 
 import ctypes
+import math
 import sys
 
 from mpi4py import MPI
@@ -30,10 +32,36 @@ def datatype_of(view, name):
     return DATATYPES[code]
 
 
+# Kinds and sizes of elements as __cuda_array_interface__ names them, and as the buffer protocol does.
+FORMATS = {
+    "b1": "?", "i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q", "f4": "f", "f8": "d", "c8": "Zf",
+    "c16": "Zd",
+}
+
+
+class DeviceView:
+    """What is asked of a memoryview, of an array of a CUDA device."""
+
+    def __init__(self, owner):
+        described = owner.__cuda_array_interface__
+        kind = described["typestr"]
+        self.owner = owner
+        self.address, self.readonly = described["data"]
+        self.format = kind[0].replace("|", "@") + FORMATS.get(kind[1:], kind[1:])
+        shape, size = described["shape"], int(kind[2:])
+        self.nbytes = size * math.prod(shape)
+        self.contiguous = described.get("strides") in (None, strides(shape, size), strides(shape[::-1], size)[::-1])
+
+
+def strides(shape, size):
+    """Of an array whose last index counts fastest."""
+    return tuple(size * math.prod(shape[i + 1:]) for i in range(len(shape)))
+
+
 def contiguous(buffer, name, writable):
     """A view of the buffer, which keeps it alive and at its address."""
     try:
-        view = memoryview(buffer)
+        view = DeviceView(buffer) if hasattr(buffer, "__cuda_array_interface__") else memoryview(buffer)
     except TypeError:
         raise TypeError(f"{name} is of type {type(buffer).__name__}; expected a buffer, such as an array of numpy's") from None
     if not view.contiguous:
@@ -44,6 +72,8 @@ def contiguous(buffer, name, writable):
 
 
 def address_of(view):
+    if isinstance(view, DeviceView):
+        return POINTER(view.address if view.nbytes > 0 else None)
     return POINTER(MPI.Get_address(view) if view.nbytes > 0 else None)
 
 
