@@ -157,6 +157,7 @@ int add_host(void** pointer, std::size_t bytes, Kind kind) {
 
 } // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): names are CUDA's.
 extern "C" {
 
 int cuInit(unsigned /*flags*/) { return success; }
@@ -390,3 +391,4 @@ std::size_t stand_in_registered() {
 void stand_in_lose(int lost) { driver().lost = lost != 0; }
 
 } // extern "C"
+// NOLINTEND(readability-identifier-naming)
