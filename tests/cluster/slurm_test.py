@@ -5,13 +5,15 @@ usage: slurm_test.py MPI STOKER DROP_IN SPANK_PLUGIN TASK_PROLOG [SHIM]
   TASK_PROLOG: one that asks STOKER; SHIM: a library that the launcher preloads. Exit: 77 if Slurm cannot run here
 """
 
+import atexit
 import json
 import os
 import pathlib
-import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 MPI = sys.argv[1]
@@ -29,6 +31,19 @@ def slurm(*words, **variables):
                           cwd=Case.folder, stdin=subprocess.DEVNULL, env={**ENVIRONMENT, **variables})
 
 
+def take_down():
+    subprocess.run([ROOT / "scripts/slurm", "down"], env=ENVIRONMENT, check=True)
+
+
+def with_mark(mark):
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                yield process
+        except OSError:
+            pass  # it has ended
+
+
 class Case(unittest.TestCase):
     """Each class has a cluster of its own."""
     OPTIONS = ()
@@ -36,15 +51,27 @@ class Case(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        Case.folder = pathlib.Path(tempfile.mkdtemp(prefix="stoker-slurm."))
-        cls.addClassCleanup(shutil.rmtree, Case.folder)
-        cls.addClassCleanup(slurm, "down")
+        folder = tempfile.TemporaryDirectory(prefix="stoker-slurm.")
+        cls.addClassCleanup(folder.cleanup)
+        cls.addClassCleanup(take_down)
+        Case.folder = pathlib.Path(folder.name)
         (Case.folder / "task-prolog").write_text(pathlib.Path(TASK_PROLOG).read_text())
         (Case.folder / "task-prolog").chmod(0o755)
         up = slurm("up", 2, "--rate", "10gbit", *(option.format(folder=Case.folder) for option in cls.OPTIONS))
         if up.returncode == 77:
             raise unittest.SkipTest(up.stdout + up.stderr)
         assert up.returncode == 0, up.stdout + up.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        take_down()
+        mark = f"STOKER_CLUSTER={ENVIRONMENT['STOKER_CLUSTER']}".encode()
+        for _ in range(100):
+            left = [*with_mark(mark), *(pathlib.Path("/sys/fs/cgroup").glob("*/slurm_node*") if "--confine" in cls.OPTIONS else ())]
+            if not left:
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"left behind: {left}")
 
     def on_head(self, *words, **variables):
         preload = {"LD_PRELOAD": ":".join(SHIM)} if SHIM else {}
@@ -208,6 +235,8 @@ class TaskProlog(Program):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # of meson, when it takes too long
+    atexit.register(take_down)
     program = unittest.main(argv=sys.argv[:1], verbosity=2, exit=False)
     if not program.result.wasSuccessful():
         sys.exit(1)
