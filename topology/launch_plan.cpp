@@ -137,6 +137,20 @@ void place_oversubscribed(LaunchPlan& plan, const std::vector<DomainCores>& doma
   plan.rank_cpus.assign(static_cast<std::size_t>(request.ranks_per_node), shared);
 }
 
+// `program`: with what binds it.
+void add_slurm(std::vector<LaunchCommand>& lines, const LaunchRequest& request, const std::string& settings,
+               const std::string& program) {
+  const std::string layout = fmt::format("--nodes={} --ntasks={} --ntasks-per-node={}", request.nodes,
+                                         request.nodes * request.ranks_per_node, request.ranks_per_node);
+  lines.push_back({"Slurm (MPICH)", fmt::format("{} srun --mpi=pmi2 {} {}", settings, layout, program),
+                   fmt::format("inside an allocation of whole nodes (salloc or sbatch --nodes={} --exclusive); without "
+                               "--core-spec, which takes cores away from the job, and without --cpus-per-task and "
+                               "--exact, which confine it to the ranks' cores; srun --mpi=list says what there is",
+                               request.nodes)});
+  lines.push_back(
+      {"Slurm (Open MPI)", fmt::format("{} srun --mpi=pmix {} {}", settings, layout, program), "as for MPICH"});
+}
+
 std::vector<LaunchCommand> commands(const Machine& machine, const LaunchRequest& request, const LaunchPlan& plan,
                                     bool oversubscribed) {
   const int ranks = request.nodes * request.ranks_per_node;
@@ -147,24 +161,18 @@ std::vector<LaunchCommand> commands(const Machine& machine, const LaunchRequest&
     settings += fmt::format(" STOKER_THREADS_PER_DOMAIN={}", request.cores_per_domain);
     forwarded += " -x STOKER_THREADS_PER_DOMAIN";
   }
-  const std::string slurm = fmt::format("srun --nodes={} --ntasks={} --ntasks-per-node={}", request.nodes, ranks, ppn);
-  const std::string slurm_note = fmt::format(
-      "inside an allocation of whole nodes (salloc or sbatch --nodes={} --exclusive); without --core-spec, which "
-      "takes cores away from the job, and without --cpus-per-task and --exact, which confine it to the ranks' cores; "
-      "with the --mpi that the MPI library was built for",
-      request.nodes);
-
   if (oversubscribed) {
     const std::string confined = fmt::format("taskset -c {} {}", plan.rank_cpus.front().to_string(), request.program);
-    return {
+    std::vector<LaunchCommand> lines{
         {"Hydra (MPICH)", fmt::format("{} mpiexec -n {} -ppn {} -bind-to none {}", settings, ranks, ppn, confined),
          "the ranks share CPUs and are not bound one by one"},
         {"Open MPI 4",
          fmt::format("{} mpirun {} -n {} --map-by ppr:{}:node --oversubscribe --bind-to none {}", settings, forwarded,
                      ranks, ppn, confined),
          "the ranks share CPUs and are not bound one by one; --mca mpi_yield_when_idle 1 makes them share well"},
-        {"Slurm", fmt::format("{} {} --overcommit --cpu-bind=none {}", settings, slurm, confined), slurm_note},
     };
+    add_slurm(lines, request, settings, "--overcommit --cpu-bind=none " + confined);
+    return lines;
   }
   std::vector<OsIndex> cpus;
   std::vector<int> os;
@@ -172,7 +180,7 @@ std::vector<LaunchCommand> commands(const Machine& machine, const LaunchRequest&
     cpus.push_back(cpu.first());
     os.push_back(cpu.first().value);
   }
-  return {
+  std::vector<LaunchCommand> lines{
       {"Hydra (MPICH)",
        fmt::format("{} mpiexec -n {} -ppn {} -bind-to user:{} {}", settings, ranks, ppn, fmt::join(os, ","),
                    request.program),
@@ -182,9 +190,9 @@ std::vector<LaunchCommand> commands(const Machine& machine, const LaunchRequest&
            "{} mpirun {} -n {} --use-hwthread-cpus --map-by ppr:{}:node --bind-to cpu-list:ordered --cpu-list {} {}",
            settings, forwarded, ranks, ppn, fmt::join(logical_cpus(machine, cpus), ","), request.program),
        "with --use-hwthread-cpus the numbers are hwloc's logical ones"},
-      {"Slurm", fmt::format("{} {} --cpu-bind=map_cpu:{} {}", settings, slurm, fmt::join(os, ","), request.program),
-       slurm_note},
   };
+  add_slurm(lines, request, settings, fmt::format("--cpu-bind=map_cpu:{} {}", fmt::join(os, ","), request.program));
+  return lines;
 }
 
 } // namespace

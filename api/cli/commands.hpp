@@ -26,8 +26,9 @@ struct RunOptions {
   std::string drop_in;       // file; empty: found
   bool mapped = false;       // the program's memory, as much of it as can be, is shared by the ranks of a node
   bool dry_run = false;
+  bool exports = false; // only print lines for Slurm's TaskProlog
 };
-// Returns only if the command cannot be run, or with `dry_run`.
+// Returns only if the command cannot be run, or with `dry_run` or `exports`.
 int run(const RunOptions& options);
 // The value of STOKER_PMPI_SUMMARY for a file, or for "-", which stands for standard error.
 std::string summary_place(const std::string& file);

@@ -45,7 +45,7 @@ int plan(const PlanOptions& options) {
     static const std::map<std::string, std::string> names{
         {"hydra", "Hydra"}, {"openmpi", "Open MPI"}, {"slurm", "Slurm"}};
     std::erase_if(plan.commands, [&](const topology::LaunchCommand& command) {
-      return command.launcher.find(names.at(options.launcher)) == std::string::npos;
+      return !command.launcher.starts_with(names.at(options.launcher));
     });
   }
   if (options.json) {

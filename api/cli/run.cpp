@@ -114,6 +114,18 @@ void print(const MpiOfCommand& mpi, const DropIn& drop_in, const Variables& vari
   fmt::print("{}\n", fmt::join(command, " "));
 }
 
+// Slurm takes a value as it stands, to the end of the line.
+void print_exports(const Variables& variables) {
+  std::string lines;
+  for (const auto& [variable, value] : variables) {
+    if (value.find('\n') != std::string::npos) {
+      throw CannotRun(CannotRun::other, fmt::format("--exports: the value of {} has more than one line", variable));
+    }
+    lines += fmt::format("export {}={}\n", variable, value);
+  }
+  fmt::print("{}", lines);
+}
+
 [[noreturn]] void become(const Variables& variables, std::vector<std::string> command) {
   for (const auto& [variable, value] : variables) {
     if (setenv(variable.c_str(), value.c_str(), 1) != 0) {
@@ -140,6 +152,10 @@ int run(const RunOptions& options) {
     const MpiOfCommand mpi = mpi_of_command(options.command);
     const DropIn drop_in = drop_in_for(mpi, options);
     const Variables variables = variables_for(drop_in, options);
+    if (options.exports) {
+      print_exports(variables);
+      return 0;
+    }
     if (options.dry_run) {
       if (speaks_for_job()) {
         print(mpi, drop_in, variables, options.command);

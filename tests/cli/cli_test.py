@@ -642,7 +642,7 @@ class Plan(Case):
         self.assertEqual({h["numa"] for h in plan["helpers"]}, {0, 1})
         helper_cpus = {str(h["cpu"]) for h in plan["helpers"]}
         self.assertTrue(helper_cpus.isdisjoint(plan["rank_cpus"]), "a helper's core is a rank's too")
-        self.assertEqual(len(plan["commands"]), 3)
+        self.assertEqual(len(plan["commands"]), 4)
         for command in plan["commands"]:
             self.assertIn("24", command["command"], "total number of ranks")
 
@@ -651,12 +651,13 @@ class Plan(Case):
         self.assertEqual(len(plan["helpers"]), 4)
 
     def test_one_launcher(self):
-        for launcher, word in (("hydra", "mpiexec"), ("openmpi", "mpirun"), ("slurm", "srun")):
+        for launcher, words in (("hydra", ["mpiexec"]), ("openmpi", ["mpirun"]), ("slurm", ["srun --mpi=pmi2", "srun --mpi=pmix"])):
             plan = self.succeed_json("plan", "--ppn", "2", "--machine", FULL_MACHINE, "--launcher", launcher)
-            self.assertEqual(len(plan["commands"]), 1)
-            self.assertIn(word, plan["commands"][0]["command"])
             text = self.succeed("plan", "--ppn", "2", "--machine", FULL_MACHINE, "--launcher", launcher)
-            self.assertIn(plan["commands"][0]["command"], text)
+            self.assertEqual(len(plan["commands"]), len(words))
+            for command, word in zip(plan["commands"], words):
+                self.assertIn(word, command["command"])
+                self.assertIn(command["command"], text)
 
     def test_layouts_that_cannot_work(self):
         self.fail_with("8", arguments=("plan", "--ppn", "8", "--machine", FULL_MACHINE))

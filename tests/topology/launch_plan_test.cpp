@@ -35,9 +35,13 @@ Open MPI 4:
   STOKER_RESERVE=list:1 mpirun -x STOKER_RESERVE -n 2 --use-hwthread-cpus --map-by ppr:1:node --bind-to cpu-list:ordered --cpu-list 0 ./application
   (with --use-hwthread-cpus the numbers are hwloc's logical ones)
 
-Slurm:
-  STOKER_RESERVE=list:1 srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=map_cpu:0 ./application
-  (inside an allocation of whole nodes (salloc or sbatch --nodes=2 --exclusive); without --core-spec, which takes cores away from the job, and without --cpus-per-task and --exact, which confine it to the ranks' cores; with the --mpi that the MPI library was built for)
+Slurm (MPICH):
+  STOKER_RESERVE=list:1 srun --mpi=pmi2 --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=map_cpu:0 ./application
+  (inside an allocation of whole nodes (salloc or sbatch --nodes=2 --exclusive); without --core-spec, which takes cores away from the job, and without --cpus-per-task and --exact, which confine it to the ranks' cores; srun --mpi=list says what there is)
+
+Slurm (Open MPI):
+  STOKER_RESERVE=list:1 srun --mpi=pmix --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=map_cpu:0 ./application
+  (as for MPICH)
 )");
 }
 
@@ -55,8 +59,8 @@ TEST(LaunchPlan, FourNumaDomainsWithSmtNumberedFarApart) {
       plan.commands[1].command,
       "STOKER_RESERVE=list:1,3,5,7 mpirun -x STOKER_RESERVE -n 32 --use-hwthread-cpus --map-by ppr:4:node --bind-to "
       "cpu-list:ordered --cpu-list 0,4,8,12 ./solver -n 10");
-  EXPECT_EQ(plan.commands[2].command, "STOKER_RESERVE=list:1,3,5,7 srun --nodes=8 --ntasks=32 --ntasks-per-node=4 "
-                                      "--cpu-bind=map_cpu:0,2,4,6 ./solver -n 10");
+  EXPECT_EQ(plan.commands[2].command, "STOKER_RESERVE=list:1,3,5,7 srun --mpi=pmi2 --nodes=8 --ntasks=32 "
+                                      "--ntasks-per-node=4 --cpu-bind=map_cpu:0,2,4,6 ./solver -n 10");
 }
 
 TEST(LaunchPlan, DomainsWithoutRanksNeedNoHelper) {
@@ -117,7 +121,7 @@ TEST(LaunchPlan, OversubscribedRanksShareWhatHelpersLeave) {
   EXPECT_EQ(plan.commands[1].command, "STOKER_RESERVE=list:1,3 mpirun -x STOKER_RESERVE -n 16 --map-by ppr:8:node "
                                       "--oversubscribe --bind-to none taskset -c 0,2 ./application");
   EXPECT_EQ(plan.commands[2].command,
-            "STOKER_RESERVE=list:1,3 srun --nodes=2 --ntasks=16 --ntasks-per-node=8 --overcommit "
+            "STOKER_RESERVE=list:1,3 srun --mpi=pmi2 --nodes=2 --ntasks=16 --ntasks-per-node=8 --overcommit "
             "--cpu-bind=none taskset -c 0,2 ./application");
   EXPECT_EQ(plan.to_string().substr(0, plan.to_string().find('\n')), "each node: 8 ranks on CPUs 0,2, shared");
   // Asking for it changes nothing where the ranks fit.
