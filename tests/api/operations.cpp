@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -28,7 +29,8 @@ using Bytes = std::vector<std::byte>;
 // The parts of an element, as far as filling and comparing it needs them.
 enum class Kind { signed_integer, unsigned_integer, truth, single, twice, extended };
 
-constexpr std::size_t extended_bytes = 10; // of long double; the rest is padding
+// Of long double; the rest is padding: x86's have 80 bits.
+constexpr std::size_t extended_bytes = std::numeric_limits<long double>::digits == 64 ? 10 : sizeof(long double);
 
 struct Member {
   Kind kind;
