@@ -139,7 +139,7 @@ TEST(ReductionKernels, ComplexNumbersAsInC) {
   expect<T>({ReduceOp::prod, ReduceType::complex_float64}, {{infinity, infinity}}, {{1, 0}}, {{infinity, infinity}});
 }
 
-// Only then do the ranks of an allreduce, some of which have the one order and some the other, get the same bits.
+// As they are where each operation is rounded by itself. An instruction that multiplies and adds would round once.
 template <class T>
 void expect_either_order(ReduceType type) {
   std::vector<std::complex<T>> left;
