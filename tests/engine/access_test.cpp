@@ -119,8 +119,8 @@ constexpr Shape shapes[] = {{1, 1, 1},      {20, 1, 5},       {50'000, 1, 50'000
 
 // What a system has to have for buffers that are attached to. Some emulators of other processors do not.
 bool can_attach() {
-  std::uint64_t word = 5;
-  const int error = probe_cross_memory_attach(getpid(), reinterpret_cast<std::uint64_t>(&word), word);
+  std::uint64_t held = 5;
+  const int error = probe_cross_memory_attach(getpid(), reinterpret_cast<std::uint64_t>(&held), held);
   return error != ENOSYS;
 }
 

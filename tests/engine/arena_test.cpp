@@ -107,7 +107,7 @@ TEST_F(ArenaTest, AnotherProcessSeesTheSameBytesAtTheSameOffsets) {
 
 // The mapping of a peer outlives its owner, and nothing has a name that could stay behind.
 TEST_F(ArenaTest, NothingStaysWhenTheOwnerIsKilled) {
-  Arena mailbox({.bytes = 64 * kib});
+  Arena mailbox({.bytes = mib});
   struct Mail {
     ArenaDescriptor descriptor;
     std::uint64_t place = 0;
