@@ -20,7 +20,7 @@ take_folder() { # NAME
 # Sets `mirror`: where apt gets this machine's Debian from.
 find_mirror() {
   # shellcheck disable=SC2016 # apt's own
-  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' 2>/dev/null |
-    head -n 1)
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' \
+    2>/dev/null | head -n 1)
   [[ -n $mirror ]] || unable "apt has no mirror of Debian"
 }
