@@ -36,13 +36,15 @@ has_mpi() { # mpich | openmpi
   command -v "mpicc.$1" >/dev/null || pkg-config --exists "$module" 2>/dev/null
 }
 
+cross_file= # says how to build for another kind of processor: Meson's --cross-file
+
 # Makes a build folder with these options, or gives them to one that has others.
 configure() { # build folder, NAME=VALUE...
   local dir=$1 log
   shift
   if [[ ! -f $dir/build.ninja ]]; then
     say "configuring ${dir##*/}/"
-    log=$("$meson" setup "$dir" "$root" "${@/#/-D}" 2>&1) || die "$log"
+    log=$("$meson" setup ${cross_file:+--cross-file "$cross_file"} "$dir" "$root" "${@/#/-D}" 2>&1) || die "$log"
   elif ! has_options "$dir" "$@"; then
     say "configuring ${dir##*/}/: $*"
     log=$("$meson" configure "$dir" "${@/#/-D}" 2>&1) || die "$log"

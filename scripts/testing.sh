@@ -12,12 +12,12 @@ builds=() # the folders in which tests ran, for scripts/tally
 # Says at which minute a part begins, so that everybody sees what takes long.
 heading() { printf '\n== %s (at %d:%02d)\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }
 
-# The tests of a build folder that NAME and --quick leave, in suites that an expression matches, one a line.
+# The tests of a build folder that NAME and --quick leave, whose suites or names an expression matches, one a line.
 tests_of() { list names "$@"; }
 # What ninja has to make for them.
 needs_of() { list needs "$@"; }
 
-list() { # names | needs, build folder, suites
+list() { # names | needs, build folder, suites or tests
   "$python" - "$@" "$name" "$quick" "$few_ways" <<'PYTHON'
 import collections, json, os, re, sys
 what, build, suites, name, quick, few_ways = sys.argv[1:]
@@ -36,7 +36,7 @@ def is_one_of_many(test):
 needed = set()
 for test in tests:
     suite = test["suite"][0].split(":")[-1]
-    if re.fullmatch(suites, suite) and name in test["name"] and not (quick == "1" and suite == "cluster") and not is_one_of_many(test):
+    if any(re.fullmatch(suites, one) for one in (suite, test["name"])) and name in test["name"] and not (quick == "1" and suite == "cluster") and not is_one_of_many(test):
         needed.update(test["depends"])
         if what == "names":
             print(test["name"])
@@ -48,7 +48,7 @@ PYTHON
 }
 
 # Builds what the tests of these suites need, and nothing else.
-build_for() { # build folder, suites
+build_for() { # build folder, suites or tests
   local targets
   # Meson knows the tests of an edited meson.build only after this.
   ninja -C "$1" --quiet build.ninja
@@ -59,7 +59,7 @@ build_for() { # build folder, suites
   fi
 }
 
-run_tests() { # build folder, suites or exact test names
+run_tests() { # build folder, suites or tests
   local tests
   mapfile -t tests < <(tests_of "$1" "$2")
   if [[ ${#tests[@]} -eq 0 ]]; then

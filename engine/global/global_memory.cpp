@@ -15,7 +15,7 @@
 namespace stoker::engine {
 namespace {
 
-constexpr std::uint64_t heap_alignment = FreeList::granularity;
+constexpr std::uint64_t heap_unit = 64; // on any processor, so that as many blocks fit
 
 } // namespace
 
@@ -54,7 +54,7 @@ GlobalMemory::GlobalMemory(std::shared_ptr<Engine> engine, std::uint64_t heap_by
     }
     throw;
   }
-  heap_ = FreeList(0, heap_bytes / FreeList::granularity * FreeList::granularity);
+  heap_ = FreeList(0, heap_bytes / heap_unit * heap_unit, heap_unit);
   engine_->enlist(*this);
 }
 
@@ -199,7 +199,7 @@ SegmentPart GlobalMemory::located_element(const GlobalPointer& pointer, std::uin
 GlobalPointer GlobalMemory::allocate(std::uint64_t bytes) {
   check_open();
   const std::lock_guard lock(heap_mutex_);
-  const auto offset = heap_.take(bytes, heap_alignment);
+  const auto offset = heap_.take(bytes, heap_unit);
   if (!offset) {
     throw Error(Code::resource,
                 "{}the predefined segment is exhausted: {} bytes requested, {} of {} in use, largest free block {}; "

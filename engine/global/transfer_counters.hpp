@@ -2,6 +2,8 @@
 // Counters that cost a plain addition: every thread has its own, and a reader adds them up.
 #pragma once
 
+#include "engine/base/cache_line.hpp"
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -50,7 +52,7 @@ public:
   }
 
 private:
-  struct alignas(64) Shard {
+  struct alignas(cache_line) Shard {
     std::array<std::atomic<std::uint64_t>, kinds> counters{};
   };
   std::array<Shard, 64> shards_{}; // the first for all threads that come later

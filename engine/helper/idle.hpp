@@ -74,7 +74,7 @@ inline void relax_core() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
-  asm volatile("yield");
+  asm volatile("isb"); // takes some time, as pause does; most processors ignore yield
 #endif
 }
 

@@ -7,6 +7,7 @@
 // application's buffers may lie in it, and not those of peers.
 #pragma once
 
+#include "engine/base/cache_line.hpp"
 #include "engine/base/owned_fd.hpp"
 #include "engine/shared/free_list.hpp"
 
@@ -97,7 +98,7 @@ public:
 
   // `alignment` is a power of two, at most a page. Returns the offset, never 0; the memory is there (no SIGBUS later)
   // but not cleared. No two blocks share a cache line. Throws Error(resource) when it is exhausted.
-  [[nodiscard]] std::uint64_t allocate(std::uint64_t bytes, std::uint64_t alignment = 64);
+  [[nodiscard]] std::uint64_t allocate(std::uint64_t bytes, std::uint64_t alignment = cache_line);
   // Large blocks go back to the system at once.
   void deallocate(std::uint64_t offset);
 

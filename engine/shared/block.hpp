@@ -29,6 +29,7 @@
 #pragma once
 
 #include "algos/schedule/schedule.hpp"
+#include "engine/base/cache_line.hpp"
 #include "engine/data/operation.hpp"
 #include "engine/shared/doorbell.hpp"
 #include "engine/shared/ownership.hpp"
@@ -40,8 +41,6 @@
 #include <type_traits>
 
 namespace stoker::engine {
-
-inline constexpr std::size_t cache_line = 64;
 
 // A place in the shared memory of a node: which rank's arena (index among the node's ranks), and where in it.
 struct SharedRef {

@@ -10,6 +10,8 @@
 // tests/models/doorbell.pml proves this, and shows the loss when either fence is left out.
 #pragma once
 
+#include "engine/base/cache_line.hpp"
+
 #include <atomic>
 #include <chrono>
 #include <climits>
@@ -30,7 +32,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "words shared bet
 // Any number of sleepers and ringers, in any process. The words are not owned by anybody: a process that is killed
 // while it sleeps costs later ringers a needless system call; one that is killed while it rings leaves its work to the
 // next ring.
-class alignas(64) Doorbell {
+class alignas(cache_line) Doorbell {
 public:
   // To be called after the work was published. Wakes every sleeper; returns whether that took a system call.
   bool ring() {
@@ -99,7 +101,7 @@ private:
   std::atomic<std::uint32_t> sleepers_{0}; // without a limit
   std::atomic<std::uint32_t> nappers_{0};  // with one
 };
-static_assert(std::is_standard_layout_v<Doorbell> && sizeof(Doorbell) == 64);
+static_assert(std::is_standard_layout_v<Doorbell> && sizeof(Doorbell) == cache_line);
 
 // The newest epoch of a request that is complete. Written by whoever executed its last step, read by the rank. The
 // sleep goes through a doorbell of the rank, not of the request: so a rank can wait for any of several requests, and

@@ -4,6 +4,8 @@
 // Best fit; free neighbours are joined. One thread at a time.
 #pragma once
 
+#include "engine/base/cache_line.hpp"
+
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -14,7 +16,7 @@ namespace stoker::engine {
 
 class FreeList {
 public:
-  static constexpr std::uint64_t granularity = 64; // a cache line: blocks of different owners share none
+  static constexpr std::uint64_t granularity = cache_line; // blocks of different owners share none
 
   FreeList() = default;
   // Sizes are rounded up to multiples of `unit`, of which `begin` is one.

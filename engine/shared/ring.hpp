@@ -14,6 +14,7 @@
 //   call   stores a word after the push (release); take_call acquires it, so that drain finds the entry.
 #pragma once
 
+#include "engine/base/cache_line.hpp"
 #include "engine/shared/seal.hpp"
 
 #include <array>
@@ -35,7 +36,7 @@ struct Submission {
 };
 static_assert(std::is_trivially_copyable_v<Submission> && std::is_standard_layout_v<Submission>);
 
-class alignas(64) SubmissionRing {
+class alignas(cache_line) SubmissionRing {
 public:
   static constexpr std::size_t capacity = 256;
 
@@ -94,10 +95,10 @@ private:
     Submission submission;
     std::uint64_t seal;
   };
-  alignas(64) std::atomic<std::uint64_t> written_{0}; // by the producer
-  alignas(64) std::atomic<std::uint64_t> read_{0};    // by the consumer
-  alignas(64) std::atomic<std::uint32_t> called_{0};
-  alignas(64) std::array<Entry, capacity> entries_;
+  alignas(cache_line) std::atomic<std::uint64_t> written_{0}; // by the producer
+  alignas(cache_line) std::atomic<std::uint64_t> read_{0};    // by the consumer
+  alignas(cache_line) std::atomic<std::uint32_t> called_{0};
+  alignas(cache_line) std::array<Entry, capacity> entries_;
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "the ring's indices must be address-free");
 static_assert(std::is_standard_layout_v<SubmissionRing>);

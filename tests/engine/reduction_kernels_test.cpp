@@ -139,6 +139,31 @@ TEST(ReductionKernels, ComplexNumbersAsInC) {
   expect<T>({ReduceOp::prod, ReduceType::complex_float64}, {{infinity, infinity}}, {{1, 0}}, {{infinity, infinity}});
 }
 
+// As they are where each operation is rounded by itself. An instruction that multiplies and adds would round once.
+template <class T>
+void expect_either_order(ReduceType type) {
+  std::vector<std::complex<T>> left;
+  std::vector<std::complex<T>> right;
+  for (int i = 1; i <= 100; ++i) {
+    const T value = static_cast<T>(i);
+    left.emplace_back(1 / value, value / 7);
+    right.emplace_back(value / 3, 1 / (value + 1));
+  }
+  Elements<std::complex<T>> one(left);
+  Elements<std::complex<T>> other(right);
+  Elements<std::complex<T>> product(left);
+  Elements<std::complex<T>> swapped(left);
+  combine({ReduceOp::prod, type}, product.data(), one.data(), other.data(), one.size());
+  combine({ReduceOp::prod, type}, swapped.data(), other.data(), one.data(), one.size());
+  EXPECT_EQ(product.values(), swapped.values());
+}
+
+TEST(ReductionKernels, ComplexProductsAreTheSameInEitherOrder) {
+  expect_either_order<float>(ReduceType::complex_float32);
+  expect_either_order<double>(ReduceType::complex_float64);
+  expect_either_order<long double>(ReduceType::complex_long_float);
+}
+
 struct DoubleInt {
   double value;
   int location;

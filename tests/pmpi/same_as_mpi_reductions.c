@@ -2,8 +2,12 @@
 // Every operator of MPI's on every datatype.
 #include "tests/pmpi/same_as_mpi.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
+
+// Of a long double; the rest of x87's means nothing.
+enum { long_size = sizeof(long double), long_bytes = LDBL_MANT_DIG == 64 ? 10 : long_size };
 
 typedef enum Bits { integer, real, complex, pair_of_reals, with_int } Bits;
 typedef struct Type {
@@ -21,7 +25,7 @@ static void put_real(char* at, size_t bytes, double value) {
     memcpy(at, &as_float, bytes);
   } else if (bytes == sizeof as_long) {
     memset(at, 0, bytes);
-    memcpy(at, &as_long, 10);
+    memcpy(at, &as_long, long_bytes);
   }
 }
 
@@ -47,17 +51,16 @@ static void put_element(const Type* type, char* at, size_t size, size_t extent, 
   }
 }
 
-// x87 numbers have bytes that mean nothing.
 static void clear_unused(const Type* type, char* data, size_t size, size_t extent, int count) {
   for (int i = 0; i < count; ++i) {
     char* const at = data + (size_t)i * extent;
     const bool is_long = type->handle == MPI_LONG_DOUBLE || type->handle == MPI_LONG_DOUBLE_INT;
     const bool two_long = type->handle == MPI_C_LONG_DOUBLE_COMPLEX;
     if (is_long || two_long) {
-      memset(at + 10, 0, 6);
+      memset(at + long_bytes, 0, long_size - long_bytes);
     }
     if (two_long) {
-      memset(at + 26, 0, 6);
+      memset(at + long_size + long_bytes, 0, long_size - long_bytes);
     }
     if (extent > size) { // a gap
       if (type->handle == MPI_SHORT_INT) {

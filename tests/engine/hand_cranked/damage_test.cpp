@@ -20,6 +20,7 @@ using topology::Layout;
 constexpr std::uint64_t wild = 0x5a17c3d29b84e06f;
 constexpr int victim = 1;
 constexpr std::byte canary{0xca};
+constexpr std::size_t words_of_line = cache_line / sizeof(std::uint64_t); // where a member of the ring begins
 
 // Memory of the other ranks that nobody has a reason to write to.
 class Canaries {
@@ -121,9 +122,9 @@ const Case found_at_adoption[] = {
     {"the write index of the ring",
      [](Rig& rig, const Canaries&) { reinterpret_cast<std::uint64_t*>(&ring(rig))[0] = wild; }},
     {"the read index of the ring",
-     [](Rig& rig, const Canaries&) { reinterpret_cast<std::uint64_t*>(&ring(rig))[8] = wild; }},
+     [](Rig& rig, const Canaries&) { reinterpret_cast<std::uint64_t*>(&ring(rig))[words_of_line] = wild; }},
     {"the entry of the ring",
-     [](Rig& rig, const Canaries&) { reinterpret_cast<std::uint64_t*>(&ring(rig))[24] = wild; }},
+     [](Rig& rig, const Canaries&) { reinterpret_cast<std::uint64_t*>(&ring(rig))[3 * words_of_line] = wild; }},
 };
 
 TEST(Damage, OfOneWordIsFoundBeforeItLeadsAnywhere) {

@@ -84,6 +84,9 @@ void Rig::create_memories() {
       at(rank).memory->attach(static_cast<std::uint32_t>(options_.layout.local_index(rank)), introductions);
     }
   }
+  if (options_.path == Path::cma && !at(0).memory->attach_works()) { // as on emulated processors
+    options_.path = Path::mapped;
+  }
 }
 
 BufferDescriptor Rig::allocate(Rank& rank, std::uint64_t bytes, std::byte*& buffer) const {
