@@ -9,34 +9,38 @@
 namespace stoker::engine::device {
 
 struct alignas(16) Chunk {
-  std::byte bytes[16];
+  std::uint32_t words[4];
 };
 inline constexpr std::uint32_t chunk_bytes = sizeof(Chunk);
 
-// The widest word, of at most 16 bytes, of which all of these are multiples.
-STOKER_DEVICE std::uint32_t common_word(std::uint64_t bits) {
-  return static_cast<std::uint32_t>((bits | chunk_bytes) & -(bits | chunk_bytes));
-}
-
-template <std::uint32_t word>
+template <class Word>
 STOKER_DEVICE void copy_words(std::byte* target, const std::byte* source, std::uint32_t bytes) {
-  for (std::uint32_t at = 0; at < bytes; at += word) {
-    __builtin_memcpy(__builtin_assume_aligned(target + at, word), __builtin_assume_aligned(source + at, word), word);
+  for (std::uint32_t at = 0; at < bytes; at += sizeof(Word)) {
+    __builtin_memcpy(__builtin_assume_aligned(target + at, sizeof(Word)),
+                     __builtin_assume_aligned(source + at, sizeof(Word)), sizeof(Word));
   }
 }
 
-// At most a chunk. The two may be equal, or are apart.
-STOKER_DEVICE void copy_part(std::byte* target, const std::byte* source, std::uint32_t bytes) {
-  switch (common_word(reinterpret_cast<std::uint64_t>(target) | reinterpret_cast<std::uint64_t>(source) | bytes)) {
-  case 16:
-    return copy_words<16>(target, source, bytes);
-  case 8:
-    return copy_words<8>(target, source, bytes);
-  case 4:
-    return copy_words<4>(target, source, bytes);
-  default:
-    return copy_words<1>(target, source, bytes);
+// By the widest words, of at most 8 bytes, that suit both addresses and the length. Apart, so that chunks stay in
+// registers where they are loaded and stored whole.
+[[gnu::noinline]] STOKER_DEVICE void copy_part(std::byte* target, const std::byte* source, std::uint32_t bytes) {
+  const std::uint64_t together =
+      reinterpret_cast<std::uint64_t>(target) | reinterpret_cast<std::uint64_t>(source) | bytes;
+  if (together % 8 == 0) {
+    copy_words<std::uint64_t>(target, source, bytes);
+  } else if (together % 4 == 0) {
+    copy_words<std::uint32_t>(target, source, bytes);
+  } else {
+    copy_words<std::uint8_t>(target, source, bytes);
   }
+}
+[[gnu::noinline]] STOKER_DEVICE Chunk load_part(const std::byte* source, std::uint32_t bytes) {
+  Chunk chunk{};
+  copy_part(reinterpret_cast<std::byte*>(&chunk), source, bytes);
+  return chunk;
+}
+[[gnu::noinline]] STOKER_DEVICE void store_part(std::byte* target, Chunk chunk, std::uint32_t bytes) {
+  copy_part(target, reinterpret_cast<const std::byte*>(&chunk), bytes);
 }
 
 STOKER_DEVICE bool whole(const std::byte* address, std::uint32_t bytes) {
@@ -45,20 +49,19 @@ STOKER_DEVICE bool whole(const std::byte* address, std::uint32_t bytes) {
 
 // What lies behind the bytes is 0.
 STOKER_DEVICE Chunk load(const std::byte* source, std::uint32_t bytes) {
-  Chunk chunk{};
-  if (whole(source, bytes)) {
-    copy_words<chunk_bytes>(chunk.bytes, source, chunk_bytes);
-  } else {
-    copy_part(chunk.bytes, source, bytes);
+  if (!whole(source, bytes)) {
+    return load_part(source, bytes);
   }
+  Chunk chunk;
+  __builtin_memcpy(&chunk, __builtin_assume_aligned(source, chunk_bytes), chunk_bytes);
   return chunk;
 }
 
 STOKER_DEVICE void store(std::byte* target, const Chunk& chunk, std::uint32_t bytes) {
   if (whole(target, bytes)) {
-    copy_words<chunk_bytes>(target, chunk.bytes, chunk_bytes);
+    __builtin_memcpy(__builtin_assume_aligned(target, chunk_bytes), &chunk, chunk_bytes);
   } else {
-    copy_part(target, chunk.bytes, bytes);
+    store_part(target, chunk, bytes);
   }
 }
 

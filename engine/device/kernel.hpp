@@ -14,7 +14,9 @@
 // Why nobody waits for ever: the order of instructions is one of all ranks together, in which what an instruction waits
 // for comes before it, and every block goes through its rank's part of that order. All blocks run at the same time. Of
 // all instructions that are not done in the oldest epoch that some rank is in, consider the first. What it waits for is
-// done, and so is all that its workers have before it; so they get to it, wait for nothing, and do it.
+// done, and so is all that its workers have before it; so they get to it, wait for nothing, and do it. Within a warp,
+// threads may poll a word that waits for the first thread to add 1: threads that have parted have to go on each by
+// itself, as they do on devices since Volta.
 //
 // Why words are never cleared: they only grow, and every wait is for a number that grows with the epoch. 2^64 is not
 // reached: with 10^6 epochs a second and 10^3 workers that takes 500 years. A flag may be one epoch ahead of a rank
@@ -80,55 +82,62 @@ STOKER_DEVICE void copy_share(const Piece& piece) {
 
 // All elements of a chunk. What the target has besides elements, as the padding of pairs, stays.
 template <ReduceOp op, class T>
-STOKER_DEVICE void combine_chunk(Chunk& target, const Chunk& left, const Chunk& right) {
+STOKER_DEVICE void combine_elements(Chunk& target, const Chunk& left, const Chunk& right) {
+  auto* const to = reinterpret_cast<std::byte*>(&target);
   for (std::uint32_t at = 0; at < chunk_bytes; at += sizeof(T)) {
     T a;
     T b;
-    __builtin_memcpy(&a, left.bytes + at, sizeof(T));
-    __builtin_memcpy(&b, right.bytes + at, sizeof(T));
+    __builtin_memcpy(&a, reinterpret_cast<const std::byte*>(&left) + at, sizeof(T));
+    __builtin_memcpy(&b, reinterpret_cast<const std::byte*>(&right) + at, sizeof(T));
     const T result = combined<op>(a, b);
     if constexpr (is_pair<T>) {
-      __builtin_memcpy(target.bytes + at, &result.value, sizeof result.value);
-      __builtin_memcpy(target.bytes + at + offsetof(T, location), &result.location, sizeof result.location);
+      __builtin_memcpy(to + at, &result.value, sizeof result.value);
+      __builtin_memcpy(to + at + offsetof(T, location), &result.location, sizeof result.location);
     } else {
-      __builtin_memcpy(target.bytes + at, &result, sizeof(T));
+      __builtin_memcpy(to + at, &result, sizeof(T));
     }
   }
 }
 
 template <ReduceOp op, class T>
-STOKER_DEVICE void combine_share(const Piece& piece) {
+STOKER_DEVICE void try_operator(ReduceOp wanted, Chunk& target, const Chunk& left, const Chunk& right) {
+  if constexpr (on_devices<T> && takes<op, T>()) {
+    if (wanted == op) {
+      combine_elements<op, T>(target, left, right);
+    }
+  }
+}
+template <class T, std::size_t... op>
+STOKER_DEVICE void try_operators(ReduceOp wanted, Chunk& target, const Chunk& left, const Chunk& right,
+                                 std::index_sequence<op...> /*operators*/) {
+  (try_operator<static_cast<ReduceOp>(op), T>(wanted, target, left, right), ...);
+}
+// Which operator and type it is is found out for each chunk: that costs less than memory does, and code that copies and
+// cuts is there once, not for each of them.
+template <class... T>
+STOKER_DEVICE void combine_chunk(OperationCode wanted, Chunk& target, const Chunk& left, const Chunk& right,
+                                 TypeList<T...> /*types*/) {
+  const auto type = static_cast<std::uint32_t>(wanted.type);
+  std::uint32_t next = 0;
+  ((type == next++ ? try_operators<T>(wanted.op, target, left, right, std::make_index_sequence<reduce_ops>()) : void()),
+   ...);
+}
+
+STOKER_DEVICE void combine_share(const Piece& piece, OperationCode operation) {
   Cursor target = piece.cursor(piece.instruction.target);
   Cursor left = piece.cursor(piece.instruction.left);
   Cursor right = piece.cursor(piece.instruction.right);
+  const bool pairs = operation.op == ReduceOp::maxloc || operation.op == ReduceOp::minloc;
   each_chunk(piece, [&](std::uint64_t at, std::uint64_t most) {
     const Run to = target.at(at);
     const Run a = left.at(at);
     const Run b = right.at(at);
     const auto bytes = static_cast<std::uint32_t>(least(least(most, to.bytes), least(a.bytes, b.bytes)));
-    Chunk result = is_pair<T> ? load(to.address, bytes) : Chunk();
-    combine_chunk<op, T>(result, load(a.address, bytes), load(b.address, bytes));
+    Chunk result = pairs ? load(to.address, bytes) : Chunk();
+    combine_chunk(operation, result, load(a.address, bytes), load(b.address, bytes), ReducedTypes());
     store(to.address, result, bytes);
     return bytes;
   });
-}
-
-template <class T, std::size_t... op>
-STOKER_DEVICE void combine_share_of(ReduceOp wanted, const Piece& piece, std::index_sequence<op...> /*operators*/) {
-  const auto try_one = [&]<std::size_t one>(std::integral_constant<std::size_t, one>) {
-    if constexpr (on_devices<T> && takes<static_cast<ReduceOp>(one), T>()) {
-      if (wanted == static_cast<ReduceOp>(one)) {
-        combine_share<static_cast<ReduceOp>(one), T>(piece);
-      }
-    }
-  };
-  (try_one(std::integral_constant<std::size_t, op>()), ...);
-}
-
-template <class... T>
-STOKER_DEVICE void combine_share(OperationCode operation, const Piece& piece, TypeList<T...> /*types*/) {
-  auto type = static_cast<std::uint32_t>(operation.type);
-  ((type-- == 0 ? combine_share_of<T>(operation.op, piece, std::make_index_sequence<reduce_ops>()) : void()), ...);
 }
 
 STOKER_DEVICE void await(std::uint64_t& word, std::uint64_t least_value) {
@@ -192,7 +201,7 @@ private:
       copy_share(piece);
       break;
     case Work::combine:
-      combine_share(program.operation, piece, ReducedTypes());
+      combine_share(piece, program.operation);
       break;
     }
   }

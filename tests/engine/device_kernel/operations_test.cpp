@@ -96,7 +96,7 @@ TEST_P(EveryOperation, OfAStepIsTheProcessors) {
     Emulation emulation(programs, options(), misaligned);
     std::vector<std::byte> expected(bytes);
     emulation.run(
-        {}, 3, random,
+        {}, 2, random,
         [&](std::uint32_t rank, std::uint64_t) {
           const std::span<std::byte> send = emulation.buffer(rank, Buffer::send);
           const std::span<std::byte> recv = emulation.buffer(rank, Buffer::recv);
@@ -119,7 +119,7 @@ TEST_P(EveryOperation, OfAMessageIsTheProcessors) {
     std::vector<std::byte> sent(bytes);
     std::vector<std::byte> expected(bytes);
     emulation.run(
-        {}, 3, random,
+        {}, 2, random,
         [&](std::uint32_t rank, std::uint64_t) {
           if (rank == 0) {
             fill(sent, random);
