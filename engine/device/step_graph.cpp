@@ -157,8 +157,7 @@ private:
         }
       }
       std::ranges::sort(after);
-      const auto repeated = std::ranges::unique(after);
-      after.erase(repeated.begin(), repeated.end());
+      after.erase(std::unique(after.begin(), after.end()), after.end());
       node.after = std::move(after);
       const bool together = node.after.size() == 1 && nodes_[node.after.front()].rank == node.rank &&
                             !has_work(programs_, matching_, node);
