@@ -20,6 +20,7 @@ using algos::Program;
 using algos::Slice;
 
 constexpr auto last_type = static_cast<int>(ReduceType::bfloat16);
+constexpr Launching staying{.together = true, .stay = Stay::until_stopped};
 constexpr std::uint64_t elements = 23; // for whole chunks of every type and a rest
 
 std::vector<OperationCode> operations(bool on_devices) {
@@ -96,7 +97,7 @@ TEST_P(EveryOperation, OfAStepIsTheProcessors) {
     Emulation emulation(programs, options(), misaligned);
     std::vector<std::byte> expected(bytes);
     emulation.run(
-        {}, 2, random,
+        staying, 2, random,
         [&](std::uint32_t rank, std::uint64_t) {
           const std::span<std::byte> send = emulation.buffer(rank, Buffer::send);
           const std::span<std::byte> recv = emulation.buffer(rank, Buffer::recv);
@@ -119,7 +120,7 @@ TEST_P(EveryOperation, OfAMessageIsTheProcessors) {
     std::vector<std::byte> sent(bytes);
     std::vector<std::byte> expected(bytes);
     emulation.run(
-        {}, 2, random,
+        staying, 2, random,
         [&](std::uint32_t rank, std::uint64_t) {
           if (rank == 0) {
             fill(sent, random);
