@@ -50,6 +50,9 @@ enum class ReduceType : std::uint8_t {
   int_int,
   float32_float32,
   float64_float64,
+  // Of two bytes. MPI has no datatypes for them.
+  float16,
+  bfloat16,
 };
 
 // Trivially copyable, because it is stored in a block in shared memory.

@@ -101,6 +101,84 @@ std::vector<algos::Choice> choices() {
   return result;
 }
 
+std::vector<algos::Choice> vector_choices() {
+  using algos::Collective;
+  std::vector<algos::Choice> result;
+  for (const algos::Algorithm& algorithm : algos::registry()) {
+    if (algos::pattern_of(algorithm.collective) == algos::Pattern::distributed_vector) {
+      result.push_back({&algorithm, {}});
+    }
+  }
+  const auto add = [&](Collective collective, std::initializer_list<const char*> texts) {
+    for (const char* text : texts) {
+      result.push_back(algos::parse_choice(collective, text));
+    }
+  };
+  add(Collective::allreduce, {"recursive-exchange:factors=-4 -2 2 4",
+                              "recursive-exchange:factors=-2 2 2",
+                              "recursive-exchange:factors=2 2 2",
+                              "recursive-exchange:factors=-2 -2 2 4",
+                              "recursive-exchange:factors=3 2",
+                              "recursive-exchange:factors=-3 2 3",
+                              "recursive-exchange:factors=-2 2 2 2",
+                              "recursive-exchange:factors=-5 5,fixed=3",
+                              "recursive-exchange:factors=-8 2 4,part=4",
+                              "cyclic-shift:factors=-2 -2 -2 2 2 2",
+                              "cyclic-shift:factors=-7 7",
+                              "cyclic-shift:factors=-2 -3 3 2,part=2",
+                              "cyclic-shift:factors=-2 -2 -3 3 3",
+                              "cyclic-shift:factors=-2 -2 2 3",
+                              "cyclic-shift:factors=-3 2 2 2,part=1",
+                              "cyclic-shift:factors=2 4",
+                              "tree:factors=-4 -2 2 4",
+                              "tree:factors=-3 -3 2 2 2",
+                              "building-blocks:part=1",
+                              "building-blocks:factors=2 2",
+                              "building-blocks:factors=-2 2 2 2,part=1",
+                              "ring:part=1",
+                              "hierarchical:between=2 2,part=1",
+                              "hierarchical:between=-2 2,part=1",
+                              "hierarchical:within=-2 -2 2 2,part=1",
+                              "cyclic-copy-in:part=1",
+                              "bine:part=1",
+                              "swing:part=1",
+                              "swing:dims=2 4,part=1",
+                              "swing:dims=6 2,part=1",
+                              "two-tree:part=1",
+                              "node-aware:lanes=1",
+                              "node-aware:lanes=2,between=-2 2",
+                              "node-aware:lanes=1,between=2",
+                              "node-aware:lanes=domains",
+                              "node-aware:lanes=2,between=-2 2 2",
+                              "node-aware:between=-2 -2 2 2,part=1",
+                              "locality-aware:groups=2,between=2 2 2",
+                              "locality-aware:groups=domains,between=17",
+                              "locality-aware:between=-2 -2 2 2,part=1",
+                              "multileader:leaders=2",
+                              "multileader:leaders=3,between=-3 -3 3 3,part=1",
+                              "multileader:leaders=domains,between=5 5"});
+  if (most_ranks >= 24) { // a torus takes its own number of ranks alone
+    add(Collective::allreduce, {"swing:dims=6 4,part=1", "swing:dims=2 4 2,part=1"});
+  }
+  add(Collective::reduce, {"tree:factors=-2 -2 -2", "recursive-exchange:factors=-2 -3,part=1",
+                           "cyclic-shift:factors=-2 -2 -2,part=1", "chain:part=1", "chain:fixed=3",
+                           "node-aware:lanes=1", "node-aware:lanes=2,part=1", "hierarchical:within=-2 -2"});
+  add(Collective::bcast,
+      {"tree:factors=2 2 2", "scatter-allgather:part=1", "scatter-allgather:factors=-2 -2 -2 2 2 2,part=1",
+       "scatter-ring:factors=2 2 2,part=1", "hierarchical:between=-2 -2 2 2,part=1", "hierarchical:between=-3 2,part=1",
+       "hierarchical:within=2 2", "chain:part=1", "chain:fixed=3", "node-aware:lanes=1", "node-aware:lanes=2,part=1"});
+  add(Collective::reduce_scatter,
+      {"recursive-exchange:factors=-2 -4", "cyclic-shift:factors=-3 -3", "node-aware:lanes=1", "node-aware:lanes=2",
+       "locality-aware:groups=2,between=-2 -2 -2", "multileader:leaders=domains,between=-3 -3"});
+  add(Collective::allgatherv,
+      {"recursive-exchange:factors=4 2", "cyclic-shift:factors=3 3", "node-aware:lanes=1", "node-aware:lanes=2",
+       "locality-aware:groups=2,between=2 2 2", "multileader:leaders=domains,between=3 3"});
+  add(Collective::gatherv, {"tree:factors=-2 -2 -2", "tree:factors=-33"});
+  add(Collective::scatterv, {"tree:factors=2 2 2"});
+  add(Collective::scan, {"cyclic-shift:factors=2 2 2", "cyclic-shift:factors=3 3"});
+  return result;
+}
+
 std::string test_name(const algos::Choice& choice) {
   std::string name = std::string(name_of(choice.algorithm->collective)) + "_" +
                      (is_default(choice) ? std::string(choice.algorithm->name) : algos::to_text(choice));

@@ -23,6 +23,8 @@ inline constexpr std::size_t least_cases = 50;
 // Every algorithm for alltoall and alltoallv as it is by default; and with other values of its parameters, too.
 [[nodiscard]] std::vector<algos::Choice> rows();
 [[nodiscard]] std::vector<algos::Choice> choices();
+// The same for vector calls, with both.
+[[nodiscard]] std::vector<algos::Choice> vector_choices();
 // A choice's name as a test's: "alltoall_radix_r_3".
 [[nodiscard]] std::string test_name(const algos::Choice& choice);
 // False where a layout is too small for a parameter's value.

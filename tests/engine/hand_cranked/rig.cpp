@@ -6,6 +6,7 @@
 #include "engine/execute/executor.hpp"
 #include "engine/helper/program_poller.hpp"
 #include "fake_clock.hpp"
+#include "tests/engine/token_values.hpp"
 
 #include <gtest/gtest.h>
 
@@ -164,14 +165,7 @@ bool Rig::poll(int carrier) {
 Block& Rig::block(int rank) const { return *at(rank).memory->arena().at<Block>(at(rank).block); }
 
 std::byte Rig::value(algos::Token token, std::uint64_t epoch) const {
-  if (algos::is_combined(token)) {
-    std::byte result{};
-    for (const algos::Token input : collective_.terms.inputs(token)) {
-      result ^= value(input, epoch);
-    }
-    return result;
-  }
-  return static_cast<std::byte>((((token + (epoch << 32U)) * 0x9e3779b97f4a7c15U) >> 40U) & 0xffU);
+  return tests::value_of(token, epoch, collective_.terms);
 }
 
 void Rig::start(int r) {
