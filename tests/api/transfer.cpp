@@ -428,7 +428,7 @@ void Transfer::prepare() {
 
 bool Transfer::recv_untouched() const { return std::memcmp(recv_.storage, recv_before_.data(), recv_.size) == 0; }
 
-std::string Transfer::defect() {
+std::string Transfer::defect() const {
   for (const End* end : {&send_, &recv_}) {
     if (end->device.address() != nullptr) {
       end->device.download(end->storage, end->size);

@@ -76,7 +76,7 @@ public:
   // New data for the next epoch; poisons everything else in both buffers.
   void prepare();
   // An empty text when both buffers are exactly what they must be.
-  [[nodiscard]] std::string defect();
+  [[nodiscard]] std::string defect() const;
   // The same for a receive buffer that must not have been touched yet.
   [[nodiscard]] bool recv_untouched() const;
   // Frees the request.
