@@ -127,6 +127,19 @@ int slurm_spank_init(spank_t spank, int count, char* arguments[]) {
   return (int)spank_option_register(spank, &option);
 }
 
+/* mpiexec starts these by srun, which hands the option on. They start the program: `mpiexec stoker run`. */
+static int is_launchers(const char* path) {
+  static const char* const agents[] = {"hydra_pmi_proxy", "hydra_bstrap_proxy", "orted", "prted"};
+  const char* const slash = strrchr(path, '/');
+  const char* const name = slash == NULL ? path : slash + 1;
+  for (size_t i = 0; i < sizeof agents / sizeof *agents; ++i) {
+    if (strcmp(name, agents[i]) == 0) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
 /* In the task's process, with the user's rights. */
 int slurm_spank_task_init(spank_t spank, int count, char* arguments[]) {
   char* options = NULL;
@@ -144,6 +157,10 @@ int slurm_spank_task_init(spank_t spank, int count, char* arguments[]) {
   char** asked = NULL;
   if (copy != NULL && spank_get_item(spank, S_JOB_ARGV, &words, &command) == ESPANK_SUCCESS &&
       spank_get_item(spank, S_JOB_ENV, &environment) == ESPANK_SUCCESS) {
+    if (words > 0 && is_launchers(command[0])) {
+      free(copy);
+      return 0;
+    }
     asked = question(program(count, arguments), copy, words, command);
   }
   const int code = asked == NULL ? cannot_run : ask(spank, asked, environment);

@@ -13,8 +13,8 @@ namespace stoker::bench {
 
 namespace {
 
-// Some 1000 blocks are more than any device runs at a time.
-constexpr unsigned blocks = 1024;
+// More blocks than any device runs at a time.
+constexpr unsigned blocks = 4096;
 constexpr unsigned threads_in_block = 256;
 
 // Four independent chains, which tend to 1. What is stored never is: the compiler cannot know.

@@ -5,8 +5,25 @@
 #include "engine/calls/calls.hpp"
 #include "engine/calls/mpi_collective.hpp"
 #include "engine/data/arguments.hpp"
+#include "engine/device/driver.hpp"
 
 namespace stoker::engine {
+namespace {
+
+// What the MPI library carries out: it may know nothing of devices.
+void check_on_host(const CollectiveCall& call, const CommContext& context) {
+  const CallBuffers buffers = checked_buffers(call, context.rank(), context.ranks());
+  for (const UserBuffer* buffer : {&buffers.send, &buffers.recv}) {
+    if (buffer->residence() == Residence::device) {
+      throw Error(Code::unsupported,
+                  "rank {}: {} lies in the memory of a device, and this call is the MPI library's; expected memory of "
+                  "the host, or a persistent request",
+                  context.rank(), buffer == &buffers.send ? "sendbuf" : "recvbuf");
+    }
+  }
+}
+
+} // namespace
 
 void call_blocking(const std::shared_ptr<Engine>& engine, const CollectiveCall& call) {
   const std::shared_ptr<CommContext> context = engine->context(call.comm);
@@ -23,6 +40,9 @@ void call_blocking(const std::shared_ptr<Engine>& engine, const CollectiveCall& 
     throw *with_rank(context->rank(), wrong);
   }
   if (under_way == nullptr) {
+    if (loaded_driver() != nullptr) {
+      check_on_host(call, *context);
+    }
     return wait_for_mpi(*engine, *context, call);
   }
   under_way->wait();

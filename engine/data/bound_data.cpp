@@ -71,7 +71,7 @@ BoundData::BoundData(std::span<const PeerBlock> blocks, std::size_t ranks) {
       auto* const address = static_cast<std::byte*>(block.address);
       const Residence residence =
           devices && types_[type].size() > 0 ? residence_of(address + types_[type].true_lower()) : Residence::host;
-      if (residence == Residence::device) {
+      if (residence == Residence::device && types_[type].runs().empty()) {
         types_[type].find_runs();
       }
       add({address, block.count, type, residence});
@@ -90,6 +90,7 @@ void BoundData::add(const Piece& piece) {
   if (part.bytes == 0) {
     part.begin = piece.address;
   }
+  pinned_ = pinned_ || piece.residence == Residence::pinned;
   runs_ =
       runs_ && piece.residence != Residence::device && type.contiguous() && piece.address == part.begin + part.bytes;
   lowest_ = bytes_ == 0 ? piece.address : std::min(lowest_, piece.address);

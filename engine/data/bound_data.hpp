@@ -33,6 +33,7 @@ public:
   [[nodiscard]] std::uint64_t part_bytes(std::size_t part) const { return parts_[part].bytes; }
   // Whether every part is one run of bytes in the host's memory, too, somewhere within [lowest, lowest + span).
   [[nodiscard]] bool runs() const { return runs_; }
+  [[nodiscard]] bool attachable() const { return !pinned_; } // by other processes
   [[nodiscard]] std::byte* lowest() const { return lowest_; }
   [[nodiscard]] std::uint64_t span() const { return static_cast<std::uint64_t>(highest_ - lowest_); }
   // Where a part begins: counted from the lowest byte if all parts are runs, else from the beginning of the packed
@@ -73,6 +74,7 @@ private:
   std::byte* lowest_ = nullptr; // of runs
   std::byte* highest_ = nullptr;
   bool runs_ = true;
+  bool pinned_ = false; // some of it
 };
 
 } // namespace stoker::engine

@@ -32,8 +32,19 @@ void check_position(int position, int expected, const char* call) {
 // Whether the elements of a type without gaps also lie in the order in which they are sent. A struct may list its
 // second member first. Types can be built in many ways; packing an element is the one test that works for all of them.
 bool in_order(MPI_Datatype type, std::uint64_t size) {
-  if (combiner_of(type) == MPI_COMBINER_NAMED || size == 0) {
+  const int combiner = combiner_of(type);
+  if (combiner == MPI_COMBINER_NAMED || size == 0) {
     return true;
+  }
+  if (combiner == MPI_COMBINER_CONTIGUOUS || combiner == MPI_COMBINER_DUP) { // of any length
+    int count = 0;                                                           // DUP has none
+    MPI_Datatype element = MPI_DATATYPE_NULL;
+    check_mpi(PMPI_Type_get_contents(type, combiner == MPI_COMBINER_DUP ? 0 : 1, 0, 1, &count, nullptr, &element),
+              "MPI_Type_get_contents");
+    const OwnedType owned(is_named(element) ? MPI_DATATYPE_NULL : element);
+    MPI_Count element_size = 0;
+    check_mpi(PMPI_Type_size_x(element, &element_size), "MPI_Type_size_x");
+    return in_order(element, static_cast<std::uint64_t>(element_size));
   }
   constexpr std::uint64_t most = 1U << 20U;
   if (size > most) {
@@ -264,18 +275,18 @@ std::vector<std::uint64_t> UserBuffer::block_sizes() const {
   return sizes;
 }
 
-std::vector<DevicePiece> UserBuffer::device_pieces(std::byte* staging) const {
-  std::vector<DevicePiece> pieces;
+void UserBuffer::add_pieces(std::byte* staging, std::vector<DevicePiece>& pieces) const {
   for (const UserBlock& run : runs_) {
-    add_pieces(type_, address_ + run.displacement, run.count, staging, pieces);
+    engine::add_pieces(type_, address_ + run.displacement, run.count, staging, pieces);
     staging += static_cast<std::uint64_t>(run.count) * type_.size();
   }
-  return pieces;
 }
 
 void UserBuffer::pack(std::byte* staging, MPI_Comm comm) const {
   if (residence_ == Residence::device) {
-    copy_to_host(device_pieces(staging));
+    std::vector<DevicePiece> pieces;
+    add_pieces(staging, pieces);
+    copy_to_host(pieces);
     return;
   }
   for (const UserBlock& run : runs_) {
@@ -286,7 +297,9 @@ void UserBuffer::pack(std::byte* staging, MPI_Comm comm) const {
 
 void UserBuffer::unpack(const std::byte* staging, MPI_Comm comm) const {
   if (residence_ == Residence::device) {
-    copy_to_device(device_pieces(const_cast<std::byte*>(staging))); // only read
+    std::vector<DevicePiece> pieces;
+    add_pieces(const_cast<std::byte*>(staging), pieces); // only read
+    copy_to_device(pieces);
     return;
   }
   for (const UserBlock& run : runs_) {

@@ -98,10 +98,11 @@ public:
   // on a device.
   void pack(std::byte* staging, MPI_Comm comm) const;
   void unpack(const std::byte* staging, MPI_Comm comm) const;
+  // Adds what they copy where the data are on a device.
+  void add_pieces(std::byte* staging, std::vector<DevicePiece>& pieces) const;
 
 private:
   void lay_out_packed();
-  [[nodiscard]] std::vector<DevicePiece> device_pieces(std::byte* staging) const;
 
   std::byte* address_ = nullptr;
   Residence residence_ = Residence::host;

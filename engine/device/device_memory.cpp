@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/device/device_memory.hpp"
 
+#include "engine/base/agreement.hpp"
 #include "engine/base/error.hpp"
 #include "engine/device/driver.hpp"
 
@@ -17,6 +18,8 @@ constexpr int context_attribute = 1;
 constexpr int memory_type_attribute = 2;
 constexpr int is_managed_attribute = 8;
 constexpr int ordinal_attribute = 9;
+constexpr int range_begin_attribute = 11;
+constexpr int range_bytes_attribute = 12;
 constexpr unsigned host_memory = 1;
 constexpr unsigned device_memory = 2;
 constexpr unsigned non_blocking = 1; // the stream does not wait for the application's default stream
@@ -30,13 +33,21 @@ struct Attributes {
   unsigned memory_type = 0;          // 0: the driver does not know it
   unsigned is_managed = 0;
   int device = 0;
+  Driver::Address begin = 0; // of the allocation
+  std::size_t bytes = 0;
+
+  [[nodiscard]] bool contain(const DevicePiece& piece) const {
+    const Driver::Address address = address_of(piece.device);
+    return address >= begin && address - begin < bytes;
+  }
 };
 
 Attributes attributes_of(const Driver& driver, const void* pointer) {
   Attributes found;
-  int names[] = {context_attribute, memory_type_attribute, is_managed_attribute, ordinal_attribute};
-  void* values[] = {&found.context, &found.memory_type, &found.is_managed, &found.device};
-  return driver.pointer_attributes(4, names, values, address_of(pointer)) == 0 ? found : Attributes{};
+  int names[] = {context_attribute, memory_type_attribute, is_managed_attribute,
+                 ordinal_attribute, range_begin_attribute, range_bytes_attribute};
+  void* values[] = {&found.context, &found.memory_type, &found.is_managed, &found.device, &found.begin, &found.bytes};
+  return driver.pointer_attributes(6, names, values, address_of(pointer)) == 0 ? found : Attributes{};
 }
 
 Error failure(const std::string& what, const void* address) {
@@ -52,9 +63,8 @@ void check(const Driver& driver, int code, const char* call, const void* address
   }
 }
 
-// The context of some memory. Throws Error(access).
-Driver::Context context_of(const Driver& driver, const void* address) {
-  const Attributes attributes = attributes_of(driver, address);
+// The context of some memory, whose attributes these are. Throws Error(access).
+Driver::Context context_of(const Driver& driver, const Attributes& attributes, const void* address) {
   Driver::Context context = attributes.context;
   if (attributes.memory_type == 0 && attributes.is_managed == 0) {
     throw failure("there is no allocation any more", address);
@@ -116,15 +126,11 @@ Streams& streams() {
   return *all;
 }
 
-// `copy`: int(const Driver&, const DevicePiece&, Stream), which puts a copy into the stream.
+// Copies pieces in memory of one context.
 template <class Copy>
-void carry_out(const char* call, std::span<const DevicePiece> pieces, Copy copy) {
-  if (pieces.empty()) {
-    return;
-  }
-  const Driver& driver = *loaded_driver(); // there is device memory
+void copy_in(const Driver& driver, Driver::Context context, const char* call, std::span<const DevicePiece> pieces,
+             Copy copy) {
   const void* const address = pieces.front().device;
-  const Driver::Context context = context_of(driver, address);
   const CurrentContext current(driver, context);
   check(driver, current.code(), "cuCtxPushCurrent", address);
   const auto attempt = [&] {
@@ -138,11 +144,27 @@ void carry_out(const char* call, std::span<const DevicePiece> pieces, Copy copy)
     return driver.synchronize(stream);
   };
   int code = attempt();
-  if (code == invalid_handle || code == context_is_destroyed) { // another context was made where one had been
+  if (code == invalid_handle || code == context_is_destroyed) { // the device was reset, and its stream went with that
     streams().forget(context);
     code = attempt();
   }
   check(driver, code, call, address);
+}
+
+// `copy`: int(const Driver&, const DevicePiece&, Stream), which puts a copy into the stream.
+template <class Copy>
+void carry_out(const char* call, std::span<const DevicePiece> pieces, Copy copy) {
+  while (!pieces.empty()) {
+    const Driver& driver = *loaded_driver(); // there is device memory
+    const void* const address = pieces.front().device;
+    const Attributes allocation = attributes_of(driver, address);
+    std::size_t count = 1;
+    while (count < pieces.size() && allocation.contain(pieces[count])) {
+      ++count;
+    }
+    copy_in(driver, context_of(driver, allocation, address), call, pieces.first(count), copy);
+    pieces = pieces.subspan(count);
+  }
 }
 
 } // namespace
@@ -173,7 +195,9 @@ void copy_to_device(std::span<const DevicePiece> pieces) {
 
 PinnedPages::PinnedPages(void* pages, std::size_t bytes, const void* of_device) {
   const Driver& driver = *loaded_driver();
-  context_ = context_of(driver, of_device);
+  if (attempt([&] { context_ = context_of(driver, attributes_of(driver, of_device), of_device); })) {
+    return;
+  }
   const CurrentContext current(driver, context_);
   if (current.code() == 0 && driver.register_host(pages, bytes, 0) == 0) {
     pages_ = pages;

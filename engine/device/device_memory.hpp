@@ -24,7 +24,7 @@ struct DevicePiece {
   std::size_t bytes = 0;
 };
 
-// Copy pieces, all of one device's memory; done when they return. They do not wait for what the application has given
+// Copy pieces, of whichever devices; done when they return. They do not wait for what the application has given
 // the device to do. Throw Error(access), which names the driver's error. Thread-safe; the thread's current context stays
 // what it is.
 void copy_to_host(std::span<const DevicePiece> pieces);

@@ -11,8 +11,6 @@
 namespace stoker::engine {
 namespace {
 
-constexpr std::string_view library = "libcuda.so.1";
-
 // How many libraries were loaded since the process began.
 unsigned long long libraries_loaded() {
   unsigned long long loaded = 0;
@@ -25,17 +23,21 @@ unsigned long long libraries_loaded() {
   return loaded;
 }
 
+// libcuda.so, libcuda.so.1, or with all of the driver's version: the name that it was opened by.
+bool is_drivers(std::string_view path) {
+  return path.substr(path.rfind('/') + 1).starts_with("libcuda.so"); // npos + 1 is 0
+}
+
 // Its full name, or nothing if it is not loaded: to ask dlopen() takes a search of all folders.
 std::string loaded_library() {
   std::string found;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* result) {
-        const std::string_view name = info->dlpi_name;
-        const bool is_driver = name == library || name.ends_with("/" + std::string(library));
-        if (is_driver) {
-          *static_cast<std::string*>(result) = name;
+        if (is_drivers(info->dlpi_name)) {
+          *static_cast<std::string*>(result) = info->dlpi_name;
+          return 1;
         }
-        return is_driver ? 1 : 0;
+        return 0;
       },
       &found);
   return found;

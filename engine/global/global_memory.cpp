@@ -154,8 +154,11 @@ void GlobalMemory::check_local(const void* local, std::uint64_t bytes, const cha
   if (local == nullptr && bytes > 0) {
     throw Error(Code::argument, "{}{} is null; expected a buffer of {} bytes", self(), name, bytes);
   }
+}
+
+void GlobalMemory::check_on_host(const void* local, std::uint64_t bytes) const {
   if (bytes > 0 && residence_of(local) == Residence::device) {
-    throw Error(Code::argument, "{}{} lies in the memory of a device; expected memory of the host", self(), name);
+    throw Error(Code::argument, "{}local lies in the memory of a device; expected memory of the host", self());
   }
 }
 

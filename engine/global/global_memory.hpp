@@ -163,6 +163,7 @@ private:
   [[nodiscard]] SegmentPart located_element(const GlobalPointer& pointer, std::uint64_t count, ElementType type,
                                             const char* name = "target") const;
   void check_local(const void* local, std::uint64_t bytes, const char* name) const;
+  void check_on_host(const void* local, std::uint64_t bytes) const; // of a transfer for the helper
   [[nodiscard]] std::string self() const { return "rank " + std::to_string(engine_->rank()) + ": "; }
 
   // Blocking transfer to or from another node. Also called if put() and get() find something wrong, to report it.

@@ -237,6 +237,7 @@ void GlobalMemory::blocking_transfer(OperationKind kind, GlobalPointer pointer, 
   if (bytes == 0) {
     return;
   }
+  check_on_host(local, bytes);
   counters_.add(TransferCounters::wire_transfers, 1);
   counters_.add(TransferCounters::wire_bytes, bytes);
   in_pieces(kind, pointer, part, local, bytes);
@@ -287,6 +288,7 @@ GlobalMemory::Transfer* GlobalMemory::begin(OperationKind kind, GlobalPointer po
     }
     return nullptr;
   }
+  check_on_host(local, bytes);
   counters_.add(near ? TransferCounters::node_transfers : TransferCounters::wire_transfers, 1);
   counters_.add(near ? TransferCounters::node_bytes : TransferCounters::wire_bytes, bytes);
   const std::uint64_t staging = staging_for(local, bytes);

@@ -90,15 +90,29 @@ void ByteBlocks::Side::describe(void*& buffer, Numbers<MPI_Count>& counts, Numbe
 }
 
 void ByteBlocks::Side::pack() const {
+  std::vector<DevicePiece> pieces; // copied together
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    blocks_[i].pack(static_cast<std::byte*>(address_) + displs_[i], MPI_COMM_SELF);
+    std::byte* const place = static_cast<std::byte*>(address_) + displs_[i];
+    if (blocks_[i].residence() == Residence::device) {
+      blocks_[i].add_pieces(place, pieces);
+    } else {
+      blocks_[i].pack(place, MPI_COMM_SELF);
+    }
   }
+  copy_to_host(pieces);
 }
 
 void ByteBlocks::Side::unpack() const {
+  std::vector<DevicePiece> pieces; // likewise
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    blocks_[i].unpack(static_cast<const std::byte*>(address_) + displs_[i], MPI_COMM_SELF);
+    std::byte* const place = static_cast<std::byte*>(address_) + displs_[i];
+    if (blocks_[i].residence() == Residence::device) {
+      blocks_[i].add_pieces(place, pieces);
+    } else {
+      blocks_[i].unpack(place, MPI_COMM_SELF);
+    }
   }
+  copy_to_device(pieces);
 }
 
 } // namespace stoker::engine

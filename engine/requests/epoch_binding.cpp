@@ -91,7 +91,7 @@ BufferDescriptor EpochBinding::reach(const BoundData& data, std::uint64_t bytes,
   }
   const bool shared = readers.helper || readers.peers;
   if (!copies && data.bytes() > 0 && data.runs()) {
-    descriptor.path = chosen_path(engine_, data.lowest(), data.span(), data.bytes(), readers);
+    descriptor.path = chosen_path(engine_, data, readers);
     if (descriptor.path != Path::staged) {
       descriptor.address = reinterpret_cast<std::uint64_t>(data.lowest());
       if (descriptor.path == Path::mapped) {

@@ -83,22 +83,21 @@ Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& 
   return small || !attachable ? Path::staged : Path::cma;
 }
 
-Path chosen_path(const Engine& engine, const std::byte* lowest, std::uint64_t span, std::uint64_t bytes,
-                 const Readers& readers) {
+Path chosen_path(const Engine& engine, const BoundData& data, const Readers& readers) {
   const NodeMemory& memory = *engine.memory();
   const AccessChoice choice = engine.settings().access;
   const bool shared = readers.helper || readers.peers;
   if (choice == AccessChoice::staged) {
     return Path::staged;
   }
-  if (choice != AccessChoice::cma && engine.memory()->arena().contains(lowest, span)) {
+  if (choice != AccessChoice::cma && engine.memory()->arena().contains(data.lowest(), data.span())) {
     return Path::mapped;
   }
   if (!shared) {
     return Path::own;
   }
-  const bool small = readers.helper && bytes <= engine.settings().staged_bytes && choice != AccessChoice::cma;
-  const bool attachable = memory.attach_works() && residence_of(lowest) == Residence::host;
+  const bool small = readers.helper && data.bytes() <= engine.settings().staged_bytes && choice != AccessChoice::cma;
+  const bool attachable = memory.attach_works() && data.attachable();
   return small || choice == AccessChoice::mapped || !attachable ? Path::staged : Path::cma;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/core/engine.hpp"
+#include "engine/data/bound_data.hpp"
 #include "engine/data/collective_call.hpp"
 #include "engine/data/datatype.hpp"
 #include "engine/requests/request.hpp"
@@ -37,10 +38,9 @@ struct Readers {
 [[nodiscard]] bool is_packed(const UserBuffer& buffer);
 // Whether an epoch may do without the staging of such a buffer: processes of the node can then reach it all the same.
 [[nodiscard]] bool may_be_direct(const Engine& engine);
-// The same for the buffer of one epoch of a rebindable request: `bytes` of data within [lowest, lowest + span), which
-// lie there as the program has them or have to be staged. An `access` setting that this buffer cannot serve is ignored.
-[[nodiscard]] Path chosen_path(const Engine& engine, const std::byte* lowest, std::uint64_t span, std::uint64_t bytes,
-                               const Readers& readers);
+// The same for the data of one epoch of a rebindable request, which are runs: they lie there as the program has them, or
+// have to be staged. An `access` setting that they cannot serve is ignored.
+[[nodiscard]] Path chosen_path(const Engine& engine, const BoundData& data, const Readers& readers);
 
 // Where the blocks begin in the buffer as the program sees it: at their displacements, or at their places in staging.
 [[nodiscard]] std::vector<std::uint64_t> program_offsets(const UserBuffer& buffer, Path path);

@@ -30,6 +30,11 @@ class Exports(Case):
         text = self.succeed("--exports", "--", self.program, ranks=3)
         self.assertRegex(text, rf"\A(export LD_PRELOAD=(\S*:)?{DROP_IN}\n){{3}}\Z")  # the launcher may preload, too
 
+    def test_not_with_a_dry_run(self):
+        result = self.stoker_run("--exports", "--dry-run", "--", self.program)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("--dry-run", result.stderr)
+
     def test_values_have_one_line(self):
         result = self.stoker_run("--exports", "--summary", "a\nb", "--", self.program)
         self.assertEqual((result.returncode, result.stdout), (125, ""))
@@ -61,6 +66,17 @@ class TaskProlog(Case):
         self.assertNotEqual(result.returncode, 0)
         self.assertEqual([line for line in result.stdout.splitlines() if not line.startswith("print ")], [])
         self.assertIn("--blockng", result.stdout)
+
+    def test_what_sets_nothing_ends_the_task(self):
+        result = self.task_prolog(STOKER_RUN="--help", SLURM_STEP_ID="0", **{RANK[MPI]: "0"})
+        self.assertEqual(result.returncode, 125)
+        self.assertEqual([line for line in result.stdout.splitlines() if not line.startswith("print ")], [])
+
+    def test_options_are_no_patterns(self):
+        (self.folder / "--mapped").touch()
+        result = self.task_prolog(STOKER_RUN="--m*", SLURM_STEP_ID="0", **{RANK[MPI]: "0"})
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("--m*", result.stdout)
 
 
 if __name__ == "__main__":

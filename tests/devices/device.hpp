@@ -24,6 +24,7 @@ public:
   void upload(const void* from, std::size_t bytes) const;
   void download(void* to, std::size_t bytes) const;
   void free();
+  void forget() { address_ = nullptr; } // what is gone already
 
 private:
   unsigned char* address_ = nullptr;

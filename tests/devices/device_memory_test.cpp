@@ -116,6 +116,43 @@ TEST(Copies, LeaveTheThreadsContextAlone) {
   }
 }
 
+// A call may bring blocks on several devices.
+TEST(Copies, OfSeveralDevicesAtOnce) {
+  if (std::getenv("STOKER_TEST_DRIVER") == nullptr) {
+    GTEST_SKIP() << "this machine may have one device only";
+  }
+  const DeviceMemory first(64, Kind::device, 0);
+  const DeviceMemory second(64, Kind::device, 1);
+  const DeviceMemory third(64, Kind::pool, 0);
+  first.upload(numbers(64, 1).data(), 64);
+  second.upload(numbers(64, 2).data(), 64);
+  third.upload(numbers(64, 3).data(), 64);
+  std::vector<std::byte> host(192);
+  const std::array<DevicePiece, 4> pieces = {{{host.data(), bytes_of(first), 40},
+                                              {host.data() + 40, bytes_of(first) + 40, 24},
+                                              {host.data() + 64, bytes_of(second), 64},
+                                              {host.data() + 128, bytes_of(third), 64}}};
+  copy_to_host(pieces);
+  for (unsigned i = 0; i < 3; ++i) {
+    EXPECT_EQ(std::memcmp(host.data() + 64 * i, numbers(64, i + 1).data(), 64), 0) << i;
+  }
+}
+
+// Streams of before do not work any more.
+TEST(Copies, GoOnAfterADeviceWasReset) {
+  auto* const reset = reinterpret_cast<int (*)(int)>(device_tests::driver_function("cuDevicePrimaryCtxReset_v2"));
+  std::vector<std::byte> host(64);
+  for (unsigned round = 0; round < 3; ++round) {
+    DeviceMemory memory(64);
+    memory.upload(numbers(64, round).data(), 64);
+    const DevicePiece piece{host.data(), bytes_of(memory), 64};
+    copy_to_host({&piece, 1});
+    EXPECT_EQ(host, numbers(64, round));
+    memory.forget();
+    ASSERT_EQ(reset(0), 0);
+  }
+}
+
 template <class Call>
 std::string refusal(Call call) {
   try {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A CUDA driver without a device: the functions that stoker and its tests call, with memory of the host that the host
-// cannot touch. Stricter than a real one: a copy happens when its stream is synchronized and not before, and memory
-// takes no part in a copy while another device's context is current. It shows that each access is by the driver, and in
-// the right order; it does not show how long anything takes.
+// A CUDA driver without a device: the functions that stoker and its tests call, with memory that the host cannot touch,
+// but for managed memory. It computes nothing: a kernel sleeps for as many microseconds as its first argument says.
+// Stricter than a real one: a copy happens when its stream is synchronized and not before, and memory takes no part in a
+// copy while another device's context is current. It shows that each access is by the driver, and in the right order; it
+// does not show how long anything takes.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -44,10 +45,12 @@ struct Allocation {
 
 struct Context {
   int device = 0;
+  int resets = 0; // streams of before are no good
 };
 
 struct Stream {
   Context* context = nullptr;
+  int resets = 0;
   std::vector<std::function<int()>> work;
 };
 
@@ -75,6 +78,7 @@ struct Driver {
     entry = std::prev(entry);
     return address + bytes <= entry->first + entry->second.bytes ? &entry->second : nullptr;
   }
+  Address beginning_of(Address address) { return std::prev(allocations.upper_bound(address))->first; }
   std::byte* reach(Address address) {
     auto* const pointer = reinterpret_cast<std::byte*>(address);
     return pointer >= told && pointer < told + arena_bytes ? real + (pointer - told) : pointer;
@@ -98,7 +102,7 @@ struct Driver {
   std::byte* real = nullptr;
   std::size_t used = 0;
   std::map<Address, Allocation> allocations;
-  Context contexts[devices] = {{0}, {1}};
+  Context contexts[devices] = {{.device = 0}, {.device = 1}};
   bool lost = false;
   static thread_local std::vector<Context*> stack;
 };
@@ -128,7 +132,7 @@ int enqueue(Address device, std::size_t bytes, void* stream, std::function<void(
     return code;
   }
   auto* const queue = static_cast<Stream*>(stream);
-  if (queue == nullptr || queue->context != d.current()) {
+  if (queue == nullptr || queue->context != d.current() || queue->resets != queue->context->resets) {
     return invalid_handle;
   }
   queue->work.emplace_back([&d, device, bytes, copy = std::move(copy)] {
@@ -179,6 +183,14 @@ int cuDeviceGetName(char* name, int length, int /*device*/) {
 
 int cuDevicePrimaryCtxRetain(void** context, int device) {
   *context = &driver().contexts[device];
+  return success;
+}
+
+int cuDevicePrimaryCtxReset_v2(int device) {
+  Driver& d = driver();
+  const std::lock_guard lock(d.mutex);
+  ++d.contexts[device].resets;
+  std::erase_if(d.allocations, [device](const auto& entry) { return entry.second.device == device; });
   return success;
 }
 
@@ -286,6 +298,12 @@ int cuPointerGetAttributes(unsigned count, const int* attributes, void** values,
     case 9: // device
       *static_cast<int*>(values[i]) = found != nullptr ? found->device : -2;
       break;
+    case 11: // beginning and length of the allocation
+      *static_cast<Address*>(values[i]) = found != nullptr ? d.beginning_of(pointer) : 0;
+      break;
+    case 12:
+      *static_cast<std::size_t*>(values[i]) = found != nullptr ? found->bytes : 0;
+      break;
     default:
       return invalid_value;
     }
@@ -298,7 +316,7 @@ int cuStreamCreate(void** stream, unsigned flags) {
   if (flags != 1 || d.current() == nullptr) { // one that waits for the default stream hides nothing
     return d.current() == nullptr ? invalid_context : invalid_value;
   }
-  *stream = new Stream{d.current(), {}}; // as long as the process, as stoker has it
+  *stream = new Stream{d.current(), d.current()->resets, {}}; // as long as the process, as stoker has it
   return success;
 }
 

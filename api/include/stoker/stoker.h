@@ -426,8 +426,8 @@ int stoker_exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
  * start, test and wait of any inline request of this engine: a rank that blocks elsewhere in between, even inside MPI,
  * may keep its peers waiting.
  *
- * Errors: STOKER_ERR_REQUEST, STOKER_ERR_STATE (not inactive), STOKER_ERR_MPI (packing failed), STOKER_ERR_PEER_LOST
- * (shared memory was overwritten).
+ * Errors: STOKER_ERR_REQUEST, STOKER_ERR_STATE (not inactive), STOKER_ERR_MPI (packing failed), STOKER_ERR_ACCESS (a
+ * device refuses the copy), STOKER_ERR_PEER_LOST (shared memory was overwritten).
  */
 int stoker_start(stoker_request request);
 

@@ -71,6 +71,12 @@ def contiguous(buffer, name, writable):
     return view
 
 
+def on_host(view, name):
+    if isinstance(view, DeviceView):
+        raise TypeError(f"{name} is on a device; expected a buffer in the memory of the host")
+    return view
+
+
 def address_of(view):
     if isinstance(view, DeviceView):
         return POINTER(view.address if view.nbytes > 0 else None)

@@ -5,7 +5,9 @@ import ctypes
 
 from mpi4py import MPI
 
-from ._buffers import address_of, contiguous, received, sent
+from ._buffers import address_of, contiguous, on_host
+from ._buffers import received as received_anywhere
+from ._buffers import sent as sent_anywhere
 from ._library import SIZE, call, fields, handle, pointer_type, told
 
 
@@ -53,6 +55,22 @@ class Transfer:
         """Waits until all are complete."""
         for transfer in transfers:
             transfer.Wait()
+
+
+def local_view(local, writable):
+    return on_host(contiguous(local, "local", writable), "local")
+
+
+def sent(operands, name):
+    message = sent_anywhere(operands, name)
+    on_host(message.view, name)
+    return message
+
+
+def received(results, name):
+    message = received_anywhere(results, name)
+    on_host(message.view, name)
+    return message
 
 
 # Arguments of atomics behind the memory, and what they refer to.
@@ -122,27 +140,27 @@ class GlobalMemory:
 
     def Put(self, target, local):
         """Copies a buffer to the target. The data are there on return."""
-        view = contiguous(local, "local", writable=False)
+        view = local_view(local, writable=False)
         call("put", self._handle, target, address_of(view), SIZE(view.nbytes))
 
     def Get(self, local, source):
         """Fills a buffer from the source."""
-        view = contiguous(local, "local", writable=True)
+        view = local_view(local, writable=True)
         call("get", self._handle, address_of(view), source, SIZE(view.nbytes))
 
     def Put_nb(self, target, local):
         """Begins a put. The buffer must not be changed until the Transfer is complete."""
-        view = contiguous(local, "local", writable=False)
+        view = local_view(local, writable=False)
         return self._begin("put_nb", target.unit, view, target, address_of(view), SIZE(view.nbytes))
 
     def Get_nb(self, local, source):
         """Begins a get. The buffer must not be touched until the Transfer is complete."""
-        view = contiguous(local, "local", writable=True)
+        view = local_view(local, writable=True)
         return self._begin("get_nb", source.unit, view, address_of(view), source, SIZE(view.nbytes))
 
     def Put_signal_nb(self, target, local, signal, value):
         """Begins a put; once the data are there, the 8-byte word `signal` of the same unit is set to `value`."""
-        view = contiguous(local, "local", writable=False)
+        view = local_view(local, writable=False)
         return self._begin("put_signal_nb", target.unit, view, target, address_of(view), SIZE(view.nbytes), signal, ctypes.c_uint64(value))
 
     def _begin(self, function, unit, kept, *arguments):

@@ -10,10 +10,13 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/uio.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <numeric>
 #include <stdexcept>
-#include <unistd.h>
 
 namespace stoker::engine {
 namespace {
@@ -85,7 +88,8 @@ void Rig::create_memories() {
       at(rank).memory->attach(static_cast<std::uint32_t>(options_.layout.local_index(rank)), introductions);
     }
   }
-  if (options_.path == Path::cma && !at(0).memory->attach_works()) { // as on emulated processors
+  // Emulated processors lack the system call.
+  if (options_.path == Path::cma && process_vm_readv(getpid(), nullptr, 0, nullptr, 0, 0) != 0 && errno == ENOSYS) {
     options_.path = Path::mapped;
   }
 }
