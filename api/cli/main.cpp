@@ -90,8 +90,7 @@ void add_program(CLI::App& command, Command& run, const std::shared_ptr<RunOptio
       .add_option("--drop-in", options->drop_in,
                   "the drop-in library to take, if there is none for the program's MPI library where stoker looks")
       ->type_name("FILE");
-  CLI::Option* const dry_run =
-      command.add_flag("--dry-run", options->dry_run, "only print what would be set, and why");
+  CLI::Option* const dry_run = command.add_flag("--dry-run", options->dry_run, "only print what would be set, and why");
   command
       .add_flag("--exports", options->exports,
                 "only print what would be set, in each process: lines export NAME=VALUE, as Slurm's TaskProlog has to")

@@ -183,48 +183,6 @@ TEST(Calls, TakeBuffersOfADevice) {
   }
 }
 
-// Blocks with types of their own, whose data have gaps; some of the ranks' buffers are on a device.
-TEST(Blocks, OfSeveralTypesAreRight) {
-  const EngineOwner engine(MPI_COMM_WORLD, {{"executor", "engine"}});
-  const auto ranks = static_cast<std::size_t>(world_size());
-  constexpr std::size_t per_block = 12; // ints
-  MPI_Datatype strided = MPI_DATATYPE_NULL;
-  MPI_Type_vector(3, 1, 4, MPI_INT, &strided); // ints 0, 4 and 8
-  MPI_Type_commit(&strided);
-  const std::vector<MPI_Datatype> types(ranks, strided);
-  const std::vector<int> counts(ranks, 1);
-  std::vector<int> displs(ranks);
-  for (std::size_t r = 0; r < ranks; ++r) {
-    displs[r] = static_cast<int>(r * per_block * sizeof(int));
-  }
-  const std::size_t bytes = ranks * per_block * sizeof(int);
-  const DeviceMemory send(bytes, world_rank() % 2 == 0 ? Kind::device : Kind::pinned);
-  const DeviceMemory recv(bytes, Kind::device);
-  stoker_request request = STOKER_REQUEST_NULL;
-  ASSERT_TRUE(ok(stoker_alltoallw_init(send.address(), counts.data(), displs.data(), types.data(), recv.address(),
-                                       counts.data(), displs.data(), types.data(), MPI_COMM_WORLD, MPI_INFO_NULL,
-                                       engine.get(), &request)));
-  MPI_Type_free(&strided);
-  for (int epoch = 0; epoch < 3; ++epoch) {
-    std::vector<int> values(ranks * per_block);
-    std::iota(values.begin(), values.end(), 1000 * world_rank() + 7 * epoch);
-    send.upload(values.data(), bytes);
-    std::ranges::fill(values, -1);
-    recv.upload(values.data(), bytes);
-    EXPECT_TRUE(ok(stoker_start(request)));
-    EXPECT_TRUE(ok(stoker_wait(request)));
-    recv.download(values.data(), bytes);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const std::size_t from = i / per_block;
-      const std::size_t at = i % per_block;
-      const int sent =
-          static_cast<int>(1000 * from + static_cast<std::size_t>(world_rank()) * per_block + at) + 7 * epoch;
-      EXPECT_EQ(values[i], at % 4 == 0 ? sent : -1) << "element " << i << ", epoch " << epoch;
-    }
-  }
-  EXPECT_TRUE(ok(stoker_request_free(&request)));
-}
-
 TEST(Errors, NameWhatIsTheMpiLibrarys) {
   const EngineOwner engine(MPI_COMM_WORLD, {});
   const DeviceMemory send(4);

@@ -128,6 +128,19 @@ void check_all(int count) {
         wait(&request);
       },
       every_second);
+#if MPI_VERSION >= 4
+  MPI_Request persistent;
+  MPI_Alltoallw_init(spaced.send.address(), counts.data(), send_bytes.data(), ints.data(), spaced.recv.address(),
+                     ones.data(), recv_bytes.data(), types.data(), MPI_COMM_WORLD, MPI_INFO_NULL, &persistent);
+  check(
+      "MPI_Alltoallw_init", spaced,
+      [&](const Buffers&) {
+        MPI_Start(&persistent);
+        wait(&persistent);
+      },
+      every_second);
+  MPI_Request_free(&persistent);
+#endif
   MPI_Type_free(&block);
   MPI_Type_free(&strided);
 }
