@@ -14,6 +14,7 @@
 #include <cstring>
 #include <functional>
 #include <iterator>
+#include <list>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -104,6 +105,7 @@ struct Driver {
   std::map<Address, Allocation> allocations;
   Context contexts[devices] = {{.device = 0}, {.device = 1}};
   bool lost = false;
+  std::list<Stream> streams; // never destroyed: stoker keeps its own as long as the process lives
   static thread_local std::vector<Context*> stack;
 };
 thread_local std::vector<Context*> Driver::stack;
@@ -316,7 +318,8 @@ int cuStreamCreate(void** stream, unsigned flags) {
   if (flags != 1 || d.current() == nullptr) { // one that waits for the default stream hides nothing
     return d.current() == nullptr ? invalid_context : invalid_value;
   }
-  *stream = new Stream{d.current(), d.current()->resets, {}}; // as long as the process, as stoker has it
+  const std::lock_guard lock(d.mutex);
+  *stream = &d.streams.emplace_back(Stream{d.current(), d.current()->resets, {}});
   return success;
 }
 

@@ -77,7 +77,7 @@ with stoker.Engine(MPI.COMM_WORLD) as engine:
             ([DeviceArray(np.zeros(2, "f8")), 12, MPI.DOUBLE], ValueError, "expected at least")):
         expect_error(error, part, engine.Allgather, good, array)
 
-    with stoker.GlobalMemory(engine) as memory:
+    with stoker.GlobalMemory(engine, 4096) as memory:
         place = memory.Allocate(96)
         expect_error(TypeError, "local is on a device", memory.Put, place, good)
         expect_error(TypeError, "local is on a device", memory.Get_nb, good, place)
