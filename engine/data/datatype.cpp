@@ -37,7 +37,7 @@ bool in_order(MPI_Datatype type, std::uint64_t size) {
     return true;
   }
   if (combiner == MPI_COMBINER_CONTIGUOUS || combiner == MPI_COMBINER_DUP) { // of any length
-    int count = 0;                                                           // DUP has none
+    int count = 0;
     MPI_Datatype element = MPI_DATATYPE_NULL;
     check_mpi(PMPI_Type_get_contents(type, combiner == MPI_COMBINER_DUP ? 0 : 1, 0, 1, &count, nullptr, &element),
               "MPI_Type_get_contents");

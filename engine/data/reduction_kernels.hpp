@@ -50,7 +50,7 @@ enum class ReduceType : std::uint8_t {
   int_int,
   float32_float32,
   float64_float64,
-  // Of two bytes. MPI has no datatypes for them.
+  // These have two bytes. MPI has no datatypes for them.
   float16,
   bfloat16,
 };

@@ -98,7 +98,7 @@ private:
 // One stream for each context. They live as long as the process: the driver may be gone before static objects are.
 class Streams {
 public:
-  // Of the current context. Throws Error(access).
+  // The current context's. Throws Error(access).
   Driver::Stream of(const Driver& driver, Driver::Context context, const void* address) {
     const std::lock_guard lock(mutex_);
     const auto [entry, is_new] = streams_.try_emplace(context, nullptr);

@@ -24,9 +24,8 @@ struct DevicePiece {
   std::size_t bytes = 0;
 };
 
-// Copy pieces, of whichever devices; done when they return. They do not wait for what the application has given
-// the device to do. Throw Error(access), which names the driver's error. Thread-safe; the thread's current context stays
-// what it is.
+// Copy pieces, of whichever devices; done when they return. They do not wait for what the application has given the
+// device to do. Throw Error(access), which names the driver's error. Thread-safe; the thread's current context stays.
 void copy_to_host(std::span<const DevicePiece> pieces);
 void copy_to_device(std::span<const DevicePiece> pieces);
 

@@ -89,30 +89,26 @@ void ByteBlocks::Side::describe(void*& buffer, Numbers<MPI_Count>& counts, Numbe
   displs = displs_.data();
 }
 
-void ByteBlocks::Side::pack() const {
-  std::vector<DevicePiece> pieces; // copied together
+template <class Copy>
+std::vector<DevicePiece> ByteBlocks::Side::copy_on_host(Copy copy) const {
+  std::vector<DevicePiece> pieces;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     std::byte* const place = static_cast<std::byte*>(address_) + displs_[i];
     if (blocks_[i].residence() == Residence::device) {
       blocks_[i].add_pieces(place, pieces);
     } else {
-      blocks_[i].pack(place, MPI_COMM_SELF);
+      copy(blocks_[i], place);
     }
   }
-  copy_to_host(pieces);
+  return pieces;
+}
+
+void ByteBlocks::Side::pack() const {
+  copy_to_host(copy_on_host([](const UserBuffer& block, std::byte* place) { block.pack(place, MPI_COMM_SELF); }));
 }
 
 void ByteBlocks::Side::unpack() const {
-  std::vector<DevicePiece> pieces; // likewise
-  for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    std::byte* const place = static_cast<std::byte*>(address_) + displs_[i];
-    if (blocks_[i].residence() == Residence::device) {
-      blocks_[i].add_pieces(place, pieces);
-    } else {
-      blocks_[i].unpack(place, MPI_COMM_SELF);
-    }
-  }
-  copy_to_device(pieces);
+  copy_to_device(copy_on_host([](const UserBuffer& block, std::byte* place) { block.unpack(place, MPI_COMM_SELF); }));
 }
 
 } // namespace stoker::engine

@@ -52,6 +52,9 @@ private:
       void operator()(void* memory) const { (void)deallocate(memory); }
     };
     void lie_packed(Engine& engine);
+    // Calls copy(block, its place in the packed form) for blocks in the host's memory; what has to be copied of others.
+    template <class Copy>
+    std::vector<DevicePiece> copy_on_host(Copy copy) const;
 
     void* address_ = nullptr;
     std::vector<MPI_Count> bytes_;

@@ -29,7 +29,7 @@ using Bytes = std::vector<std::byte>;
 // The parts of an element, as far as filling and comparing it needs them.
 enum class Kind { signed_integer, unsigned_integer, truth, single, twice, extended };
 
-// Of a long double; the rest of x87's is padding.
+// A long double's; the rest of x87's is padding.
 constexpr std::size_t extended_bytes = std::numeric_limits<long double>::digits == 64 ? 10 : sizeof(long double);
 
 struct Member {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Of a long double; the rest of x87's means nothing.
+// A long double's; the rest of x87's means nothing.
 enum { long_size = sizeof(long double), long_bytes = LDBL_MANT_DIG == 64 ? 10 : long_size };
 
 typedef enum Bits { integer, real, complex, pair_of_reals, with_int } Bits;

@@ -5,9 +5,7 @@ import ctypes
 
 from mpi4py import MPI
 
-from ._buffers import address_of, contiguous, on_host
-from ._buffers import received as received_anywhere
-from ._buffers import sent as sent_anywhere
+from ._buffers import address_of, contiguous, on_host, received, sent
 from ._library import SIZE, call, fields, handle, pointer_type, told
 
 
@@ -61,24 +59,13 @@ def local_view(local, writable):
     return on_host(contiguous(local, "local", writable), "local")
 
 
-def sent(operands, name):
-    message = sent_anywhere(operands, name)
-    on_host(message.view, name)
-    return message
-
-
-def received(results, name):
-    message = received_anywhere(results, name)
-    on_host(message.view, name)
-    return message
-
-
 # Arguments of atomics behind the memory, and what they refer to.
 
 
 def _fetching(target, operand, result, op):
     operand, result = sent(operand, "operand"), received(result, "result")
     for message in (operand, result):
+        on_host(message.view, message.name)
         message.check(1)
     return [target, result.datatype, handle(op), operand.address, result.address], (operand, result)
 
@@ -86,12 +73,14 @@ def _fetching(target, operand, result, op):
 def _swapping(target, expected, desired, result):
     messages = sent(expected, "expected"), sent(desired, "desired"), received(result, "result")
     for message in messages:
+        on_host(message.view, message.name)
         message.check(1)
     return [target, messages[2].datatype, *(message.address for message in messages)], messages
 
 
 def _accumulating(target, operands, op):
     operands = sent(operands, "operands")
+    on_host(operands.view, operands.name)
     return [target, operands.datatype, handle(op), operands.address, SIZE(operands.count().value)], operands
 
 
@@ -214,6 +203,7 @@ class GlobalMemory:
     def Accumulate_many(self, targets, operands, op=MPI.SUM):
         """Updates the element targets[i] by operands[i], for all i, in no order."""
         pointers, operands = (GlobalPointer * len(targets))(*targets), sent(operands, "operands")
+        on_host(operands.view, operands.name)
         operands.check(len(targets))
         call("accumulate_many", self._handle, pointers, operands.datatype, handle(op), operands.address, SIZE(len(targets)))
 
@@ -221,6 +211,7 @@ class GlobalMemory:
         """The same; results[i] gets what the element targets[i] was."""
         pointers, operands, results = (GlobalPointer * len(targets))(*targets), sent(operands, "operands"), received(results, "results")
         for message in (operands, results):
+            on_host(message.view, message.name)
             message.check(len(targets))
         call("fetch_and_op_many", self._handle, pointers, results.datatype, handle(op), operands.address, results.address, SIZE(len(targets)))
 
