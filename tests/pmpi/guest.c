@@ -33,6 +33,12 @@ static void demand(bool condition, const char* what) {
   }
 }
 
+// The launcher may preload something, too.
+static bool under_drop_in(void) {
+  const char* preloaded = getenv("LD_PRELOAD");
+  return preloaded != NULL && strstr(preloaded, "libstoker-pmpi") != NULL;
+}
+
 static void begin_exchange(int epoch, MPI_Request* request) {
   for (int i = 0; i < count; ++i) {
     in[i] = rank + i + epoch;
@@ -105,7 +111,7 @@ static void signals(void) {
   }
   int all_seen = 0;
   MPI_Allreduce(&seen, &all_seen, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  demand(all_seen > 0 || getenv("LD_PRELOAD") == NULL, "no thread was looked at");
+  demand(all_seen > 0 || !under_drop_in(), "no thread was looked at");
   sigset_t now;
   pthread_sigmask(SIG_SETMASK, NULL, &now);
   demand(!sigismember(&now, SIGUSR1) && !sigismember(&now, SIGTERM), "the program's own mask was changed");
@@ -355,7 +361,7 @@ static void stall(void) {
       MPI_Irecv(&message, 1, MPI_INT, ranks - 1, 0, MPI_COMM_WORLD, &requests[0]);
     }
     const bool is_told = epoch >= first_told;
-    for (bool logged = !is_told || getenv("LD_PRELOAD") == NULL || !last; !logged;) {
+    for (bool logged = !is_told || !under_drop_in() || !last; !logged;) {
       logged = stall_logged(log);
       usleep(1000);
     }
