@@ -96,6 +96,8 @@ Program compile(const Choice& choice, const TypicalCall& call, int rank) {
                                            .sizes = std::vector<std::uint64_t>(blocks, call.bytes),
                                            .offsets = blocks > 1 ? equal_offsets(ranks, call.bytes)
                                                                  : std::vector<std::uint64_t>(blocks),
+                                           .put_offsets = std::vector<std::uint64_t>(
+                                               blocks, static_cast<std::uint64_t>(rank) * call.bytes),
                                            .commutative = call.commutative});
 }
 

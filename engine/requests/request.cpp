@@ -209,7 +209,7 @@ const char* Request::access_name(algos::Buffer buffer) const {
 }
 
 const char* Request::puts_name() const {
-  if (!plan_.choice.algorithm->puts) {
+  if (!plan_.choice.algorithm->puts_into) {
     return "none";
   }
   if (plan_.window != nullptr) {
