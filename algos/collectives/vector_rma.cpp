@@ -153,7 +153,7 @@ private:
       } else {
         const Slice place = room();
         before_ = {place, {builder_.copy(place, operand, {&landed, 1})}};
-        used_ = before_->after;
+        append(used_, before_->after);
       }
     }
     last_fence_ = {landed};
