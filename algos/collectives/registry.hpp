@@ -73,7 +73,7 @@ struct Algorithm {
   std::span<const Parameter> parameters;
   Compile compile;
   std::optional<Buffer> puts_into = {}; // of other ranks; those whose blocks have `put_offsets` read them
-  bool commutative = false; // only for commutative operations
+  bool commutative = false;             // only for commutative operations
   bool fixed_order = false; // which operands are combined first depends on the number of ranks and the parameters only
 };
 

@@ -57,7 +57,9 @@ struct PutBroadcast {
   [[nodiscard]] Slice here(std::uint64_t begin, std::uint64_t end) const {
     return {at_root ? Buffer::send : Buffer::recv, begin, end - begin};
   }
-  [[nodiscard]] static Slice there(std::uint64_t begin, std::uint64_t end) { return {Buffer::recv, begin, end - begin}; }
+  [[nodiscard]] static Slice there(std::uint64_t begin, std::uint64_t end) {
+    return {Buffer::recv, begin, end - begin};
+  }
 
   bool at_root;
   std::uint64_t bytes;
@@ -171,8 +173,7 @@ private:
     Sum result = from_here_;
     if (before_) {
       append(result.after, before_->after);
-      const StepId step =
-          builder_.reduce({&home_, 1}, {&before_->place, 1}, {&from_here_.place, 1}, result.after);
+      const StepId step = builder_.reduce({&home_, 1}, {&before_->place, 1}, {&from_here_.place, 1}, result.after);
       result = {home_, {step}};
     }
     const Slice target{Buffer::recv, 0, own_};
@@ -218,8 +219,8 @@ Program bcast_rma_lock(const DistributedVector& vector, const Tuning& tuning) {
 // The root writes a part to each rank, which writes it to all others.
 Program bcast_rma_scatter_allgather(const DistributedVector& vector, const Tuning& tuning) {
   PutBroadcast frame(vector, Opening::fence);
-  const std::vector<std::uint64_t> cuts = cut(frame.bytes, static_cast<std::size_t>(vector.layout.ranks()),
-                                              vector.element_bytes, partition(tuning));
+  const std::vector<std::uint64_t> cuts =
+      cut(frame.bytes, static_cast<std::size_t>(vector.layout.ranks()), vector.element_bytes, partition(tuning));
   const auto begin = [&](int rank) { return cuts[static_cast<std::size_t>(rank)]; };
   const auto end = [&](int rank) { return cuts[static_cast<std::size_t>(rank) + 1]; };
   const std::vector<int> peers = put_targets(vector.layout, vector.rank, PutOrder::ranks);

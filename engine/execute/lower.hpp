@@ -47,8 +47,8 @@ struct PlacementOptions {
     std::uint64_t begin = 0;
   };
   std::optional<Exposed> exposed;
-  std::uint64_t scratch = 0; // offset in the arena where scratch is; 0: in the block
-  std::uint64_t window_number = 0;                     // of that window in the carrier's process
+  std::uint64_t scratch = 0;       // offset in the arena where scratch is; 0: in the block
+  std::uint64_t window_number = 0; // of that window in the carrier's process
   // Puts go through a window of the request's own; for programs without sends.
   bool window = false;
 };

@@ -33,7 +33,8 @@ std::vector<VectorSpec> specs() {
       }
       for (const algos::Parameter& parameter : algorithm.parameters) {
         if (algorithm.puts_into && parameter.number != nullptr) {
-          choices.push_back(choices.front() + ":" + std::string(parameter.name) + "=" + std::to_string(parameter.least));
+          choices.push_back(choices.front() + ":" + std::string(parameter.name) + "=" +
+                            std::to_string(parameter.least));
         }
       }
       for (const std::string& choice : choices) {
@@ -73,9 +74,11 @@ TEST_P(OneSidedVectors, EveryByteIsRightInEveryEpoch) {
     ASSERT_TRUE(everywhere(transfers.back()->code() == STOKER_SUCCESS)) << transfers.back()->message();
     const std::string puts = puts_of(transfers.back()->request());
     // An operator of the application, as the matrices have it, takes its requests inline.
-    const bool by_helpers = executor == "engine" && (spec.elements == Elements::ints || !algos::combines(spec.collective));
+    const bool by_helpers =
+        executor == "engine" && (spec.elements == Elements::ints || !algos::combines(spec.collective));
     if (rma == "window") {
-      EXPECT_EQ(puts, by_helpers && (ranks_per_node == "0" || world_size() <= std::stoi(ranks_per_node)) ? "copies" : "window");
+      EXPECT_EQ(puts, by_helpers && (ranks_per_node == "0" || world_size() <= std::stoi(ranks_per_node)) ? "copies"
+                                                                                                         : "window");
     } else if (rma == "messages") {
       EXPECT_NE(puts, "window");
     }
