@@ -216,33 +216,39 @@ Program bcast_rma_lock(const DistributedVector& vector, const Tuning& tuning) {
   return bcast(vector, tuning, Opening::lock);
 }
 
-// The root writes a part to each rank, which writes it to all others.
+// The root writes a part to each other rank, which writes it to all the rest of them.
 Program bcast_rma_scatter_allgather(const DistributedVector& vector, const Tuning& tuning) {
   PutBroadcast frame(vector, Opening::fence);
+  const int parts = std::max(1, vector.layout.ranks() - 1);
   const std::vector<std::uint64_t> cuts =
-      cut(frame.bytes, static_cast<std::size_t>(vector.layout.ranks()), vector.element_bytes, partition(tuning));
-  const auto begin = [&](int rank) { return cuts[static_cast<std::size_t>(rank)]; };
-  const auto end = [&](int rank) { return cuts[static_cast<std::size_t>(rank) + 1]; };
+      cut(frame.bytes, static_cast<std::size_t>(parts), vector.element_bytes, partition(tuning));
+  const auto begin = [&](int rank) { return cuts[static_cast<std::size_t>(rank < vector.root ? rank : rank - 1)]; };
+  const auto end = [&](int rank) { return cuts[static_cast<std::size_t>(rank < vector.root ? rank : rank - 1) + 1]; };
   const std::vector<int> peers = put_targets(vector.layout, vector.rank, PutOrder::ranks);
   std::vector<StepId> scattered;
   std::vector<StepId> gathered;
   if (!frame.at_root) {
     scattered = frame.puts.receive(vector.root, frame.here(begin(vector.rank), end(vector.rank)));
     for (const int peer : peers) {
-      append(gathered, frame.puts.receive(peer, frame.here(begin(peer), end(peer))));
+      if (peer != vector.root) {
+        append(gathered, frame.puts.receive(peer, frame.here(begin(peer), end(peer))));
+      }
     }
   }
   frame.puts.open();
-  for (const int peer : peers) {
-    if (frame.at_root) {
+  if (frame.at_root) {
+    for (const int peer : peers) {
       frame.puts.put(peer, frame.here(begin(peer), end(peer)), PutBroadcast::there(begin(peer), end(peer)));
     }
   }
   frame.puts.landed(scattered);
-  for (const int peer : peers) {
-    if (peer != vector.root) {
-      frame.puts.put(peer, frame.here(begin(vector.rank), end(vector.rank)),
-                     PutBroadcast::there(begin(vector.rank), end(vector.rank)));
+  if (!frame.at_root) {
+    const std::uint64_t from = begin(vector.rank);
+    const std::uint64_t to = end(vector.rank);
+    for (const int peer : peers) {
+      if (peer != vector.root) {
+        frame.puts.put(peer, frame.here(from, to), PutBroadcast::there(from, to));
+      }
     }
   }
   frame.puts.landed(gathered);

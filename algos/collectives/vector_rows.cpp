@@ -256,7 +256,7 @@ constexpr VectorRow bcasts[] = {
      list_of<tree_list<gather>>, bcast_rma_fence, false, true, Buffer::recv},
     {"rma-lock", "the same, to each target as soon as it by itself has started", namugwanya_rma,
      list_of<tree_list<gather>>, bcast_rma_lock, false, true, Buffer::recv},
-    {"rma-scatter-allgather", "the root writes a part to each rank, which writes it to all others", namugwanya_rma,
+    {"rma-scatter-allgather", "the root writes a part to each other rank, which writes it to the rest", namugwanya_rma,
      list_of<part, fixed>, bcast_rma_scatter_allgather, false, true, Buffer::recv},
 };
 constexpr VectorRow allgathers[] = {

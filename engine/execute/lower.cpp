@@ -183,6 +183,9 @@ void Placement::lower_to_wire(const algos::Step& step, LoweredStep& low) {
     low.bounce = bounce_.take(step.bytes);
   } else if (!sending && options_.exposed) {
     if (const algos::Slice& target = program_.targets(step).front(); target.buffer == options_.exposed->buffer) {
+      if (low.tag > 0) {
+        throw std::logic_error("place: a rank puts to another one several times, but only one place can be told");
+      }
       pairs_[peer].my_put_displacement = options_.exposed->begin + target.offset;
       pairs_[peer].my_window_rank = map_.carrier;
       low.put = true;

@@ -108,14 +108,15 @@ TEST_P(OneSidedVectors, EveryByteIsRightInEveryEpoch) {
   }
 }
 
+std::string name_of_parameters(const ::testing::TestParamInfo<Parameters>& test) {
+  const auto& [ranks_per_node, executor, rma] = test.param;
+  return (ranks_per_node == "0" ? "one_node" : ranks_per_node + "_per_node") + "_" + executor + "_" + rma;
+}
+
 INSTANTIATE_TEST_SUITE_P(Ways, OneSidedVectors,
                          ::testing::Combine(::testing::Values("0", "1", "2"), ::testing::Values("engine", "inline"),
                                             ::testing::Values("auto", "messages", "window")),
-                         [](const auto& test) {
-                           const auto& [ranks_per_node, executor, rma] = test.param;
-                           return (ranks_per_node == "0" ? "one_node" : ranks_per_node + "_per_node") + "_" + executor +
-                                  "_" + rma;
-                         });
+                         name_of_parameters);
 
 } // namespace
 } // namespace api_tests
