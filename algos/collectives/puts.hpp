@@ -22,6 +22,7 @@ enum class PutOrder : std::uint8_t { ranks, remote_first };
 
 // The steps of rounds of puts: recvs, open(), puts, landed(); again from the recvs on, or from the puts on where their
 // recvs are there already. Empty slices have no steps.
+// A rank puts to another one once at most: a helper that writes through a window knows one place there.
 class Puts {
 public:
   Puts(Builder& builder, Opening opening) : builder_(builder), announced_(opening == Opening::lock) {}
