@@ -264,7 +264,7 @@ PutCounts put_counts(Collective collective, const char* algorithm, int ranks, st
 
 TEST(OneSided, HasAFenceBeforeAndAfterEachRoundOfPuts) {
   const auto expect = [](Collective collective, const char* algorithm, std::size_t fences, std::size_t puts) {
-    const PutCounts counts = put_counts(collective, algorithm, 12, 1200);
+    const PutCounts counts = put_counts(collective, algorithm, 12, 64UL * 11 * 12);
     EXPECT_EQ(counts.fences, fences) << algorithm;
     EXPECT_EQ(counts.puts, puts) << algorithm;
   };
