@@ -6,24 +6,15 @@
 
 #include "algos/collectives/ends.hpp"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
 namespace stoker::algos {
 
 Program compile_rma(const Exchange& exchange, Opening opening, PutOrder order) {
-  const int ranks = exchange.layout.ranks();
-  Builder builder(exchange.rank, ranks, exchange.send_bytes(), exchange.recv_bytes());
+  Builder builder(exchange.rank, exchange.layout.ranks(), exchange.send_bytes(), exchange.recv_bytes());
   Ends ends(builder, exchange, Ends::SetAside::each);
-  std::vector<int> peers;
-  for (int distance = 1; distance < ranks; ++distance) {
-    peers.push_back((exchange.rank + distance) % ranks);
-  }
-  if (order == PutOrder::remote_first) {
-    std::stable_partition(peers.begin(), peers.end(),
-                          [&](int peer) { return !exchange.layout.same_node(exchange.rank, peer); });
-  }
+  const std::vector<int> peers = put_targets(exchange.layout, exchange.rank, order);
   std::vector<Part> outgoing;
   std::vector<Part> incoming;
   std::vector<StepId> set_aside; // in place: a peer may overwrite a block once it is set aside

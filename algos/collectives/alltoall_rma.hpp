@@ -3,14 +3,9 @@
 #pragma once
 
 #include "algos/collectives/exchange.hpp"
+#include "algos/collectives/puts.hpp"
 
 namespace stoker::algos {
-
-// How a rank learns that it may write to another one: by a fence among all ranks; or from each target by itself, as
-// from a lock that the target holds until it has started. Both end with a fence.
-enum class Opening : std::uint8_t { fence, lock };
-// The order of the puts: that of the ranks, or those to other nodes first.
-enum class PutOrder : std::uint8_t { ranks, remote_first };
 
 [[nodiscard]] Program compile_rma(const Exchange& exchange, Opening opening, PutOrder order);
 

@@ -6,8 +6,8 @@
 #include "algos/collectives/factor_rules.hpp"
 #include "algos/collectives/literature.hpp"
 #include "algos/collectives/neighbor_alltoall.hpp"
-#include "algos/collectives/node_parameters.hpp"
 #include "algos/collectives/registry_rows.hpp"
+#include "algos/collectives/shared_parameters.hpp"
 
 #include <algorithm>
 #include <array>
@@ -27,19 +27,12 @@ std::int32_t square_root(std::int32_t n) {
 }
 
 std::int32_t all_ranks(const Layout& layout) { return std::max(2, layout.ranks()); }
-std::int32_t all_ranks_but_one(const Layout& layout) { return std::max(1, layout.ranks() - 1); }
 std::int32_t radix_of_a_node(const Layout& layout) { return std::max(2, largest_node(layout)); }
 std::int32_t all_nodes(const Layout& layout) { return std::max(2, layout.nodes()); }
-std::int32_t root_of_ranks(const Layout& layout) { return square_root(layout.ranks()); }
 std::int32_t root_of_node(const Layout& layout) { return square_root(largest_node(layout)); }
 
 constexpr Parameter between{.name = "between", .summary = "exchange between nodes", .exchange = &Tuning::between};
 constexpr Parameter within{.name = "within", .summary = "exchange within a node", .exchange = &Tuning::within};
-constexpr Parameter batch{.name = "batch",
-                          .summary = "messages at a time",
-                          .number = &Tuning::batch,
-                          .most = all_ranks_but_one,
-                          .preset = root_of_ranks};
 constexpr Parameter r{
     .name = "r", .summary = "radix", .number = &Tuning::radix, .least = 2, .most = all_ranks, .preset = root_of_ranks};
 constexpr Parameter r1{.name = "r1",
@@ -170,7 +163,7 @@ constexpr Algorithm alltoalls[] = {
      namugwanya_rma,
      {},
      rma_fence,
-     true},
+     Buffer::recv},
     {{},
      "rma-lock",
      Knowledge::own,
@@ -178,7 +171,7 @@ constexpr Algorithm alltoalls[] = {
      namugwanya_rma,
      {},
      rma_lock,
-     true},
+     Buffer::recv},
     {{},
      "rma-fence-hierarchy",
      Knowledge::own,
@@ -186,7 +179,7 @@ constexpr Algorithm alltoalls[] = {
      namugwanya_rma,
      {},
      rma_fence_hierarchy,
-     true},
+     Buffer::recv},
 };
 
 constexpr Algorithm neighbor_alltoalls[] = {

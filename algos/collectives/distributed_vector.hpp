@@ -31,8 +31,10 @@ struct DistributedVector {
   std::uint64_t element_bytes = 1;         // nothing is cut within an element
   std::vector<std::uint64_t> sizes = {};   // in bytes, of each block; equal on all ranks
   std::vector<std::uint64_t> offsets = {}; // byte offset of each block in this rank's buffer that holds all of them
-  bool in_place = false;                   // of this rank; of reduce, gather and scatter at the root only
-  bool commutative = true;                 // the operation
+  // Byte offset of this rank's block in each rank's receive buffer, where all blocks are; for algorithms that put.
+  std::vector<std::uint64_t> put_offsets = {};
+  bool in_place = false;   // of this rank; of reduce, gather and scatter at the root only
+  bool commutative = true; // the operation
 };
 
 } // namespace stoker::algos

@@ -349,19 +349,33 @@ void tree_reduce(VectorSteps& steps, const Group& group, std::size_t root, std::
   }
 }
 
-void tree_broadcast(VectorSteps& steps, const Group& group, std::size_t root, std::span<const std::size_t> factors,
-                    std::span<const std::size_t> blocks, const Home& home) {
+std::vector<TreeLevel> broadcast_levels(const Group& group, std::size_t root, std::span<const std::size_t> factors) {
   const Tree tree(group, root);
+  std::vector<TreeLevel> result;
   for (const Level& level : levels_from_root(tree, factors)) {
+    TreeLevel& mine = result.emplace_back();
     const std::size_t source = tree.head(level);
     if (source == group.me) {
       tree.for_runs(level, [&](std::size_t head, std::size_t, std::size_t) {
         if (head != source) {
-          steps.send(group.members[head], blocks);
+          mine.targets.push_back(group.members[head]);
         }
       });
     } else if (tree.stands_for_its_run(level)) {
-      steps.receive(group.members[source], blocks, home);
+      mine.source = group.members[source];
+    }
+  }
+  return result;
+}
+
+void tree_broadcast(VectorSteps& steps, const Group& group, std::size_t root, std::span<const std::size_t> factors,
+                    std::span<const std::size_t> blocks, const Home& home) {
+  for (const TreeLevel& level : broadcast_levels(group, root, factors)) {
+    if (level.source) {
+      steps.receive(*level.source, blocks, home);
+    }
+    for (const int target : level.targets) {
+      steps.send(target, blocks);
     }
   }
 }

@@ -9,6 +9,8 @@
 #include "algos/collectives/vector_steps.hpp"
 
 #include <functional>
+#include <optional>
+#include <vector>
 
 namespace stoker::algos {
 
@@ -61,6 +63,13 @@ void tree_reduce(VectorSteps& steps, const Group& group, std::size_t root, std::
                  std::span<const std::size_t> blocks, const Home& home);
 void tree_broadcast(VectorSteps& steps, const Group& group, std::size_t root, std::span<const std::size_t> factors,
                     std::span<const std::size_t> blocks, const Home& home);
+// One level of a broadcast as a member sees it: at most one of the two.
+struct TreeLevel {
+  std::optional<int> source; // brings the vector
+  std::vector<int> targets;  // get it from this member
+};
+[[nodiscard]] std::vector<TreeLevel> broadcast_levels(const Group& group, std::size_t root,
+                                                      std::span<const std::size_t> factors);
 void tree_gather(VectorSteps& steps, const Group& group, std::size_t root, std::span<const std::size_t> factors,
                  const std::function<Blocks(std::size_t member)>& blocks_of, const Home& home);
 // `home`: of what is passed on; `own`: of a single block.

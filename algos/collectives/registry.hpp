@@ -11,6 +11,7 @@
 #include "algos/schedule/schedule.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -71,8 +72,8 @@ struct Algorithm {
   std::string_view source;  // where in the literature
   std::span<const Parameter> parameters;
   Compile compile;
-  bool puts = false;        // reads Exchange::put_offsets
-  bool commutative = false; // only for commutative operations
+  std::optional<Buffer> puts_into = {}; // of other ranks; those whose blocks have `put_offsets` read them
+  bool commutative = false;             // only for commutative operations
   bool fixed_order = false; // which operands are combined first depends on the number of ranks and the parameters only
 };
 

@@ -48,6 +48,9 @@ namespace stoker::algos {
 [[nodiscard]] Program reduce_scatter_node_aware(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program reduce_scatter_locality_aware(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program reduce_scatter_multileader(const DistributedVector& vector, const Tuning& tuning);
+// By puts into the receivers' scratch.
+[[nodiscard]] Program reduce_scatter_rma_fence(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program reduce_scatter_rma_lock(const DistributedVector& vector, const Tuning& tuning);
 
 [[nodiscard]] Program bcast_tree(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program bcast_scatter(const DistributedVector& vector, const Tuning& tuning); // and allgather
@@ -57,6 +60,10 @@ namespace stoker::algos {
 [[nodiscard]] Program bcast_bine(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program bcast_node_aware(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program bcast_hierarchical(const DistributedVector& vector, const Tuning& tuning);
+// By puts into the receive buffers; likewise allgather.
+[[nodiscard]] Program bcast_rma_fence(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program bcast_rma_lock(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program bcast_rma_scatter_allgather(const DistributedVector& vector, const Tuning& tuning);
 
 [[nodiscard]] Program allgather_exchange(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program allgather_cyclic(const DistributedVector& vector, const Tuning& tuning);
@@ -66,6 +73,9 @@ namespace stoker::algos {
 [[nodiscard]] Program allgather_node_aware(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program allgather_locality_aware(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program allgather_multileader(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program allgather_rma_fence(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program allgather_rma_lock(const DistributedVector& vector, const Tuning& tuning);
+[[nodiscard]] Program allgather_rma_fence_hierarchy(const DistributedVector& vector, const Tuning& tuning);
 
 [[nodiscard]] Program gather_tree(const DistributedVector& vector, const Tuning& tuning);
 [[nodiscard]] Program gather_node_aware(const DistributedVector& vector, const Tuning& tuning);

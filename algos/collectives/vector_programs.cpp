@@ -5,13 +5,10 @@
 
 namespace stoker::algos {
 
-namespace {
-
 Partition partition(const Tuning& tuning) {
   return {static_cast<std::uint64_t>(tuning.part_bytes), static_cast<std::uint64_t>(tuning.fixed_bytes)};
 }
 
-// The end of the blocks in the buffer that holds them all.
 std::uint64_t reach(const DistributedVector& vector) {
   std::uint64_t end = 0;
   for (std::size_t block = 0; block < vector.sizes.size(); ++block) {
@@ -19,6 +16,8 @@ std::uint64_t reach(const DistributedVector& vector) {
   }
   return end;
 }
+
+namespace {
 
 Home at_zero(const DistributedVector& vector, Buffer buffer) {
   return VectorSteps::at(buffer, std::vector<std::uint64_t>(vector.sizes.size(), 0));

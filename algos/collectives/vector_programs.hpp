@@ -11,6 +11,11 @@
 
 namespace stoker::algos {
 
+// How the parameters have the vector cut.
+[[nodiscard]] Partition partition(const Tuning& tuning);
+// The end of the blocks in the buffer that holds them all.
+[[nodiscard]] std::uint64_t reach(const DistributedVector& vector);
+
 // Reduces the whole vector, cut into parts.
 class Reduction {
 public:

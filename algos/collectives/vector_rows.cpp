@@ -2,14 +2,15 @@
 // One row per algorithm of every other collective.
 #include "algos/collectives/factor_rules.hpp"
 #include "algos/collectives/literature.hpp"
-#include "algos/collectives/node_parameters.hpp"
 #include "algos/collectives/registry_rows.hpp"
+#include "algos/collectives/shared_parameters.hpp"
 #include "algos/collectives/vector_algorithms.hpp"
 
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <limits>
+#include <optional>
 
 namespace stoker::algos {
 
@@ -157,7 +158,7 @@ constexpr Parameter dims{.name = "dims",
 
 // ---- the rows ----
 
-// `commutative` and `fixed_order` as in Algorithm.
+// The last three as in Algorithm.
 struct VectorRow {
   std::string_view name;
   std::string_view summary;
@@ -166,6 +167,7 @@ struct VectorRow {
   Program (*compile)(const DistributedVector&, const Tuning&);
   bool commutative = false;
   bool fixed_order = true;
+  std::optional<Buffer> puts_into = {};
 };
 
 constexpr auto both = Signs::both;
@@ -233,6 +235,10 @@ constexpr VectorRow reduce_scatters[] = {
      false},
     {"multileader", "several leaders per node combine for their ranks, then among themselves", kinkead,
      list_of<leaders, list_between_leaders<divide>>, reduce_scatter_multileader, true, false},
+    {"rma-fence", "each rank writes its operands to the ranks that combine them, in batches between fences",
+     namugwanya_rma, list_of<batch>, reduce_scatter_rma_fence, false, true, Buffer::scratch},
+    {"rma-lock", "the same as soon as each target by itself has started a batch", namugwanya_rma, list_of<batch>,
+     reduce_scatter_rma_lock, false, true, Buffer::scratch},
 };
 constexpr VectorRow bcasts[] = {
     {"tree", "a tree of any factors", jocksch, list_of<tree_list<gather>>, bcast_tree},
@@ -246,6 +252,12 @@ constexpr VectorRow bcasts[] = {
     {"bine", "a binomial tree of short distances", bine, {}, bcast_bine},
     {"node-aware", "lanes bring a part of the vector to each node", traff,
      list_of<lanes, tree_list_between<gather>, part>, bcast_node_aware},
+    {"rma-fence", "ranks write into others' buffers down a tree, each level between fences", namugwanya_rma,
+     list_of<tree_list<gather>>, bcast_rma_fence, false, true, Buffer::recv},
+    {"rma-lock", "the same, to each target as soon as it by itself has started", namugwanya_rma,
+     list_of<tree_list<gather>>, bcast_rma_lock, false, true, Buffer::recv},
+    {"rma-scatter-allgather", "the root writes a part to each other rank, which writes it to the rest", namugwanya_rma,
+     list_of<part, fixed>, bcast_rma_scatter_allgather, false, true, Buffer::recv},
 };
 constexpr VectorRow allgathers[] = {
     {"recursive-exchange", "groups exchange what they have; any factors", jocksch, list_of<exchange_list<gather>>,
@@ -265,6 +277,30 @@ constexpr VectorRow allgathers[] = {
      bienz_allgather, list_of<groups<one_a_node>, list_between_groups<gather>>, allgather_locality_aware},
     {"multileader", "several leaders per node exchange the blocks of their ranks", kinkead,
      list_of<leaders, list_between_leaders<gather>>, allgather_multileader},
+    {"rma-fence",
+     "each rank writes into the others' receive buffers between two fences",
+     namugwanya_rma,
+     {},
+     allgather_rma_fence,
+     false,
+     true,
+     Buffer::recv},
+    {"rma-lock",
+     "the same as soon as each target by itself has started",
+     namugwanya_rma,
+     {},
+     allgather_rma_lock,
+     false,
+     true,
+     Buffer::recv},
+    {"rma-fence-hierarchy",
+     "rma-fence, to other nodes first",
+     namugwanya_rma,
+     {},
+     allgather_rma_fence_hierarchy,
+     false,
+     true,
+     Buffer::recv},
 };
 constexpr VectorRow gathers[] = {
     {"tree", "blocks meet in a tree of any factors", jocksch, list_of<tree_list<divide>>, gather_tree},
@@ -311,6 +347,7 @@ constexpr auto rows = [] {
                      .source = row.source,
                      .parameters = row.parameters,
                      .compile = row.compile,
+                     .puts_into = row.puts_into,
                      .commutative = row.commutative,
                      .fixed_order = row.fixed_order};
     }

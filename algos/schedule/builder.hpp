@@ -40,7 +40,7 @@ public:
   StepId recv_operand(int peer, Operand message, std::span<const Slice> target, std::span<const Slice> other,
                       std::span<const StepId> after = {});
 
-  // `target`: in the recv buffer of `peer`, which has a recv for it there, announced or not like this.
+  // `target`: in the recv buffer or scratch of `peer`, which has a recv for it there, announced or not like this.
   StepId put(int peer, std::span<const Slice> source, Slice target, bool announced, std::span<const StepId> after = {});
   StepId announced_recv(int peer, std::span<const Slice> target, std::span<const StepId> after = {});
   StepId fence(std::span<const StepId> after = {});

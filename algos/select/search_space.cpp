@@ -157,7 +157,8 @@ void vary(const Choice& choice, const Parameter& parameter, const SearchProblem&
 }
 
 bool is_searched(const Algorithm& algorithm) {
-  return !algorithm.puts && (algorithm.collective != Collective::alltoallv || algorithm.knowledge != Knowledge::all);
+  return !algorithm.puts_into &&
+         (algorithm.collective != Collective::alltoallv || algorithm.knowledge != Knowledge::all);
 }
 
 } // namespace

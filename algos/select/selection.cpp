@@ -66,7 +66,7 @@ std::vector<Choice> candidates(Collective collective, const topology::Layout& la
   const bool has_shared_nodes = layout.nodes() > 1 && layout.nodes() < layout.ranks();
   std::vector<Choice> result;
   for (const Algorithm& algorithm : algorithms_of(collective)) {
-    const bool fits = (commutative || !algorithm.commutative) && !algorithm.puts &&
+    const bool fits = (commutative || !algorithm.commutative) && !algorithm.puts_into &&
                       (breadth == Breadth::many || is_worth_a_try(algorithm, layout, bytes));
     if (fits && (!knows_nodes(algorithm) || (has_shared_nodes && combines_by_node(collective, layout, commutative)))) {
       for (const Choice& choice : family(algorithm, layout, bytes, breadth)) {

@@ -89,14 +89,16 @@ Program compile(const Choice& choice, const TypicalCall& call, int rank) {
   const std::size_t blocks = call.collective == Collective::barrier ? 0
                              : has_blocks(call.collective)          ? static_cast<std::size_t>(ranks)
                                                                     : 1;
-  return compile(choice, DistributedVector{.layout = call.layout,
-                                           .rank = rank,
-                                           .root = call.root,
-                                           .element_bytes = call.element_bytes,
-                                           .sizes = std::vector<std::uint64_t>(blocks, call.bytes),
-                                           .offsets = blocks > 1 ? equal_offsets(ranks, call.bytes)
-                                                                 : std::vector<std::uint64_t>(blocks),
-                                           .commutative = call.commutative});
+  return compile(choice,
+                 DistributedVector{
+                     .layout = call.layout,
+                     .rank = rank,
+                     .root = call.root,
+                     .element_bytes = call.element_bytes,
+                     .sizes = std::vector<std::uint64_t>(blocks, call.bytes),
+                     .offsets = blocks > 1 ? equal_offsets(ranks, call.bytes) : std::vector<std::uint64_t>(blocks),
+                     .put_offsets = std::vector<std::uint64_t>(blocks, static_cast<std::uint64_t>(rank) * call.bytes),
+                     .commutative = call.commutative});
 }
 
 Scenario scenario_of(Driver driver, const topology::Layout& layout) {

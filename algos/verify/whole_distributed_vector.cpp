@@ -16,6 +16,18 @@ Tokens inputs(int rank, std::uint64_t bytes, std::uint64_t stride) {
   return tokens;
 }
 
+// Where a rank has the blocks of all. Ranks differ in their gaps, if there are any.
+std::vector<std::uint64_t> offsets_of(const WholeDistributedVector& whole, int rank) {
+  const std::uint64_t gap = whole.gap == 0 ? 0 : whole.gap + (static_cast<std::uint64_t>(rank) % 3);
+  std::vector<std::uint64_t> offsets;
+  std::uint64_t offset = 0;
+  for (const std::uint64_t size : whole.sizes) {
+    offsets.push_back(offset + gap);
+    offset += gap + size;
+  }
+  return offsets;
+}
+
 // Leaves gaps undefined.
 void place(Tokens& buffer, const Tokens& block, std::uint64_t offset) {
   buffer.resize(std::max(buffer.size(), offset + block.size()), undefined);
@@ -43,10 +55,9 @@ DistributedVector WholeDistributedVector::of(int rank) const {
                          .sizes = sizes,
                          .in_place = in_place && (!has_root(collective) || rank == root),
                          .commutative = commutative};
-  std::uint64_t offset = 0;
-  for (const std::uint64_t size : sizes) {
-    call.offsets.push_back(offset + gap);
-    offset += gap + size;
+  call.offsets = offsets_of(*this, rank);
+  for (int other = 0; other < layout.ranks() && sizes.size() > 1; ++other) {
+    call.put_offsets.push_back(offsets_of(*this, other)[static_cast<std::size_t>(rank)]);
   }
   return call;
 }

@@ -19,7 +19,7 @@ struct WholeDistributedVector {
   int root = 0;
   bool in_place = false; // of reduce, gather and scatter at the root
   bool commutative = true;
-  std::uint64_t gap = 0; // before each block in buffers that hold all of them at offsets
+  std::uint64_t gap = 0; // before each block in buffers that hold all of them at offsets; at least, if not 0
 
   // Equal blocks of so many elements, or that vector.
   static WholeDistributedVector uniform(Collective collective, topology::Layout layout, std::uint64_t elements,

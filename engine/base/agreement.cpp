@@ -61,4 +61,10 @@ std::optional<Error> with_rank(int rank, const std::optional<Error>& error) {
   return error ? std::optional(Error(error->code(), "rank {}: {}", rank, error->what())) : std::nullopt;
 }
 
+std::vector<std::uint64_t> exchanged(MPI_Comm comm, const std::vector<std::uint64_t>& mine) {
+  std::vector<std::uint64_t> theirs(mine.size());
+  check_mpi(PMPI_Alltoall(mine.data(), 1, MPI_UINT64_T, theirs.data(), 1, MPI_UINT64_T, comm), "MPI_Alltoall");
+  return theirs;
+}
+
 } // namespace stoker::engine

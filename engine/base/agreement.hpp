@@ -6,6 +6,7 @@
 
 #include <mpi.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -69,5 +70,8 @@ template <class T>
   check_mpi(PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm), "MPI_Allgather");
   return all;
 }
+
+// Collective over comm: one number for every rank, and from every rank.
+[[nodiscard]] std::vector<std::uint64_t> exchanged(MPI_Comm comm, const std::vector<std::uint64_t>& mine);
 
 } // namespace stoker::engine

@@ -182,8 +182,11 @@ void Placement::lower_to_wire(const algos::Step& step, LoweredStep& low) {
   if (needs_bounce(step)) {
     low.bounce = bounce_.take(step.bytes);
   } else if (!sending && options_.exposed) {
-    if (const algos::Slice& target = program_.targets(step).front(); target.buffer == algos::Buffer::recv) {
-      pairs_[peer].my_put_displacement = *options_.exposed + target.offset;
+    if (const algos::Slice& target = program_.targets(step).front(); target.buffer == options_.exposed->buffer) {
+      if (low.tag > 0) {
+        throw std::logic_error("place: a rank puts to another one several times, but only one place can be told");
+      }
+      pairs_[peer].my_put_displacement = options_.exposed->begin + target.offset;
       pairs_[peer].my_window_rank = map_.carrier;
       low.put = true;
     }
@@ -283,7 +286,7 @@ void Placement::lay_out() {
   }
   header_.posted_at = room_.take(steps);
   header_.taken_at = room_.take(header_.taken_count * sizeof(TakenWord));
-  scratch_at_ = room_.take(program_.scratch_bytes);
+  scratch_at_ = room_.take(options_.scratch != 0 ? 0 : program_.scratch_bytes);
   bounce_at_ = room_.take(bounce_.end() - cache_line) - cache_line;
 }
 
@@ -325,7 +328,7 @@ void Placement::settle(std::uint64_t block) {
     }
     low.bounce = low.bounce != 0 ? block + bounce_at_ + low.bounce : 0;
   }
-  buffers_[2] = {.path = Path::mapped, .offset = block + scratch_at_};
+  buffers_[2] = {.path = Path::mapped, .offset = options_.scratch != 0 ? options_.scratch : block + scratch_at_};
   for (PairInfo& pair : pairs_) {
     pair.my_block = block;
     pair.my_endpoint = map_.endpoint;
@@ -421,8 +424,11 @@ std::uint64_t eager_bytes_of_exchange(std::uint64_t eager_bytes, std::size_t ran
 
 std::uint64_t place(const algos::Program& program, NodeMemory& memory, const RankMap& map,
                     const PlacementOptions& options, std::span<PairInfo> pairs) {
-  if (options.window && std::ranges::any_of(program.steps, &algos::combines)) {
-    throw std::logic_error("place: steps that combine operands do not go through a window");
+  const auto comes_by_send = [](const algos::Step& step) {
+    return step.kind == algos::StepKind::send || step.message != algos::Operand::none;
+  };
+  if (options.window && std::ranges::any_of(program.steps, comes_by_send)) {
+    throw std::logic_error("place: through a window there are no messages");
   }
   if (options.operation.op == ReduceOp::user && !options.exclusive) {
     throw std::logic_error("place: no other process can call an operation of the user's");

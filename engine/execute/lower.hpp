@@ -41,10 +41,16 @@ struct PlacementOptions {
   bool resizable = false;      // so are the sizes of messages: room in the node for any that may be eager
   OperationCode operation;     // of steps that combine operands
   std::uint32_t most_messages = engine::most_messages; // at a time; at least 2
-  std::optional<std::uint64_t> exposed;                // where the receive buffer begins in a window of the carriers
-  std::uint64_t window_number = 0;                     // of that window in the carrier's process
-  bool window =
-      false; // puts go through a window of the request's own; for programs of copies, puts, their recvs and fences
+  // The buffer that a window of the carriers exposes, and where it begins there.
+  struct Exposed {
+    algos::Buffer buffer = algos::Buffer::recv;
+    std::uint64_t begin = 0;
+  };
+  std::optional<Exposed> exposed;
+  std::uint64_t scratch = 0;       // offset in the arena where scratch is; 0: in the block
+  std::uint64_t window_number = 0; // of that window in the carrier's process
+  // Puts go through a window of the request's own; for programs without sends.
+  bool window = false;
 };
 
 // A message that bounces takes a multiple of this in the rank's arena. Large jobs have many short messages.

@@ -165,8 +165,12 @@ std::unique_ptr<Request> init_distributed_vector(const std::shared_ptr<Engine>& 
 
   // 3. The program.
   algos::DistributedVector vector = vector_of(plan, collective, sizes);
-  vector.offsets = block_offsets(collective, plan, paths);
   choose_algorithm(*engine, plan, vector, collective);
+  decide_on_window(*engine, plan, paths);
+  vector.offsets = block_offsets(collective, plan, paths);
+  if (plan.choice.algorithm->puts_into && holds_all_blocks(collective, false)) {
+    vector.put_offsets = exchanged(context.comm(), vector.offsets);
+  }
   const BufferSizes bytes{program_bytes(plan.send, paths.send), program_bytes(plan.recv, paths.recv)};
   return make_request_for(engine, std::move(plan), paths, vector, bytes, begin_ns);
 }
@@ -185,6 +189,7 @@ std::unique_ptr<Request> init_rebindable_distributed_vector(const std::shared_pt
   if (holds_all_blocks(collective, context.rank() == plan.root)) { // one behind the other
     vector.offsets.resize(vector.sizes.size());
     std::exclusive_scan(vector.sizes.begin(), vector.sizes.end(), vector.offsets.begin(), std::uint64_t{0});
+    vector.put_offsets.resize(vector.sizes.size(), vector.offsets[static_cast<std::size_t>(context.rank())]);
   }
   choose_algorithm(*engine, plan, vector, collective);
   const BufferSizes bytes = packed_sizes(collective, vector);

@@ -88,13 +88,6 @@ algos::BlockSizes known_sizes(const CommContext& context, const algos::Choice& c
 
 std::uint64_t total(const Sizes& sizes) { return std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}); }
 
-// One number for every rank, and from every rank. Collective.
-Sizes exchanged(const Sizes& mine, MPI_Comm comm) {
-  Sizes theirs(mine.size());
-  check_mpi(PMPI_Alltoall(mine.data(), 1, MPI_UINT64_T, theirs.data(), 1, MPI_UINT64_T, comm), "MPI_Alltoall");
-  return theirs;
-}
-
 Paths chosen_paths(const Engine& engine, const RequestPlan& plan, const Sizes& row) {
   const CommContext& context = *plan.context;
   const topology::Layout& layout = context.layout();
@@ -174,7 +167,7 @@ std::unique_ptr<Request> init_exchange(const std::shared_ptr<Engine>& engine, co
   if (plan.choice.algorithm == nullptr) {
     choose_by_mean(*engine, plan, collective, total(row));
   }
-  const Sizes announced = exchanged(row, comm);
+  const Sizes announced = exchanged(comm, row);
   Paths paths;
   attempt_on_all(comm, [&] {
     check_sizes(announced, plan.recv);
@@ -183,12 +176,9 @@ std::unique_ptr<Request> init_exchange(const std::shared_ptr<Engine>& engine, co
 
   // 3. The program.
   const algos::BlockSizes sizes = known_sizes(context, plan.choice, row, announced);
-  plan.through_window = puts_through_window(*engine, plan);
-  if (plan.through_window && plan.executor == Executor::engine && paths.recv == Path::cma) {
-    paths.recv = Path::staged; // a carrier can expose what it maps
-  }
+  decide_on_window(*engine, plan, paths);
   const Sizes recv_offsets = program_offsets(plan.recv, paths.recv);
-  const Sizes put_offsets = plan.choice.algorithm->puts ? exchanged(recv_offsets, comm) : Sizes{};
+  const Sizes put_offsets = plan.choice.algorithm->puts_into ? exchanged(comm, recv_offsets) : Sizes{};
   const algos::Exchange exchange{.layout = context.layout(),
                                  .rank = context.rank(),
                                  .sizes = sizes,

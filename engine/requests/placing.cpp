@@ -41,11 +41,14 @@ CarrierView carrier_view(const Engine& engine, const CommContext& context) {
   return {context.rank_of(engine.carrier()), engine.helper(), engine.memory().get()};
 }
 
-// The window over the receive buffer, or over its staging. Collective.
+// The window over the receive buffer or its staging, or over the program's scratch. Collective.
 std::shared_ptr<const PutWindow> window_for_puts(Engine& engine, const RequestPlan& plan) {
   void* base = nullptr;
   std::uint64_t bytes = 0;
-  if (plan.recv_staging != 0) {
+  if (plan.choice.algorithm->puts_into == algos::Buffer::scratch) {
+    base = plan.scratch == 0 ? nullptr : engine.memory()->arena().base() + plan.scratch;
+    bytes = plan.scratch_bytes;
+  } else if (plan.recv_staging != 0) {
     base = engine.memory()->arena().base() + plan.recv_staging;
     bytes = plan.recv.packed_bytes();
   } else if (plan.recv.bytes() > 0) {
@@ -73,13 +76,11 @@ RankMap rank_map(Engine& engine, const CommContext& context, Executor executor) 
   return map;
 }
 
-} // namespace
-
 bool puts_through_window(Engine& engine, const RequestPlan& plan) {
   const RmaChoice choice = engine.settings().rma;
   const CommContext& context = *plan.context;
   const bool helped = plan.executor == Executor::engine;
-  if (!plan.choice.algorithm->puts || choice == RmaChoice::messages) {
+  if (!plan.choice.algorithm->puts_into || choice == RmaChoice::messages) {
     return false;
   }
   // Within a node helpers write straight into the receive buffers. Between nodes windows are for networks with RDMA:
@@ -96,8 +97,6 @@ bool puts_through_window(Engine& engine, const RequestPlan& plan) {
   }
   return possible;
 }
-
-namespace {
 
 // What the program moves, by where the other end is.
 void count_bytes(const algos::Program& program, const RankMap& map, RequestPlan& plan) {
@@ -122,10 +121,19 @@ void complete(PlacementOptions& options, const Engine& engine, const RequestPlan
   options.resizable = plan.any_sizes;
   options.operation = plan.operation.code();
   if (plan.window != nullptr && plan.window->by_carriers) {
-    options.exposed = plan.window->exposed;
+    options.exposed = {{*plan.choice.algorithm->puts_into, plan.window->exposed}};
     options.window_number = plan.window->number;
   }
   options.window = plan.window != nullptr && !plan.window->by_carriers;
+  options.scratch = plan.scratch;
+}
+
+// A window has to be over scratch before the program can be placed.
+void take_scratch(NodeMemory& memory, const algos::Program& program, RequestPlan& plan) {
+  if (program.scratch_bytes > 0) {
+    plan.scratch = memory.arena().allocate(program.scratch_bytes, cache_line);
+    plan.scratch_bytes = program.scratch_bytes;
+  }
 }
 
 // Collective: compiles and places the program, and makes it known to the peers.
@@ -138,6 +146,7 @@ void place_program(Engine& engine, RequestPlan& plan, const Paths& paths,
   std::vector<PairInfo> pairs(static_cast<std::size_t>(context.ranks()));
   std::vector<PairInfo> peers(pairs.size());
   PlacementOptions options;
+  algos::Program program;
   attempt_on_all(comm, [&] {
     const bool reachable = plan.executor == Executor::engine && !plan.operation.cells() && may_be_direct(engine);
     const auto direct_too = [&](const UserBuffer& buffer) { return reachable && is_packed(buffer); };
@@ -145,17 +154,21 @@ void place_program(Engine& engine, RequestPlan& plan, const Paths& paths,
     options.recv = describe(memory, plan.recv, paths.recv, direct_too(plan.recv), plan.recv_staging);
     options.buffers_change = plan.rebindable || (options.send.path == Path::staged && options.send.address != 0) ||
                              (options.recv.path == Path::staged && options.recv.address != 0);
+    CompiledProgram compiled = compile(plan.choice);
+    program = std::move(compiled.program);
+    plan.from_wisdom = compiled.from_wisdom;
+    if (plan.through_window && plan.choice.algorithm->puts_into == algos::Buffer::scratch) {
+      take_scratch(memory, program, plan);
+    }
   });
   if (plan.through_window) {
     plan.window = window_for_puts(engine, plan);
     if (plan.window == nullptr && engine.settings().rma == RmaChoice::window) {
       throw Error(Code::resource,
-                  "rma=window, but the MPI library refuses a window over this receive buffer on some rank");
+                  "rma=window, but the MPI library refuses a window over the place of the puts on some rank");
     }
   }
   attempt_on_all(comm, [&] {
-    const auto [program, from_wisdom] = compile(plan.choice);
-    plan.from_wisdom = from_wisdom;
     count_bytes(program, map, plan);
     complete(options, engine, plan);
     plan.block = place(program, memory, map, options, pairs);
@@ -168,6 +181,13 @@ void place_program(Engine& engine, RequestPlan& plan, const Paths& paths,
 
 } // namespace
 
+void decide_on_window(Engine& engine, RequestPlan& plan, Paths& paths) {
+  plan.through_window = puts_through_window(engine, plan);
+  if (plan.through_window && plan.executor == Executor::engine && paths.recv == Path::cma) {
+    paths.recv = Path::staged; // a carrier can expose what it maps
+  }
+}
+
 std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, RequestPlan plan, const Paths& paths,
                                       const std::function<CompiledProgram(const algos::Choice&)>& compile,
                                       std::uint64_t begin_ns) {
@@ -177,7 +197,7 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
     if (plan.block != 0) {
       reclaim(*engine->memory(), engine->tags(), *engine->memory()->arena().at<Block>(plan.block));
     }
-    for (const std::uint64_t place : {plan.send_staging, plan.recv_staging}) {
+    for (const std::uint64_t place : {plan.send_staging, plan.recv_staging, plan.scratch}) {
       if (place != 0) {
         engine->memory()->arena().deallocate(place);
       }

@@ -18,9 +18,10 @@ struct Paths {
   Path recv = Path::own;
 };
 
-// Collective: whether the puts of the plan's algorithm, if it has any, go through a window; else they are messages.
-// Throws Error(unsupported) on all ranks if the settings demand a window that is not possible.
-[[nodiscard]] bool puts_through_window(Engine& engine, const RequestPlan& plan);
+// Collective: decides whether the puts of the plan's algorithm, if it has any, go through a window; else they are
+// messages. A receive buffer that its carrier could not expose is staged then. Throws Error(unsupported) on all ranks
+// if the settings demand a window that is not possible.
+void decide_on_window(Engine& engine, RequestPlan& plan, Paths& paths);
 
 // Collective: compiles and places the program, and makes the request known to the peers. The plan must be complete but
 // for the results of that. `begin_ns`: when init began.

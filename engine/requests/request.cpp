@@ -62,9 +62,9 @@ Request::~Request() {
   }
   send_pages_ = {};
   recv_pages_ = {};
-  for (const std::uint64_t staging : {plan_.send_staging, plan_.recv_staging}) {
-    if (staging != 0) {
-      memory_->arena().deallocate(staging);
+  for (const std::uint64_t place : {plan_.send_staging, plan_.recv_staging, plan_.scratch}) {
+    if (place != 0) {
+      memory_->arena().deallocate(place);
     }
   }
   engine_->give_back(lowered_, epoch_, carrier_ != nullptr);
@@ -209,7 +209,7 @@ const char* Request::access_name(algos::Buffer buffer) const {
 }
 
 const char* Request::puts_name() const {
-  if (!plan_.choice.algorithm->puts) {
+  if (!plan_.choice.algorithm->puts_into) {
     return "none";
   }
   if (plan_.window != nullptr) {

@@ -43,6 +43,8 @@ struct RequestPlan {
   UserBuffer recv;
   std::uint64_t send_staging = 0; // offsets in this rank's arena; 0: the buffer is not staged
   std::uint64_t recv_staging = 0;
+  std::uint64_t scratch = 0; // likewise, of a program whose scratch a window is over; 0: it lies in the block
+  std::uint64_t scratch_bytes = 0;
   bool in_place = false;
   Operation operation;          // of collectives that combine; inline only if it is the user's
   std::uint64_t bytes_wire = 0; // sent by this rank per epoch, to other nodes and within its own

@@ -64,6 +64,9 @@ WisdomKey program_key(const algos::Choice& choice, const algos::DistributedVecto
   key.add("rank", static_cast<std::uint64_t>(call.rank));
   add_problem(key, call);
   key.add("offsets", call.offsets);
+  if (choice.algorithm->puts_into) {
+    key.add("put offsets", call.put_offsets);
+  }
   return key;
 }
 

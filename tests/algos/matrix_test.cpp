@@ -95,7 +95,7 @@ TEST_P(Matrix, NothingToSendIsNoStep) {
   const auto exchange = WholeExchange::uniform(topology::Layout::uniform(12, 4), 0);
   for (const Program& program : exchange.compile(GetParam())) {
     EXPECT_TRUE(std::ranges::all_of(program.steps, [](const Step& step) { return step.kind == StepKind::fence; }));
-    EXPECT_TRUE(program.steps.empty() || GetParam().algorithm->puts);
+    EXPECT_TRUE(program.steps.empty() || GetParam().algorithm->puts_into);
   }
 }
 

@@ -105,7 +105,7 @@ TEST(Selection, CandidatesAreDifferentAndAlltoallvForwardsNothing) {
       for (const Choice& choice : candidates(collective, layout, bytes)) {
         EXPECT_TRUE(texts.insert(to_text(choice)).second) << to_text(choice);
         EXPECT_TRUE(collective != Collective::alltoallv || knowledge_of(choice) != Knowledge::all) << to_text(choice);
-        EXPECT_FALSE(choice.algorithm->puts);
+        EXPECT_FALSE(choice.algorithm->puts_into);
       }
       EXPECT_GT(texts.size(), 1U);
     }

@@ -35,7 +35,7 @@ void expect_good(const std::vector<Choice>& choices, const SearchProblem& proble
     EXPECT_EQ(resolve(choice, problem.layout), choice) << text;
     EXPECT_EQ(resolve(parse_choice(problem.collective, text), problem.layout), choice) << text << " cannot be written";
     EXPECT_TRUE(texts.insert(text).second) << text << " twice";
-    EXPECT_FALSE(choice.algorithm->puts) << text;
+    EXPECT_FALSE(choice.algorithm->puts_into) << text;
   }
 }
 
@@ -63,7 +63,7 @@ TEST(SearchSpace, EveryAlgorithmIsThereFirstAsItIsByDefault) {
     const std::vector<Choice> points = starting_points({collective, layout, 4096});
     std::size_t next = 0;
     for (const Algorithm& algorithm : algorithms_of(collective)) {
-      if (!algorithm.puts) {
+      if (!algorithm.puts_into) {
         EXPECT_EQ(points.at(next++), resolve({&algorithm, {}}, layout)) << algorithm.name;
       }
     }

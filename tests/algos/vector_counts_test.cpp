@@ -238,6 +238,53 @@ TEST(Counts, Parts) {
   EXPECT_EQ(parts(1024, ",fixed=2048"), (Sizes{1024, 0, 0, 0})); // a tree
 }
 
+// Fences, puts and bytes of scratch of the one-sided forms.
+struct PutCounts {
+  std::size_t fences = 0;
+  std::size_t puts = 0;
+  std::uint64_t scratch = 0;
+};
+PutCounts put_counts(Collective collective, const char* algorithm, int ranks, std::uint64_t bytes) {
+  const Layout layout = Layout::uniform(ranks, ranks);
+  const Choice choice = resolve(parse_choice(collective, algorithm), layout);
+  const auto programs = WholeDistributedVector::uniform(collective, layout, bytes).compile(choice);
+  PutCounts counts;
+  counts.fences = static_cast<std::size_t>(std::ranges::count(programs[0].steps, StepKind::fence, &Step::kind));
+  for (const Program& program : programs) {
+    counts.puts += static_cast<std::size_t>(std::ranges::count(program.steps, StepKind::put, &Step::kind));
+    counts.scratch = std::max(counts.scratch, program.scratch_bytes);
+    for (const Step& step : program.steps) {
+      for (const Slice& target : step.kind == StepKind::put ? program.targets(step) : std::span<const Slice>()) {
+        EXPECT_EQ(target.buffer, *choice.algorithm->puts_into) << algorithm;
+      }
+    }
+  }
+  return counts;
+}
+
+TEST(OneSided, HasAFenceBeforeAndAfterEachRoundOfPuts) {
+  const auto expect = [](Collective collective, const char* algorithm, std::size_t fences, std::size_t puts) {
+    const PutCounts counts = put_counts(collective, algorithm, 12, 64UL * 11 * 12);
+    EXPECT_EQ(counts.fences, fences) << algorithm;
+    EXPECT_EQ(counts.puts, puts) << algorithm;
+  };
+  expect(Collective::allgather, "rma-fence", 2, 12 * 11);
+  expect(Collective::allgather, "rma-lock", 1, 12 * 11);
+  expect(Collective::bcast, "rma-fence:factors=3 2 2", 4, 11);
+  expect(Collective::bcast, "rma-lock:factors=3 2 2", 3, 11);
+  expect(Collective::bcast, "rma-lock:factors=12", 1, 11);
+  expect(Collective::bcast, "rma-scatter-allgather", 3, 11 + (11 * 10));
+  expect(Collective::reduce_scatter, "rma-fence:batch=4", 6, 12 * 11);
+  expect(Collective::reduce_scatter, "rma-lock:batch=4", 3, 12 * 11);
+  expect(Collective::reduce_scatter, "rma-lock:batch=11", 1, 12 * 11);
+}
+
+TEST(OneSided, ReduceScatterHasRoomForABatchAndASum) {
+  constexpr std::uint64_t bytes = 6400;
+  EXPECT_EQ(put_counts(Collective::reduce_scatter, "rma-fence:batch=3", 12, bytes).scratch, (3 + 1) * bytes);
+  EXPECT_EQ(put_counts(Collective::reduce_scatter, "rma-fence:batch=11", 12, bytes).scratch, (11 + 1) * bytes);
+}
+
 TEST(Listing, SaysWhatARankDoes) {
   const Layout layout = Layout::uniform(4, 2);
   const Choice choice = resolve(parse_choice(Collective::allreduce, "recursive-exchange:factors=-2 2 2"), layout);

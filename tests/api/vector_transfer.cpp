@@ -187,10 +187,10 @@ int VectorTransfer::start_of(int rank) const {
 }
 
 void VectorTransfer::lay_out() {
-  int end = 0;
   counts_.resize(static_cast<std::size_t>(ranks_));
   displs_.resize(counts_.size());
   const bool gaps = has_displacements(spec_.collective);
+  int end = gaps ? rank_ : 0;        // on each rank they begin somewhere else
   for (int i = 0; i < ranks_; ++i) { // blocks with displacements: backwards, with gaps
     const int r = gaps ? ranks_ - 1 - i : i;
     displs_[static_cast<std::size_t>(r)] = end;

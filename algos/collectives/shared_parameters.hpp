@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parameters that say into how many parts each node is cut, of the all-to-alls and of the other collectives.
+// The parameters that the all-to-alls share with the other collectives.
 #pragma once
 
 #include "algos/collectives/registry.hpp"
@@ -19,6 +19,16 @@ inline std::int32_t largest_node(const topology::Layout& layout) {
 inline std::int32_t four_ranks_each(const topology::Layout& layout) { return std::max(1, largest_node(layout) / 4); }
 inline std::int32_t one_a_node(const topology::Layout& /*layout*/) { return 1; }
 
+inline std::int32_t all_ranks_but_one(const topology::Layout& layout) { return std::max(1, layout.ranks() - 1); }
+inline std::int32_t root_of_ranks(const topology::Layout& layout) {
+  return static_cast<std::int32_t>(balanced_radix(static_cast<std::size_t>(layout.ranks())));
+}
+
+inline constexpr Parameter batch{.name = "batch",
+                                 .summary = "messages at a time",
+                                 .number = &Tuning::batch,
+                                 .most = all_ranks_but_one,
+                                 .preset = root_of_ranks};
 inline constexpr Parameter leaders{.name = "leaders",
                                    .summary = "leaders per node, or domains",
                                    .number = &Tuning::leaders,
