@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 namespace stoker::algos {
@@ -22,6 +23,9 @@ void append(std::vector<StepId>& to, std::span<const StepId> steps) { to.insert(
 
 // Every rank writes its block to all others.
 Program allgather(const DistributedVector& vector, Opening opening, PutOrder order) {
+  if (vector.put_offsets.size() != vector.sizes.size()) {
+    throw std::logic_error("where this rank's block lies in the receive buffers of others is not known here");
+  }
   const auto me = static_cast<std::size_t>(vector.rank);
   const std::uint64_t bytes = vector.sizes[me];
   Builder builder(vector.rank, vector.layout.ranks(), vector.in_place ? 0 : bytes, reach(vector));

@@ -31,9 +31,9 @@ enum class StepKind : std::uint8_t {
   send, // hand `source` to `peer`; done when source may be overwritten
   recv, // fill `target` with what `peer` sends or puts; done when target may be read
   copy, // target = source, both in this rank's buffers, which must not overlap
-  // Write `source` to `target`, a place in the peer's recv buffer or scratch for which the peer has a recv. That recv must have
-  // started by then. When the next fence is done the data are at their target, and the source may be overwritten. Only
-  // a fence may wait for a put, or for its recv.
+  // Write `source` to `target`, a place in the peer's recv buffer or scratch for which the peer has a recv. That recv
+  // must have started by then. When the next fence is done the data are at their target, and the source may be
+  // overwritten. Only a fence may wait for a put, or for its recv.
   put,
   // A meeting of all ranks, which all have the same number of fences. It is done when all have come to it, and all data
   // that they put before are at their targets.

@@ -96,6 +96,7 @@ algos::Program OneRank::compile(const Case& what) const {
     if (algos::has_blocks(collective)) {
       vector.sizes.resize(static_cast<std::size_t>(ranks), what.bytes);
       vector.offsets = algos::equal_offsets(ranks, what.bytes);
+      vector.put_offsets.assign(vector.offsets.size(), vector.offsets[static_cast<std::size_t>(rank_)]);
     }
     return algos::compile(what.choice, vector);
   }

@@ -77,6 +77,10 @@ algos::Choice choice_of(const Point& point, const topology::Layout& layout) {
 algos::Program program_of(const Point& point, const topology::Layout& layout, int rank) {
   const algos::Choice choice = choice_of(point, layout);
   const int ranks = layout.ranks();
+  // This rank's block lies at the same place in all receive buffers.
+  const auto own_offset = [rank](const std::vector<std::uint64_t>& offsets) {
+    return std::vector<std::uint64_t>(offsets.size(), offsets[static_cast<std::size_t>(rank)]);
+  };
   if (algos::pattern_of(point.collective) == algos::Pattern::exchange) {
     const auto sizes = algos::BlockSizes::uniform(ranks, point.bytes);
     const auto offsets = algos::equal_offsets(ranks, point.bytes);
@@ -85,7 +89,7 @@ algos::Program program_of(const Point& point, const topology::Layout& layout, in
                                                   .sizes = sizes,
                                                   .send_offsets = offsets,
                                                   .recv_offsets = offsets,
-                                                  .put_offsets = offsets});
+                                                  .put_offsets = own_offset(offsets)});
   }
   const std::size_t blocks = algos::has_blocks(point.collective) ? static_cast<std::size_t>(ranks) : 1;
   algos::DistributedVector vector{.layout = layout,
@@ -93,6 +97,9 @@ algos::Program program_of(const Point& point, const topology::Layout& layout, in
                                   .element_bytes = element_bytes,
                                   .sizes = std::vector<std::uint64_t>(blocks, point.bytes)};
   vector.offsets = algos::equal_offsets(static_cast<int>(blocks), point.bytes);
+  if (blocks > 1) {
+    vector.put_offsets = own_offset(vector.offsets);
+  }
   return algos::compile(choice, vector);
 }
 

@@ -183,7 +183,8 @@ void place_program(Engine& engine, RequestPlan& plan, const Paths& paths,
 
 void decide_on_window(Engine& engine, RequestPlan& plan, Paths& paths) {
   plan.through_window = puts_through_window(engine, plan);
-  if (plan.through_window && plan.executor == Executor::engine && paths.recv == Path::cma) {
+  const bool over_recv = plan.choice.algorithm->puts_into == algos::Buffer::recv;
+  if (plan.through_window && over_recv && plan.executor == Executor::engine && paths.recv == Path::cma) {
     paths.recv = Path::staged; // a carrier can expose what it maps
   }
 }
