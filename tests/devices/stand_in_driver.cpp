@@ -317,7 +317,7 @@ int cuIpcOpenMemHandle_v2(Address* address, CUipcMemHandle handle, unsigned /*fl
   Driver& d = driver();
   const std::lock_guard lock(d.mutex);
   Exported from;
-  std::memcpy(&from, &handle, sizeof from);
+  std::memcpy(static_cast<void*>(&from), &handle, sizeof from);
   if (from.pid == getpid() || d.current() == nullptr || d.current()->device != from.device) {
     return invalid_context; // a process has its own memory already
   }
