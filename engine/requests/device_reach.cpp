@@ -2,6 +2,7 @@
 #include "engine/requests/device_reach.hpp"
 
 #include "engine/base/agreement.hpp"
+#include "engine/device/device_context.hpp"
 #include "engine/device/kernel_file.hpp"
 #include "engine/device_kernel/device_program.hpp"
 #include "engine/requests/choices.hpp"

@@ -37,6 +37,11 @@ class Request:
         call("start", self._handle)
         _active.add(self)
 
+    def Start_on(self, stream):
+        """Starts an epoch when a stream of the device gets there: an address, as cupy's stream.ptr."""
+        call("start_on", self._handle, ctypes.c_void_p(stream))
+        _active.add(self)
+
     def Test(self):
         """Whether the request is complete; it is inactive then."""
         return Request.Testall([self])
@@ -44,6 +49,10 @@ class Request:
     def Wait(self):
         """Waits until the request is complete, and makes it inactive."""
         Request.Waitall([self])
+
+    def Wait_on(self, stream):
+        """What is put into the stream from now on comes after the epoch. The request is inactive once the stream can go on."""
+        call("wait_on", self._handle, ctypes.c_void_p(stream))
 
     def Free(self):
         """Frees an inactive request. Its buffers are the program's again."""
