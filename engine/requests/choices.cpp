@@ -248,7 +248,7 @@ void choose(Engine& engine, Collective collective, MPI_Info info, RequestPlan& p
 void take_tuned(const Engine& engine, Collective collective, std::uint64_t bytes, RequestPlan& plan) {
   const topology::Layout& layout = plan.context->layout();
   const algos::TuningEntry* const entry = engine.tuning().find(collective, layout, bytes);
-  if (entry == nullptr) {
+  if (entry == nullptr || plan.executor == Executor::device) { // which was not tuned
     return;
   }
   const std::string place = engine.settings().tuning + ":" + std::to_string(entry->line);

@@ -69,7 +69,7 @@ struct DeviceEpochs::Layout {
   std::uint64_t words_begin = 0;
   std::uint64_t words_end = 0;
   std::vector<std::uint64_t> words;   // of each rank
-  std::vector<std::uint64_t> scratch; // likewise
+  std::vector<std::uint64_t> scratch; // likewise; 0: it has none
 
   Layout(const device::DeviceProgram& program, std::span<const algos::Program> programs)
       : bytes(round_up(program.bytes().size(), unit)), words_begin(bytes) {
@@ -78,7 +78,7 @@ struct DeviceEpochs::Layout {
     }
     words_end = bytes;
     for (const algos::Program& one : programs) {
-      scratch.push_back(take(one.scratch_bytes));
+      scratch.push_back(one.scratch_bytes == 0 ? 0 : take(one.scratch_bytes));
     }
   }
   std::uint64_t take(std::uint64_t length) { return std::exchange(bytes, bytes + round_up(length, unit)); }
@@ -181,7 +181,8 @@ void DeviceEpochs::fill_tables(const Layout& layout) {
     for (const Buffer buffer : {Buffer::send, Buffer::recv}) {
       table.push_back(reinterpret_cast<std::uint64_t>(reach_->address(rank, buffer)));
     }
-    table.push_back(reinterpret_cast<std::uint64_t>(shared_ + layout.scratch[static_cast<std::size_t>(rank)]));
+    const std::uint64_t scratch = layout.scratch[static_cast<std::size_t>(rank)];
+    table.push_back(scratch == 0 ? 0 : reinterpret_cast<std::uint64_t>(shared_ + scratch));
   }
   for (const std::uint64_t place : layout.words) {
     table.push_back(reinterpret_cast<std::uint64_t>(shared_ + place));

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <string>
 
@@ -31,6 +32,9 @@ bool variant(const char* name) {
 
 // Whether the kernel can carry requests out at all.
 bool has_kernel() { return !variant("refused") || world_size() == 1; }
+
+// An error that several ranks have has each rank's own text.
+std::string own_name() { return "rank " + std::to_string(world_rank()); }
 
 std::string executor_of(stoker_request request) {
   stoker_statistics statistics{};
@@ -298,7 +302,7 @@ TEST(Choices, InsistOnTheDevice) {
   const EngineOwner engine(MPI_COMM_WORLD, {});
   Sum sum(engine.get(), info.get());
   if (!has_kernel()) {
-    EXPECT_TRUE(refused(sum.code, STOKER_ERR_ACCESS, {"rank 0", "cuIpcOpenMemHandle"}));
+    EXPECT_TRUE(refused(sum.code, STOKER_ERR_ACCESS, {own_name(), "cuIpcOpenMemHandle"}));
     return;
   }
   ASSERT_EQ(sum.code, STOKER_SUCCESS) << sum.text;
@@ -308,7 +312,7 @@ TEST(Choices, InsistOnTheDevice) {
 
   const Sum in_a_pool(engine.get(), info.get(), Kind::pool);
   EXPECT_EQ(in_a_pool.code, STOKER_ERR_ACCESS);
-  for (const char* word : {"rank 0", "sendbuf", "expected memory of cudaMalloc"}) {
+  for (const std::string& word : {own_name(), std::string("sendbuf"), std::string("expected memory of cudaMalloc")}) {
     EXPECT_NE(in_a_pool.text.find(word), std::string::npos) << in_a_pool.text;
   }
   // One rank's operand is the host's.
@@ -321,7 +325,7 @@ TEST(Choices, InsistOnTheDevice) {
                       STOKER_ERR_ACCESS, {"rank " + std::to_string(odd), "sendbuf", "memory of the host"}));
   EXPECT_TRUE(refused(stoker_allreduce_init(sum.send.address(), sum.recv.address(), 1, MPI_LONG_DOUBLE, MPI_SUM,
                                             MPI_COMM_WORLD, info.get(), engine.get(), &request),
-                      STOKER_ERR_UNSUPPORTED, {"rank 0", "long double"}));
+                      STOKER_ERR_UNSUPPORTED, {own_name(), "long double"}));
   // The same by the setting; a barrier has no buffers that it could be about.
   const EngineOwner other(MPI_COMM_WORLD, {{"access", "device"}});
   EXPECT_TRUE(refused(stoker_allreduce_init(send, sum.recv.address(), Sum::count, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
@@ -342,7 +346,7 @@ TEST(Errors, OfMemoryThatIsFreed) {
   ASSERT_EQ(sum.code, STOKER_SUCCESS) << sum.text;
   sum.recv.free();
   EXPECT_TRUE(refused(stoker_start(sum.request), STOKER_ERR_ACCESS,
-                      {"rank " + std::to_string(world_rank()), "recvbuf", "not allocated"}));
+                      {own_name(), "recvbuf", "not allocated"}));
   EXPECT_TRUE(ok(stoker_request_free(&sum.request)));
 }
 
