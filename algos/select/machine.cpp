@@ -63,10 +63,8 @@ const Machine& typical_device() {
     m.source = "estimates: a flag takes a microsecond, and ranks share some 2 TB/s of memory";
     m.ranks_per_node = 8;
     for (const Distance distance : {Distance::domain, Distance::socket, Distance::node}) {
-      m.at(distance) = {.latency = 1 * us,
-                        .send_overhead = 0.2 * us,
-                        .receive_overhead = 0.2 * us,
-                        .gap_per_byte = per_gb / 400};
+      m.at(distance) = {
+          .latency = 1 * us, .send_overhead = 0.2 * us, .receive_overhead = 0.2 * us, .gap_per_byte = per_gb / 400};
     }
     m.copy = 1 * us;
     m.copy_per_byte = per_gb / 400;

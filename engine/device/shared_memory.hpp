@@ -90,8 +90,8 @@ public:
 
   // The device's address of a place in the pages.
   [[nodiscard]] Driver::Address of_device(const void* place) const {
-    return mapped_ + static_cast<Driver::Address>(static_cast<const std::byte*>(place) -
-                                                  static_cast<const std::byte*>(pages_));
+    return mapped_ +
+           static_cast<Driver::Address>(static_cast<const std::byte*>(place) - static_cast<const std::byte*>(pages_));
   }
 
 private:

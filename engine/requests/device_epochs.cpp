@@ -103,8 +103,8 @@ std::vector<algos::Program> gathered_programs(MPI_Comm comm, const algos::Progra
             "MPI_Allgatherv");
   std::vector<algos::Program> programs;
   for (std::size_t rank = 0; rank < counts.size(); ++rank) {
-    programs.push_back(program_from(std::span(all).subspan(static_cast<std::size_t>(places[rank]),
-                                                           static_cast<std::size_t>(counts[rank]))));
+    programs.push_back(program_from(
+        std::span(all).subspan(static_cast<std::size_t>(places[rank]), static_cast<std::size_t>(counts[rank]))));
   }
   return programs;
 }
@@ -150,17 +150,15 @@ DeviceEpochs::DeviceEpochs(Engine& engine, const RequestPlan& plan, const algos:
       shared_ = imported_.emplace(reach_->device(), placement.handle).address();
     }
     pages_ = memory_->base(engine.arena_of(context_->engine_rank(0))) + placement.pages;
-    mapped_ = MappedPages(
-        reach_->device(), pages_,
-        round_up(sizeof(Words) + static_cast<std::size_t>(ranks_) * sizeof(RankWords), page_size()));
+    mapped_ = MappedPages(reach_->device(), pages_,
+                          round_up(sizeof(Words) + static_cast<std::size_t>(ranks_) * sizeof(RankWords), page_size()));
     fill_tables(*layout);
     stream_ = std::make_unique<OwnStream>(reach_->device());
   });
 }
 
 void DeviceEpochs::own(const device::DeviceProgram& program, const Layout& layout) {
-  const std::size_t bytes =
-      round_up(sizeof(Words) + static_cast<std::size_t>(ranks_) * sizeof(RankWords), page_size());
+  const std::size_t bytes = round_up(sizeof(Words) + static_cast<std::size_t>(ranks_) * sizeof(RankWords), page_size());
   owned_ = std::make_unique<Owned>(memory_, DeviceAllocation(reach_->device(), layout.bytes), bytes);
   std::byte* const place = memory_->arena().base() + owned_->pages;
   new (place) Words;
@@ -285,8 +283,7 @@ void DeviceEpochs::fail(const std::string& text) const {
 
 void DeviceEpochs::check_launches() const {
   if (const int code = stream_->error(); code != 0) {
-    fail(fmt::format("the device fails ({}); expected one that works",
-                     reach_->device().driver->name_of(code)));
+    fail(fmt::format("the device fails ({}); expected one that works", reach_->device().driver->name_of(code)));
   }
   if (words().failed.load(std::memory_order_acquire) == 2) {
     throw Error(Code::access, std::string(words().failure, strnlen(words().failure, sizeof words().failure)));

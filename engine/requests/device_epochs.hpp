@@ -22,7 +22,6 @@
 // started an epoch only once it has completed the one before, and a kernel begins once all ranks have started.
 #pragma once
 
-#include "algos/schedule/schedule.hpp"
 #include "engine/core/engine.hpp"
 #include "engine/device/shared_memory.hpp"
 #include "engine/device/stream_words.hpp"

@@ -19,10 +19,11 @@ using algos::Collective;
 void DeviceReach::check_allocated() const {
   for (const Own& own : own_) {
     if (own.address != nullptr && !is_allocated(own.buffer, own.address)) {
-      throw Error(Code::access,
-                  "{}: the device memory at {} is not allocated any more, or anew; expected memory that stays allocated "
-                  "while a request has it",
-                  own.argument, static_cast<const void*>(own.address));
+      throw Error(
+          Code::access,
+          "{}: the device memory at {} is not allocated any more, or anew; expected memory that stays allocated "
+          "while a request has it",
+          own.argument, static_cast<const void*>(own.address));
     }
   }
 }

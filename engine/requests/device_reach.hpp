@@ -3,7 +3,6 @@
 // launches.
 #pragma once
 
-#include "algos/schedule/schedule.hpp"
 #include "engine/core/engine.hpp"
 #include "engine/device/shared_memory.hpp"
 #include "engine/device_kernel/launcher.hpp"

@@ -198,8 +198,7 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
   }
   engine->log().info("rank {}: {} init: algorithm {} ({}), executor {}, {} bytes to send, program {}, {} ms",
                      plan.context->rank(), algos::name_of(plan.choice.algorithm->collective), plan.choice_text,
-                     plan.chosen_by, name_of(plan.executor),
-                     plan.in_place ? plan.recv.bytes() : plan.send.bytes(),
+                     plan.chosen_by, name_of(plan.executor), plan.in_place ? plan.recv.bytes() : plan.send.bytes(),
                      plan.from_wisdom ? "from wisdom" : "compiled", 1e3 * plan.init_seconds);
   plan.send.forget_blocks();
   plan.recv.forget_blocks();

@@ -44,8 +44,8 @@ Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& 
                                                           static_cast<std::uint64_t>(buffer.upper() - buffer.lower()));
   const bool on_device = buffer.residence() == Residence::device;
   const AccessChoice demanded = engine.settings().access;
-  const bool copied = demanded == AccessChoice::automatic || demanded == AccessChoice::staged ||
-                      demanded == AccessChoice::device;
+  const bool copied =
+      demanded == AccessChoice::automatic || demanded == AccessChoice::staged || demanded == AccessChoice::device;
   if (on_device && !copied) {
     throw Error(Code::access,
                 "{}: the setting access rules out copies, but it lies in the memory of a device; expected access=auto "

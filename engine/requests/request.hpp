@@ -45,7 +45,7 @@ struct RequestPlan {
   std::string chosen_by = "cost model"; // who named the algorithm, in words
   std::uint64_t starts = 0;             // announced by the caller; 0: not known
   Executor executor = Executor::inline_;
-  DeviceUse device_use = DeviceUse::none;     // what is wanted
+  DeviceUse device_use = DeviceUse::none;    // what is wanted
   std::shared_ptr<const DeviceReach> device; // where the executor is one
   int root = 0;
   bool deterministic = false; // combines in an order that depends on the number of ranks alone

@@ -138,8 +138,7 @@ public:
   [[nodiscard]] static std::vector<int> result(int epoch) {
     std::vector<int> values(count);
     for (int i = 0; i < count; ++i) {
-      values[static_cast<std::size_t>(i)] =
-          world_size() * (1000 * epoch + i) + world_size() * (world_size() - 1) / 2;
+      values[static_cast<std::size_t>(i)] = world_size() * (1000 * epoch + i) + world_size() * (world_size() - 1) / 2;
     }
     return values;
   }
@@ -345,8 +344,7 @@ TEST(Errors, OfMemoryThatIsFreed) {
   Sum sum(engine.get());
   ASSERT_EQ(sum.code, STOKER_SUCCESS) << sum.text;
   sum.recv.free();
-  EXPECT_TRUE(refused(stoker_start(sum.request), STOKER_ERR_ACCESS,
-                      {own_name(), "recvbuf", "not allocated"}));
+  EXPECT_TRUE(refused(stoker_start(sum.request), STOKER_ERR_ACCESS, {own_name(), "recvbuf", "not allocated"}));
   EXPECT_TRUE(ok(stoker_request_free(&sum.request)));
 }
 

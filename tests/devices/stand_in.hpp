@@ -66,9 +66,7 @@ public:
   Stream& operator=(const Stream&) = delete;
   ~Stream() { end(); }
 
-  [[nodiscard]] bool good(const Context* current) const {
-    return context_ == current && resets_ == context_->resets;
-  }
+  [[nodiscard]] bool good(const Context* current) const { return context_ == current && resets_ == context_->resets; }
   void add(Step step, bool asynchronous);
   int synchronize();
   int query();

@@ -372,11 +372,14 @@ int cuPointerSetAttribute(const void* /*value*/, int attribute, Address pointer)
 }
 
 int cuGetErrorName(int code, const char** text) {
-  static const std::map<int, const char*> names = {
-      {invalid_value, "CUDA_ERROR_INVALID_VALUE"},     {out_of_memory, "CUDA_ERROR_OUT_OF_MEMORY"},
-      {invalid_context, "CUDA_ERROR_INVALID_CONTEXT"}, {invalid_handle, "CUDA_ERROR_INVALID_HANDLE"},
-      {not_found, "CUDA_ERROR_NOT_FOUND"},             {illegal_address, "CUDA_ERROR_ILLEGAL_ADDRESS"},
-      {device_lost, "CUDA_ERROR_LAUNCH_FAILED"},       {launch_too_large, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"}};
+  static const std::map<int, const char*> names = {{invalid_value, "CUDA_ERROR_INVALID_VALUE"},
+                                                   {out_of_memory, "CUDA_ERROR_OUT_OF_MEMORY"},
+                                                   {invalid_context, "CUDA_ERROR_INVALID_CONTEXT"},
+                                                   {invalid_handle, "CUDA_ERROR_INVALID_HANDLE"},
+                                                   {not_found, "CUDA_ERROR_NOT_FOUND"},
+                                                   {illegal_address, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+                                                   {device_lost, "CUDA_ERROR_LAUNCH_FAILED"},
+                                                   {launch_too_large, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"}};
   const auto found = names.find(code);
   *text = found != names.end() ? found->second : nullptr;
   return *text != nullptr ? success : invalid_value;
