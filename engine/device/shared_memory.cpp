@@ -33,8 +33,7 @@ DeviceBuffer shared_buffer(const void* address, std::uint64_t bytes) {
   const Driver& driver = *loaded_driver(); // there is device memory
   const AllocationFacts facts = facts_of(driver, address);
   const bool within = facts.contain(address) && bytes <= facts.bytes - (address_of(address) - facts.begin);
-  if (facts.is_managed != 0 || !within ||
-      pointer_attribute<unsigned char>(driver, ipc_capable_attribute, address) == 0) {
+  if (facts.is_managed != 0 || !within || pointer_attribute<unsigned>(driver, ipc_capable_attribute, address) == 0) {
     throw Error(Code::access, "other processes cannot map it; expected memory of cudaMalloc");
   }
   DeviceBuffer buffer{.device = {&driver, context_of(driver, facts, address), facts.device},

@@ -8,7 +8,10 @@
 #include "engine/requests/request.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 namespace stoker::engine {
 
@@ -40,7 +43,7 @@ void Request::start_on(void* stream) {
     start();
     return;
   }
-  if (!on_stream_) {
+  if (state_ != State::active || !on_stream_) {
     check_inactive();
   }
   start_by_kernel([&](std::uint64_t epoch) { device_->start_on(stream, epoch); });
@@ -84,12 +87,24 @@ void Request::leave_stream() {
 
 void Request::finish_on_device() {
   state_ = State::inactive;
-  if (timed_ && !std::exchange(on_stream_, false)) { // when an epoch ends that a stream waits for, nobody sees
+  const bool seen = !std::exchange(on_stream_, false); // when an epoch ends that a stream waits for, nobody sees
+  if (timed_ && seen) {
     const std::uint64_t exchange = ended_ns_ - started_ns_;
+    if (Trace* trace = engine_->trace()) {
+      const std::lock_guard lock(trace->mutex);
+      trace->requests.add(algos::name_of(plan_.choice.algorithm->collective).data(), started_ns_, ended_ns_);
+    }
     statistics_.exchange_seconds += 1e-9 * static_cast<double>(exchange);
     statistics_.hidden_seconds += 1e-9 * static_cast<double>(exchange - std::min(exchange, exposed_ns_));
   }
   statistics_.exposed_seconds += 1e-9 * static_cast<double>(exposed_ns_);
+}
+
+void Request::abandon_device_epochs() {
+  static std::mutex mutex;
+  static auto& abandoned = *new std::vector<std::unique_ptr<DeviceEpochs>>;
+  const std::lock_guard lock(mutex);
+  abandoned.push_back(std::move(device_));
 }
 
 void Request::look_at_device() {

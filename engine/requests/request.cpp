@@ -56,7 +56,7 @@ Request::~Request() {
   }
   engine_->delist(*this);
   if (state_ == State::broken) {
-    (void)device_.release(); // a launch of it may wait for ever
+    abandon_device_epochs();
     if (carrier_ == nullptr) {
       engine_->forget_inline(task_);
     }

@@ -203,7 +203,8 @@ private:
   void start_on_device();
   void finish_on_device();
   void look_at_device();
-  void leave_stream(); // inactive, if a stream that waits for the epoch has got there
+  void abandon_device_epochs(); // a launch may wait for ever: what it uses stays as long as the process
+  void leave_stream();          // inactive, if a stream that waits for the epoch has got there
   void await_stream(void* stream) const;
 
   std::shared_ptr<Engine> engine_;

@@ -132,7 +132,7 @@ bool write_attribute(Driver& d, int name, Address pointer, void* value) {
     *static_cast<int*>(value) = found != nullptr ? found->device : -2;
     return true;
   case 10: // can other processes have it?
-    *static_cast<unsigned char*>(value) = found != nullptr && found->kind == Kind::device ? 1 : 0;
+    *static_cast<unsigned*>(value) = found != nullptr && found->kind == Kind::device ? 1 : 0;
     return true;
   case 11: // beginning and length of the allocation
     *static_cast<Address*>(value) = found != nullptr ? d.beginning_of(pointer) : 0;
