@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of a device, as a test has it. STOKER_TEST_DRIVER names the driver: a stand-in for it (stand_in_driver.cpp),
+// Memory of a device, as a test has it. STOKER_TEST_DRIVER names the driver: a stand-in for it (stand_in.hpp),
 // or, if it is not set, that of a real device.
 #pragma once
 
