@@ -56,4 +56,24 @@ const Machine& typical_cluster() {
   return machine;
 }
 
+const Machine& typical_device() {
+  static const Machine machine = [] {
+    Machine m;
+    m.name = "device";
+    m.source = "estimates: a flag takes a microsecond, and ranks share some 2 TB/s of memory";
+    m.ranks_per_node = 8;
+    for (const Distance distance : {Distance::domain, Distance::socket, Distance::node}) {
+      m.at(distance) = {
+          .latency = 1 * us, .send_overhead = 0.2 * us, .receive_overhead = 0.2 * us, .gap_per_byte = per_gb / 400};
+    }
+    m.copy = 1 * us;
+    m.copy_per_byte = per_gb / 400;
+    m.combine_per_byte = per_gb / 300;
+    m.piece = 0.1 * us;
+    m.memory_per_byte = per_gb / 1000;
+    return m;
+  }();
+  return machine;
+}
+
 } // namespace stoker::algos

@@ -107,5 +107,7 @@ struct Machine {
 
 // A cluster of today in round figures. The default choice is made with these where nothing was measured.
 [[nodiscard]] const Machine& typical_cluster();
+// A device whose kernel carries the programs of all ranks out: a message is a flag, and a copy by blocks of the device.
+[[nodiscard]] const Machine& typical_device();
 
 } // namespace stoker::algos

@@ -145,6 +145,18 @@ int stoker_wait(stoker_request request) {
   });
 }
 
+int stoker_start_on(stoker_request request, void* stream) {
+  return guarded([&] { live(request).start_on(stream); });
+}
+
+int stoker_wait_on(stoker_request request, void* stream) {
+  return guarded([&] {
+    if (request != STOKER_REQUEST_NULL) {
+      live(request).wait_on(stream);
+    }
+  });
+}
+
 int stoker_waitall(int count, const stoker_request requests[]) {
   return guarded([&] { complete_all(listed(count, requests)); });
 }
@@ -190,7 +202,7 @@ int stoker_request_statistics(stoker_request request, stoker_statistics* statist
                                 .bytes_wire = plan.bytes_wire,
                                 .bytes_node = plan.bytes_node,
                                 .algorithm = plan.choice_text.c_str(),
-                                .executor = plan.executor == stoker::engine::Executor::engine ? "engine" : "inline",
+                                .executor = name_of(plan.executor),
                                 .send_access = object.access_name(stoker::algos::Buffer::send),
                                 .recv_access = object.access_name(stoker::algos::Buffer::recv),
                                 .before_wire_seconds = sums.before_wire_seconds,

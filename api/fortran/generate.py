@@ -29,6 +29,7 @@ KINDS = {"int": "c_int", "size_t": "c_size_t", "int32_t": "c_int32_t", "uint32_t
 FORMS = [
     (r"const void\* \w+", "type(*), dimension(..), intent(in){asynchronous}", "const CFI_cdesc_t* {name}", 'buffer_of({name}, "{name}")'),
     (r"void\* memory", "type(*), dimension(..), intent(in), asynchronous", "const CFI_cdesc_t* {name}", "{name}->base_addr"),
+    (r"void\* stream", "type(c_ptr), value, intent(in)", "void* {name}", "{name}"),
     (r"void\* \w+", "type(*), dimension(..){asynchronous}", "const CFI_cdesc_t* {name}", 'buffer_of({name}, "{name}")'),
     (r"void\*\* \w+", "type(c_ptr), intent(out)", "void** {name}", "{name}"),
     (r"(MPI_(?:Comm|Datatype|Op|Info)) \w+", "type({0}), intent(in)", "const MPI_Fint* {name}", "{f2c}(*{name})"),

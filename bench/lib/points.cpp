@@ -99,7 +99,9 @@ std::vector<Operation*> Point::add_stoker(const std::string& algorithm) {
       try {
         added.push_back(add([&] { return stoker_persistent(exchange_, *engine_, executor, algorithm); }));
       } catch (const Error& error) { // on all ranks
-        if (error.code() != STOKER_ERR_UNSUPPORTED) {
+        const bool left_out = error.code() == STOKER_ERR_UNSUPPORTED ||
+                              (executor == "device" && error.code() == STOKER_ERR_ACCESS); // of these buffers
+        if (!left_out) {
           throw;
         }
         session_.report().note(fmt::format("left out: {}, {}: {}", algorithm, executor, error.what()));

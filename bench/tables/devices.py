@@ -15,7 +15,7 @@ OVERLAP_TARGET = 0.9  # efficiency of a step
 
 
 def rows_of(rows):
-    ours = [row for row in rows if row["executor"] in ("engine", "inline")]
+    ours = [row for row in rows if row["executor"] in ("engine", "inline", "device")]
     key = lambda row: (row["benchmark"], row["collective"], row["bytes"], row["executor"], row["mpi"])  # noqa: E731
     for (benchmark, collective, size, executor, mpi), group in report.grouped(ours, key).items():
         where = f"one host x 2, {group[0]['device']}"

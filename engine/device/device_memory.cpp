@@ -2,98 +2,19 @@
 #include "engine/device/device_memory.hpp"
 
 #include "engine/base/agreement.hpp"
-#include "engine/base/error.hpp"
-#include "engine/device/driver.hpp"
+#include "engine/device/device_context.hpp"
 
 #include <map>
 #include <mutex>
-#include <string>
 #include <utility>
 
 namespace stoker::engine {
 namespace {
 
 // Values of cuda.h.
-constexpr int context_attribute = 1;
-constexpr int memory_type_attribute = 2;
-constexpr int is_managed_attribute = 8;
-constexpr int ordinal_attribute = 9;
-constexpr int range_begin_attribute = 11;
-constexpr int range_bytes_attribute = 12;
-constexpr unsigned host_memory = 1;
-constexpr unsigned device_memory = 2;
 constexpr unsigned non_blocking = 1; // the stream does not wait for the application's default stream
 constexpr int invalid_handle = 400;
 constexpr int context_is_destroyed = 709;
-
-Driver::Address address_of(const void* pointer) { return reinterpret_cast<Driver::Address>(pointer); }
-
-struct Attributes {
-  Driver::Context context = nullptr; // null for memory of a pool
-  unsigned memory_type = 0;          // 0: the driver does not know it
-  unsigned is_managed = 0;
-  int device = 0;
-  Driver::Address begin = 0; // of the allocation
-  std::size_t bytes = 0;
-
-  [[nodiscard]] bool contain(const DevicePiece& piece) const {
-    const Driver::Address address = address_of(piece.device);
-    return address >= begin && address - begin < bytes;
-  }
-};
-
-Attributes attributes_of(const Driver& driver, const void* pointer) {
-  Attributes found;
-  int names[] = {context_attribute, memory_type_attribute, is_managed_attribute,
-                 ordinal_attribute, range_begin_attribute, range_bytes_attribute};
-  void* values[] = {&found.context, &found.memory_type, &found.is_managed, &found.device, &found.begin, &found.bytes};
-  return driver.pointer_attributes(6, names, values, address_of(pointer)) == 0 ? found : Attributes{};
-}
-
-Error failure(const std::string& what, const void* address) {
-  return {Code::access,
-          "{} for the device memory at {}; expected memory that stays allocated while a request has it, "
-          "of a device that works",
-          what, address};
-}
-
-void check(const Driver& driver, int code, const char* call, const void* address) {
-  if (code != 0) {
-    throw failure(fmt::format("{} failed ({})", call, driver.name_of(code)), address);
-  }
-}
-
-// The context of some memory, whose attributes these are. Throws Error(access).
-Driver::Context context_of(const Driver& driver, const Attributes& attributes, const void* address) {
-  Driver::Context context = attributes.context;
-  if (attributes.memory_type == 0 && attributes.is_managed == 0) {
-    throw failure("there is no allocation any more", address);
-  }
-  if (context == nullptr) { // memory of a pool. Never released: the CUDA runtime keeps it, too
-    check(driver, driver.retain_primary_context(&context, attributes.device), "cuDevicePrimaryCtxRetain", address);
-  }
-  return context;
-}
-
-// The calling thread's context for as long as this lives.
-class CurrentContext {
-public:
-  CurrentContext(const Driver& driver, Driver::Context context)
-      : driver_(driver), code_(driver.push_context(context)) {}
-  CurrentContext(const CurrentContext&) = delete;
-  CurrentContext& operator=(const CurrentContext&) = delete;
-  ~CurrentContext() {
-    Driver::Context ignored = nullptr;
-    if (code_ == 0) {
-      driver_.pop_context(&ignored);
-    }
-  }
-  [[nodiscard]] int code() const { return code_; } // 0, or the driver's error
-
-private:
-  const Driver& driver_;
-  int code_;
-};
 
 // One stream for each context. They live as long as the process: the driver may be gone before static objects are.
 class Streams {
@@ -157,9 +78,9 @@ void carry_out(const char* call, std::span<const DevicePiece> pieces, Copy copy)
   while (!pieces.empty()) {
     const Driver& driver = *loaded_driver(); // there is device memory
     const void* const address = pieces.front().device;
-    const Attributes allocation = attributes_of(driver, address);
+    const AllocationFacts allocation = facts_of(driver, address);
     std::size_t count = 1;
-    while (count < pieces.size() && allocation.contain(pieces[count])) {
+    while (count < pieces.size() && allocation.contain(pieces[count].device)) {
       ++count;
     }
     copy_in(driver, context_of(driver, allocation, address), call, pieces.first(count), copy);
@@ -174,11 +95,8 @@ Residence residence_of(const void* address) {
   if (driver == nullptr) {
     return Residence::host;
   }
-  const Attributes attributes = attributes_of(*driver, address);
-  if (attributes.is_managed != 0 || attributes.memory_type == device_memory) {
-    return Residence::device;
-  }
-  return attributes.memory_type == host_memory ? Residence::pinned : Residence::host;
+  const AllocationFacts facts = facts_of(*driver, address);
+  return facts.on_device() ? Residence::device : facts.pinned() ? Residence::pinned : Residence::host;
 }
 
 void copy_to_host(std::span<const DevicePiece> pieces) {
@@ -195,7 +113,7 @@ void copy_to_device(std::span<const DevicePiece> pieces) {
 
 PinnedPages::PinnedPages(void* pages, std::size_t bytes, const void* of_device) {
   const Driver& driver = *loaded_driver();
-  if (attempt([&] { context_ = context_of(driver, attributes_of(driver, of_device), of_device); })) {
+  if (attempt([&] { context_ = context_of(driver, facts_of(driver, of_device), of_device); })) {
     return;
   }
   const CurrentContext current(driver, context_);

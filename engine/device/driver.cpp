@@ -49,6 +49,30 @@ void look_up(void* handle, const char* name, Function*& function, bool& complete
   complete = complete && function != nullptr;
 }
 
+void look_up_kernels(void* handle, Driver& driver) {
+  Driver::Kernels& kernels = driver.kernels;
+  bool& complete = driver.has_kernels = true;
+  look_up(handle, "cuDeviceGetAttribute", kernels.device_attribute, complete);
+  look_up(handle, "cuDeviceGetUuid_v2", kernels.device_uuid, complete);
+  look_up(handle, "cuPointerSetAttribute", kernels.set_pointer_attribute, complete);
+  look_up(handle, "cuMemAlloc_v2", kernels.allocate, complete);
+  look_up(handle, "cuMemFree_v2", kernels.free, complete);
+  look_up(handle, "cuIpcGetMemHandle", kernels.export_memory, complete);
+  look_up(handle, "cuIpcOpenMemHandle_v2", kernels.import_memory, complete);
+  look_up(handle, "cuIpcCloseMemHandle", kernels.close_imported, complete);
+  look_up(handle, "cuMemHostGetDevicePointer_v2", kernels.address_of_registered, complete);
+  look_up(handle, "cuModuleLoadData", kernels.load_module, complete);
+  look_up(handle, "cuModuleGetFunction", kernels.function_of, complete);
+  look_up(handle, "cuOccupancyMaxActiveBlocksPerMultiprocessor", kernels.blocks_at_a_time, complete);
+  look_up(handle, "cuLaunchCooperativeKernel", kernels.launch_cooperative, complete);
+  look_up(handle, "cuCtxGetStreamPriorityRange", kernels.stream_priorities, complete);
+  look_up(handle, "cuStreamCreateWithPriority", kernels.create_stream, complete);
+  look_up(handle, "cuStreamDestroy_v2", kernels.destroy_stream, complete);
+  look_up(handle, "cuStreamQuery", kernels.query, complete);
+  look_up(handle, "cuStreamWriteValue64_v2", kernels.write_value, complete);
+  look_up(handle, "cuStreamWaitValue64_v2", kernels.wait_value, complete);
+}
+
 const Driver* open(const std::string& name) {
   void* const handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD); // kept: the driver stays as long as the process
   if (handle == nullptr) {
@@ -67,6 +91,7 @@ const Driver* open(const std::string& name) {
   look_up(handle, "cuMemHostRegister_v2", driver.register_host, complete);
   look_up(handle, "cuMemHostUnregister", driver.unregister_host, complete);
   look_up(handle, "cuGetErrorName", driver.error_name, complete);
+  look_up_kernels(handle, driver);
   return complete ? &driver : nullptr;
 }
 

@@ -28,6 +28,36 @@ struct Driver {
   int (*unregister_host)(void* address) = nullptr;
   int (*error_name)(int code, const char** text) = nullptr;
 
+  // What kernels need, and memory that several processes share.
+  struct IpcHandle {
+    char bytes[64];
+  };
+  struct Kernels {
+    int (*device_attribute)(int* value, int attribute, int device) = nullptr;
+    int (*device_uuid)(void* uuid, int device) = nullptr; // 16 bytes
+    int (*set_pointer_attribute)(const void* value, int attribute, Address pointer) = nullptr;
+    int (*allocate)(Address*, std::size_t bytes) = nullptr;
+    int (*free)(Address) = nullptr;
+    int (*export_memory)(IpcHandle*, Address) = nullptr;
+    int (*import_memory)(Address*, IpcHandle, unsigned flags) = nullptr;
+    int (*close_imported)(Address) = nullptr;
+    int (*address_of_registered)(Address*, void* host, unsigned flags) = nullptr;
+    int (*load_module)(void** module, const void* image) = nullptr;
+    int (*function_of)(void** function, void* module, const char* name) = nullptr;
+    int (*blocks_at_a_time)(int* blocks, void* function, int threads, std::size_t shared_bytes) = nullptr;
+    int (*launch_cooperative)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                              unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream,
+                              void** arguments) = nullptr;
+    int (*stream_priorities)(int* least, int* greatest) = nullptr;
+    int (*create_stream)(Stream*, unsigned flags, int priority) = nullptr;
+    int (*destroy_stream)(Stream) = nullptr;
+    int (*query)(Stream) = nullptr;
+    int (*write_value)(Stream, Address, std::uint64_t value, unsigned flags) = nullptr;
+    int (*wait_value)(Stream, Address, std::uint64_t value, unsigned flags) = nullptr;
+  };
+  Kernels kernels;
+  bool has_kernels = false; // all of them; older drivers lack some
+
   [[nodiscard]] std::string name_of(int code) const;
 };
 

@@ -26,14 +26,7 @@ void check_operation(std::span<const algos::Program> programs, OperationCode ope
     if (std::ranges::none_of(program.steps, algos::combines)) {
       continue;
     }
-    if (operation.op == ReduceOp::user) {
-      throw Error(Code::unsupported,
-                  "op is one of the application's, which devices cannot call; expected a predefined one");
-    }
-    if (!on_devices(operation.type)) {
-      throw Error(Code::unsupported,
-                  "datatype is made of long double, which devices do not have; expected another one");
-    }
+    check_on_devices(operation);
     if (!combinable(operation)) {
       throw Error(Code::argument, "op {} has no meaning on type {}; expected one that has",
                   static_cast<int>(operation.op), static_cast<int>(operation.type));
@@ -236,6 +229,16 @@ private:
 };
 
 } // namespace
+
+void check_on_devices(OperationCode operation) {
+  if (operation.op == ReduceOp::user) {
+    throw Error(Code::unsupported,
+                "op is one of the application's, which devices cannot call; expected a predefined one");
+  }
+  if (!on_devices(operation.type)) {
+    throw Error(Code::unsupported, "datatype is made of long double, which devices do not have; expected another one");
+  }
+}
 
 DeviceProgram::DeviceProgram(std::span<const algos::Program> programs, const ProgramOptions& options) {
   check_programs(programs);

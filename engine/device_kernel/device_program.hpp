@@ -23,6 +23,9 @@ struct ProgramOptions {
   std::uint64_t bytes_per_block = 32'768; // a step has a block for each as many, but at least one
 };
 
+// Throws Error(unsupported) for operations and types that devices do not have.
+void check_on_devices(OperationCode operation);
+
 class DeviceProgram {
 public:
   // `programs` holds one for each rank, in rank order. Throws Error(argument) for programs that have a defect, alone or

@@ -51,6 +51,7 @@ struct Common {
   std::uint64_t element_bytes;
   int root;
   Executor executor;
+  DeviceUse device_use;
   std::uint64_t starts;
   int algorithm; // row of the registry; -1: to be selected
   algos::Tuning tuning;
@@ -58,7 +59,8 @@ struct Common {
   Common(Collective of, const RequestPlan& plan)
       : collective(of), in_place(plan.in_place && !algos::has_root(of)), commutative(plan.operation.commutative()),
         deterministic(plan.deterministic), operation(plan.operation.code()),
-        element_bytes(plan.operation.element_bytes()), root(plan.root), executor(plan.executor), starts(plan.starts),
+        element_bytes(plan.operation.element_bytes()), root(plan.root), executor(plan.executor),
+        device_use(plan.device_use), starts(plan.starts),
         algorithm(
             plan.choice.algorithm == nullptr ? -1 : static_cast<int>(plan.choice.algorithm - algos::registry().data())),
         tuning(plan.choice.tuning) {}
@@ -69,7 +71,9 @@ struct Common {
                : algos::to_text(algos::Choice{&algos::registry()[static_cast<std::size_t>(algorithm)], tuning});
   }
   [[nodiscard]] std::string starts_text() const { return starts == 0 ? "not given" : std::to_string(starts); }
-  [[nodiscard]] const char* executor_name() const { return executor == Executor::engine ? "engine" : "inline"; }
+  [[nodiscard]] const char* executor_name() const {
+    return device_use == DeviceUse::required ? "device" : name_of(executor);
+  }
 };
 
 // Throws Error(mismatch).
@@ -100,7 +104,7 @@ void compare(const Common& mine, const Common& first) {
   if (mine.deterministic != first.deterministic) {
     refuse(std::string("info key stoker_deterministic is ") + (mine.deterministic ? "1 here and 0" : "0 here and 1"));
   }
-  if (mine.executor != first.executor) {
+  if (mine.executor != first.executor || mine.device_use != first.device_use) {
     refuse(std::string("info key stoker_executor asks for ") + mine.executor_name() + " here and " +
            first.executor_name());
   }
@@ -200,8 +204,8 @@ Executor chosen_executor(const Engine& engine, MPI_Info info) {
   if (wish == "engine" && !engine.has_helpers()) {
     throw Error(Code::unsupported, "info key stoker_executor=engine, but the engine has no helpers; see stoker info");
   }
-  if (wish != "auto" && wish != "engine") {
-    throw Error(Code::setting, "info key stoker_executor={}; expected auto, engine or inline", wish);
+  if (wish != "auto" && wish != "engine" && wish != "device") {
+    throw Error(Code::setting, "info key stoker_executor={}; expected auto, engine, inline or device", wish);
   }
   return engine.has_helpers() ? Executor::engine : Executor::inline_;
 }
@@ -244,7 +248,7 @@ void choose(Engine& engine, Collective collective, MPI_Info info, RequestPlan& p
 void take_tuned(const Engine& engine, Collective collective, std::uint64_t bytes, RequestPlan& plan) {
   const topology::Layout& layout = plan.context->layout();
   const algos::TuningEntry* const entry = engine.tuning().find(collective, layout, bytes);
-  if (entry == nullptr) {
+  if (entry == nullptr || plan.executor == Executor::device) { // which was not tuned
     return;
   }
   const std::string place = engine.settings().tuning + ":" + std::to_string(entry->line);

@@ -30,6 +30,10 @@ algos::Driver driver_of(const RequestPlan& plan) {
   return plan.executor == Executor::engine ? algos::Driver::helper : algos::Driver::rank;
 }
 
+const algos::Machine& machine_of(const Engine& engine, const RequestPlan& plan) {
+  return plan.executor == Executor::device ? algos::typical_device() : engine.cost_model();
+}
+
 // The seconds of each start, and of init.
 struct Weights {
   std::vector<double> seconds;
@@ -121,7 +125,7 @@ Choice default_choice(Engine& engine, const RequestPlan& plan, Collective collec
   const algos::Driver driver = driver_of(plan);
   const std::string key =
       fmt::format("{} {} {} {} {} {} {} {}", algos::name_of(collective), call.bytes, element_bytes, call.root,
-                  call.commutative, plan.deterministic, driver == algos::Driver::helper, plan.starts);
+                  call.commutative, plan.deterministic, name_of(plan.executor), plan.starts);
   const auto known = plan.context->attachments().get<KnownChoices>();
   if (const std::optional<Choice> choice = known->find(key)) {
     return *choice;
@@ -129,10 +133,10 @@ Choice default_choice(Engine& engine, const RequestPlan& plan, Collective collec
   const std::vector<Choice> candidates = candidates_of(plan, call);
   const Choice choice = choose_or_recall(
       engine.wisdom(), context.comm(),
-      [&] { return choice_key(call, driver, engine.cost_model(), candidates, plan.starts); }, candidates,
+      [&] { return choice_key(call, driver, machine_of(engine, plan), candidates, plan.starts); }, candidates,
       [&] {
         return best_of(plan, candidates, Judges::all, [&](const Choice& candidate) {
-          return algos::expectation(candidate, call, engine.cost_model(), driver);
+          return algos::expectation(candidate, call, machine_of(engine, plan), driver);
         });
       });
   known->add(key, choice);
@@ -144,7 +148,7 @@ Choice default_choice_by_node(const Engine& engine, const RequestPlan& plan, std
   const topology::Layout& layout = plan.context->layout();
   return best_of(plan, candidates, Judges::node, [&](const Choice& candidate) {
     return algos::estimate(
-        layout, engine.cost_model(), driver_of(plan), [&](int rank) { return program_of(candidate, rank); },
+        layout, machine_of(engine, plan), driver_of(plan), [&](int rank) { return program_of(candidate, rank); },
         layout.node_of(plan.context->rank()));
   });
 }

@@ -6,6 +6,7 @@
 #include "engine/data/arguments.hpp"
 #include "engine/requests/choices.hpp"
 #include "engine/requests/default_choice.hpp"
+#include "engine/requests/device_reach.hpp"
 #include "engine/requests/placing.hpp"
 #include "engine/requests/reach.hpp"
 #include "engine/wisdom/recall.hpp"
@@ -142,15 +143,20 @@ std::unique_ptr<Request> init_distributed_vector(const std::shared_ptr<Engine>& 
     plan.root = algos::has_root(collective) ? call.root : 0;
     choose(*engine, collective, info, plan);
     plan.executor = chosen_executor(*engine, plan.operation, info);
+    plan.device_use = device_use(*engine, collective, info);
+    plan.send = std::move(buffers.send);
+    plan.recv = std::move(buffers.recv);
   });
 
   // 2. What the ranks must agree on.
   agree_on_choice(context, collective, plan);
   const Sizes sizes = agreed_sizes(context, collective, plan.root, buffers);
+  take_device(*engine, collective, plan);
   Paths paths;
   attempt_on_all(context.comm(), [&] {
-    plan.send = std::move(buffers.send);
-    plan.recv = std::move(buffers.recv);
+    if (plan.device != nullptr) {
+      return;
+    }
     if (plan.operation.cells()) {
       paths = {Path::staged, Path::staged};
       check_cells_on_host(plan);

@@ -6,6 +6,7 @@
 #include "engine/base/clock.hpp"
 #include "engine/requests/choices.hpp"
 #include "engine/requests/default_choice.hpp"
+#include "engine/requests/device_reach.hpp"
 #include "engine/requests/placing.hpp"
 #include "engine/requests/reach.hpp"
 
@@ -159,11 +160,13 @@ std::unique_ptr<Request> init_exchange(const std::shared_ptr<Engine>& engine, co
     take_buffers(*engine, call, nullptr, plan);
     choose(*engine, collective, info, plan);
     plan.executor = chosen_executor(*engine, info);
+    plan.device_use = device_use(*engine, collective, info);
     row = (plan.in_place ? plan.recv : plan.send).block_sizes();
   });
 
   // 2. What the ranks must agree on, and who sends how much to whom.
   agree_on_choice(context, collective, plan);
+  take_device(*engine, collective, plan);
   if (plan.choice.algorithm == nullptr) {
     choose_by_mean(*engine, plan, collective, total(row));
   }
@@ -171,7 +174,9 @@ std::unique_ptr<Request> init_exchange(const std::shared_ptr<Engine>& engine, co
   Paths paths;
   attempt_on_all(comm, [&] {
     check_sizes(announced, plan.recv);
-    paths = chosen_paths(*engine, plan, row);
+    if (plan.device == nullptr) {
+      paths = chosen_paths(*engine, plan, row);
+    }
   });
 
   // 3. The program.

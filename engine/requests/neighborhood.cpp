@@ -8,6 +8,7 @@
 #include "engine/base/owned_handle.hpp"
 #include "engine/requests/choices.hpp"
 #include "engine/requests/default_choice.hpp"
+#include "engine/requests/device_reach.hpp"
 #include "engine/requests/placing.hpp"
 #include "engine/requests/reach.hpp"
 
@@ -172,18 +173,24 @@ std::unique_ptr<Request> init_neighborhood(const std::shared_ptr<Engine>& engine
     take_buffers(*engine, call, &neighbors, plan);
     choose(*engine, collective, info, plan);
     plan.executor = chosen_executor(*engine, info);
+    plan.device_use = device_use(*engine, collective, info);
+  });
+
+  // 2. What the ranks must agree on, and what they know of each other's blocks.
+  agree_on_choice(context, collective, plan);
+  take_device(*engine, collective, plan);
+  attempt_on_all(context.comm(), [&] {
     const Readers readers = readers_of(*engine, context, collective, plan.executor, longest_in_node(plan, neighbors),
                                        may_bundle(plan.choice, layout));
-    // Peers fetch from send buffers and scratch only.
-    paths.recv = chosen_path(*engine, plan.recv, {.helper = readers.helper}, "recvbuf");
-    paths.send = chosen_path(*engine, plan.send, readers, "sendbuf");
+    if (plan.device == nullptr) { // peers fetch from send buffers and scratch only
+      paths.recv = chosen_path(*engine, plan.recv, {.helper = readers.helper}, "recvbuf");
+      paths.send = chosen_path(*engine, plan.send, readers, "sendbuf");
+    }
     own.outgoing = blocks_to(neighbors.targets, in_order(neighbors.targets.size()), plan.send, paths.send);
     own.incoming = blocks_to(neighbors.sources, neighbors.arrival_order, plan.recv, paths.recv);
     share_by_node(layout, own.outgoing);
   });
 
-  // 2. What the ranks must agree on, and what they know of each other's blocks.
-  agree_on_choice(context, collective, plan);
   learn_incoming(context, own);
   std::vector<Neighborhood> node;
   if (may_bundle(plan.choice, layout)) {

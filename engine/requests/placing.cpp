@@ -6,6 +6,7 @@
 #include "engine/base/round_up.hpp"
 #include "engine/execute/lower.hpp"
 #include "engine/requests/baseline.hpp"
+#include "engine/requests/device_epochs.hpp"
 #include "engine/requests/reach.hpp"
 
 #include <utility>
@@ -80,7 +81,7 @@ bool puts_through_window(Engine& engine, const RequestPlan& plan) {
   const RmaChoice choice = engine.settings().rma;
   const CommContext& context = *plan.context;
   const bool helped = plan.executor == Executor::engine;
-  if (!plan.choice.algorithm->puts_into || choice == RmaChoice::messages) {
+  if (plan.executor == Executor::device || !plan.choice.algorithm->puts_into || choice == RmaChoice::messages) {
     return false;
   }
   // Within a node helpers write straight into the receive buffers. Between nodes windows are for networks with RDMA:
@@ -115,9 +116,9 @@ void count_bytes(const algos::Program& program, const RankMap& map, RequestPlan&
 
 void complete(PlacementOptions& options, const Engine& engine, const RequestPlan& plan) {
   options.eager_bytes = eager_bytes_of(engine, *plan.context, plan.choice.algorithm->collective);
-  options.timed = plan.executor == Executor::engine || engine.settings().inline_times ||
+  options.timed = plan.executor != Executor::inline_ || engine.settings().inline_times ||
                   engine.settings().baseline_calls > 0 || engine.trace() != nullptr || plan.timed;
-  options.exclusive = plan.executor == Executor::inline_;
+  options.exclusive = plan.executor != Executor::engine;
   options.resizable = plan.any_sizes;
   options.operation = plan.operation.code();
   if (plan.window != nullptr && plan.window->by_carriers) {
@@ -136,9 +137,9 @@ void take_scratch(NodeMemory& memory, const algos::Program& program, RequestPlan
   }
 }
 
-// Collective: compiles and places the program, and makes it known to the peers.
-void place_program(Engine& engine, RequestPlan& plan, const Paths& paths,
-                   const std::function<CompiledProgram(const algos::Choice&)>& compile) {
+// Collective: compiles and places the program, and makes it known to the peers. Returns what carries it out on a device.
+std::unique_ptr<DeviceEpochs> place_program(Engine& engine, RequestPlan& plan, const Paths& paths,
+                                            const std::function<CompiledProgram(const algos::Choice&)>& compile) {
   const CommContext& context = *plan.context;
   const MPI_Comm comm = context.comm();
   NodeMemory& memory = *engine.memory();
@@ -177,6 +178,7 @@ void place_program(Engine& engine, RequestPlan& plan, const Paths& paths,
   check_mpi(PMPI_Alltoall(pairs.data(), sizeof(PairInfo), MPI_BYTE, peers.data(), sizeof(PairInfo), MPI_BYTE, comm),
             "MPI_Alltoall");
   agree(comm, attempt([&] { link(plan.block, memory, map, pairs, peers); }));
+  return plan.device != nullptr ? std::make_unique<DeviceEpochs>(engine, plan, program) : nullptr;
 }
 
 } // namespace
@@ -192,8 +194,9 @@ void decide_on_window(Engine& engine, RequestPlan& plan, Paths& paths) {
 std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, RequestPlan plan, const Paths& paths,
                                       const std::function<CompiledProgram(const algos::Choice&)>& compile,
                                       std::uint64_t begin_ns) {
+  std::unique_ptr<DeviceEpochs> device;
   try {
-    place_program(*engine, plan, paths, compile);
+    device = place_program(*engine, plan, paths, compile);
   } catch (...) { // nobody has started it, so nobody touches it
     if (plan.block != 0) {
       reclaim(*engine->memory(), engine->tags(), *engine->memory()->arena().at<Block>(plan.block));
@@ -214,12 +217,13 @@ std::unique_ptr<Request> make_request(const std::shared_ptr<Engine>& engine, Req
   }
   engine->log().info("rank {}: {} init: algorithm {} ({}), executor {}, {} bytes to send, program {}, {} ms",
                      plan.context->rank(), algos::name_of(plan.choice.algorithm->collective), plan.choice_text,
-                     plan.chosen_by, plan.executor == Executor::engine ? "engine" : "inline",
-                     plan.in_place ? plan.recv.bytes() : plan.send.bytes(),
+                     plan.chosen_by, name_of(plan.executor), plan.in_place ? plan.recv.bytes() : plan.send.bytes(),
                      plan.from_wisdom ? "from wisdom" : "compiled", 1e3 * plan.init_seconds);
   plan.send.forget_blocks();
   plan.recv.forget_blocks();
-  return std::make_unique<Request>(engine, std::move(plan));
+  auto request = std::make_unique<Request>(engine, std::move(plan));
+  request->take_device_epochs(std::move(device));
+  return request;
 }
 
 } // namespace stoker::engine

@@ -44,7 +44,9 @@ Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& 
                                                           static_cast<std::uint64_t>(buffer.upper() - buffer.lower()));
   const bool on_device = buffer.residence() == Residence::device;
   const AccessChoice demanded = engine.settings().access;
-  if (on_device && demanded != AccessChoice::automatic && demanded != AccessChoice::staged) {
+  const bool copied =
+      demanded == AccessChoice::automatic || demanded == AccessChoice::staged || demanded == AccessChoice::device;
+  if (on_device && !copied) {
     throw Error(Code::access,
                 "{}: the setting access rules out copies, but it lies in the memory of a device; expected access=auto "
                 "or staged",
@@ -70,6 +72,7 @@ Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& 
   case AccessChoice::staged:
     return Path::staged;
   case AccessChoice::automatic:
+  case AccessChoice::device: // which carries out what it can
     break;
   }
   if (in_arena) {

@@ -6,6 +6,7 @@
 #include "engine/base/round_up.hpp"
 #include "engine/execute/executor.hpp"
 #include "engine/requests/byte_blocks.hpp"
+#include "engine/requests/device_epochs.hpp"
 #include "engine/requests/epoch_binding.hpp"
 
 #include <algorithm>
@@ -55,6 +56,7 @@ Request::~Request() {
   }
   engine_->delist(*this);
   if (state_ == State::broken) {
+    abandon_device_epochs();
     if (carrier_ == nullptr) {
       engine_->forget_inline(task_);
     }
@@ -67,7 +69,9 @@ Request::~Request() {
       memory_->arena().deallocate(place);
     }
   }
-  engine_->give_back(lowered_, epoch_, carrier_ != nullptr);
+  const bool by_kernel = device_ != nullptr; // then no executor has ever seen the block
+  device_.reset();
+  engine_->give_back(lowered_, by_kernel ? 0 : epoch_, carrier_ != nullptr);
 }
 
 std::uint64_t Request::clock() const { return timed_ ? now_ns() : 0; }
@@ -78,12 +82,25 @@ void Request::check_engine() const {
   }
 }
 
-void Request::start() {
-  check_engine();
+bool Request::reached() const {
+  return device_ != nullptr ? device_->reached(epoch_) : block_->completed.reached(epoch_);
+}
+
+void Request::check_inactive() const {
   if (state_ != State::inactive) {
     throw Error(Code::state, "rank " + std::to_string(lowered_.rank) + ": request is " +
                                  (state_ == State::active ? "active" : "broken by a lost process") +
                                  "; expected an inactive one");
+  }
+}
+
+void Request::start() {
+  check_engine();
+  leave_stream();
+  check_inactive();
+  if (device_ != nullptr) {
+    start_on_device();
+    return;
   }
   started_ns_ = clock();
   exposed_ns_ = 0;
@@ -232,6 +249,10 @@ std::int64_t Request::break_even() const {
 }
 
 void Request::finish() {
+  if (device_ != nullptr) {
+    finish_on_device();
+    return;
+  }
   if (block_->completed.epoch() != epoch_ || memory_->damaged(memory_->self())) {
     give_up_damaged(engine_->rank());
   }

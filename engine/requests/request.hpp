@@ -22,11 +22,20 @@
 namespace stoker::engine {
 
 class ByteBlocks;
+class DeviceEpochs;
+class DeviceReach;
 class EpochBinding;
 class EpochMemory;
 struct Readers;
 
-enum class Executor : std::uint8_t { engine, inline_ };
+enum class Executor : std::uint8_t { engine, inline_, device };
+[[nodiscard]] constexpr const char* name_of(Executor executor) {
+  constexpr const char* names[] = {"engine", "inline", "device"};
+  return names[static_cast<std::size_t>(executor)];
+}
+
+// Whether the kernel of a device carries a request out.
+enum class DeviceUse : std::uint8_t { none, if_possible, required };
 
 // The results of init.
 struct RequestPlan {
@@ -36,6 +45,8 @@ struct RequestPlan {
   std::string chosen_by = "cost model"; // who named the algorithm, in words
   std::uint64_t starts = 0;             // announced by the caller; 0: not known
   Executor executor = Executor::inline_;
+  DeviceUse device_use = DeviceUse::none;    // what is wanted
+  std::shared_ptr<const DeviceReach> device; // where the executor is one
   int root = 0;
   bool deterministic = false; // combines in an order that depends on the number of ranks alone
   std::uint64_t block = 0;    // offset in this rank's arena
@@ -101,6 +112,11 @@ public:
   // All throw Error(request) once the engine is destroyed.
   void start(); // Error(state) when active
   bool test();  // true: complete, now inactive. Throws the epoch's error, once.
+  // The same as start() and wait() in the order of a stream of a device, of CUDA's: the epoch begins when the stream gets
+  // there, and what follows in the stream comes after it. Where the device cannot do that alone, the host waits instead.
+  // After wait_on() the request is active until the stream has got there; start_on() takes it before that.
+  void start_on(void* stream);
+  void wait_on(void* stream);
   // Like test, but leave the requests complete rather than inactive. Null entries count as complete.
   bool peek() {
     Request* const self = this;
@@ -128,9 +144,11 @@ public:
   // Called once for a rebindable request, before it is started: see EpochBinding. Throws Error(resource).
   void take_binding(const Engine& engine, const BufferSizes& sizes, const Readers& send_readers,
                     const Readers& recv_readers);
+  // Called once for a request whose executor is a device, before it is started.
+  void take_device_epochs(std::unique_ptr<DeviceEpochs> epochs);
   // Starts a rebindable request. Throws what EpochBinding::bind() does, too: this rank's part is missing then.
   void start(EpochBuffers buffers);
-  [[nodiscard]] bool active() const { return state_ == State::active; }
+  [[nodiscard]] bool active() const { return state_ == State::active && !(on_stream_ && reached()); }
   [[nodiscard]] bool broken() const { return state_ == State::broken; }
   [[nodiscard]] bool engine_destroyed() const { return engine_->destroyed(); }
   [[nodiscard]] const char* access_name(algos::Buffer buffer) const; // static storage
@@ -155,7 +173,7 @@ private:
   void submit(bool wake);
   void note_wait(std::uint64_t now); // that it has come
   void call_helper(); // if it would not come by itself: Start let it sleep, or kept the epoch, or it is paused
-  [[nodiscard]] bool reached() const { return block_->completed.reached(epoch_); }
+  [[nodiscard]] bool reached() const;
   bool make_progress(); // one attempt with this thread's own means; returns whether anything moved
   bool assist();        // node steps of this request
   // In Wait: this process drives its whole domain, rather than this request alone.
@@ -180,6 +198,16 @@ private:
   [[noreturn]] void give_up_damaged(int rank); // of the engine
   [[nodiscard]] std::uint64_t clock() const;
   void check_engine() const;
+  void check_inactive() const;
+  // Where a device is the executor.
+  template <class Start>
+  void start_by_kernel(Start&& start);
+  void start_on_device();
+  void finish_on_device();
+  void look_at_device();
+  void abandon_device_epochs(); // a launch may wait for ever: what it uses stays as long as the process
+  void leave_stream();          // inactive, if a stream that waits for the epoch has got there
+  void await_stream(void* stream) const;
 
   std::shared_ptr<Engine> engine_;
   RequestPlan plan_;
@@ -190,9 +218,11 @@ private:
   PinnedPages send_pages_;        // of staging, where the buffer is on a device
   PinnedPages recv_pages_;
   std::unique_ptr<EpochBinding> binding_; // of a rebindable request
+  std::unique_ptr<DeviceEpochs> device_;  // null: another executor than a device
   Helper* helper_;                        // in this process: this rank is the carrier
   RankRoot* carrier_;                     // root of the domain's carrier; null for the inline executor
   State state_ = State::inactive;
+  bool on_stream_ = false; // while active: a stream waits for the epoch
   bool timed_;
   bool may_keep_; // Start may leave it to Wait
   Plea plea_;

@@ -2,6 +2,7 @@
 // What a long wait for a request looks at: processes that are gone, and why nothing moves.
 #include "engine/base/agreement.hpp"
 #include "engine/base/error.hpp"
+#include "engine/requests/device_epochs.hpp"
 #include "engine/requests/request.hpp"
 
 #include <optional>
@@ -11,7 +12,9 @@ namespace stoker::engine {
 
 void Request::look_around(std::uint64_t waited_ns) {
   memory_->watch().look(now_ns());
-  if (!reached() && !plausible(task_.program, epoch_)) {
+  if (device_ != nullptr) {
+    look_at_device();
+  } else if (!reached() && !plausible(task_.program, epoch_)) {
     memory_->note_damage(memory_->self(), Damage::state);
   }
   const auto require = [&](int rank) { // of the engine, on this node
@@ -103,6 +106,10 @@ bool Request::waits_for_late_ranks() const {
 }
 
 std::string Request::describe_stall() const {
+  if (device_ != nullptr) {
+    const std::string missing = device_->missing(epoch_);
+    return missing.empty() ? "the device carries it out" : "not started by " + missing;
+  }
   const Hold hold(*this);
   if (!hold.holds()) {
     return "its steps are being executed";

@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 0> names{};
 template <>
 constexpr std::array<std::string_view, 3> names<ExecutorChoice>{"auto", "engine", "inline"};
 template <>
-constexpr std::array<std::string_view, 5> names<AccessChoice>{"auto", "own", "mapped", "cma", "staged"};
+constexpr std::array<std::string_view, 6> names<AccessChoice>{"auto", "own", "mapped", "cma", "staged", "device"};
 template <>
 constexpr std::array<std::string_view, 2> names<DomainChoice>{"numa", "node"};
 template <>
@@ -118,6 +118,10 @@ std::optional<std::uint64_t> parse_heap(std::string_view text) {
 
 std::optional<std::string> parse_any(std::string_view text) { return std::string(text); }
 
+std::optional<std::string> parse_kernel(std::string_view text) {
+  return text.empty() ? std::nullopt : std::optional(std::string(text));
+}
+
 std::optional<std::string> parse_summary(std::string_view text) { return std::string(text == "0" ? "" : text); }
 
 std::optional<std::string> parse_reserve(std::string_view text) {
@@ -206,6 +210,10 @@ std::vector<SettingRow> engine_rows() {
                    "carried out: by the MPI library through windows, or by messages that are received in place; auto "
                    "takes windows for inline requests where the MPI library has them, and messages for helpers; "
                    "window insists on windows, for networks with RDMA"),
+      row<&S::device_kernel, parse_kernel>(
+          "device_kernel", "auto, never, or a path",
+          "file with the kernel that carries requests out on a device where all their buffers are on one and all ranks "
+          "on one node; auto: the one beside the library; never: such buffers are copied by way of the host"),
       row<&S::domains>("domains", "what shares a helper: the ranks of a NUMA domain or of a whole node"),
       row<&S::threads_per_domain, parse_at_least<1>>("threads_per_domain", from_1,
                                                      "helper threads per domain; its ranks are split among them"),

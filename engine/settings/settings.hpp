@@ -17,7 +17,7 @@
 namespace stoker::engine {
 
 enum class ExecutorChoice { automatic, engine, inline_ };
-enum class AccessChoice { automatic, own, mapped, cma, staged };
+enum class AccessChoice { automatic, own, mapped, cma, staged, device };
 enum class DomainChoice { numa, node };
 enum class WakeChoice { automatic, always };
 enum class RmaChoice { automatic, window, messages };
@@ -46,6 +46,7 @@ struct Settings {
   std::uint64_t staged_bytes = 32768;
   AutoBytes wire_piece_bytes;
   RmaChoice rma = RmaChoice::automatic;
+  std::string device_kernel = "auto"; // or "never", or a path
   int batch = 32;
   int spin_us = 20;
   int nap_us = 300;

@@ -120,6 +120,33 @@ void DeviceMemory::download(void* to, std::size_t bytes) const {
   call<void*, Address, std::size_t>("cuMemcpyDtoH_v2", to, reinterpret_cast<Address>(address_), bytes);
 }
 
+Stream::Stream(int device) : device_(device) {
+  const InPrimaryContext in(device);
+  call<void**, unsigned>("cuStreamCreate", &stream_, 1U); // apart from the default stream
+}
+
+Stream::~Stream() {
+  const InPrimaryContext in(device_);
+  call<void*>("cuStreamDestroy_v2", stream_);
+}
+
+void Stream::upload(const DeviceMemory& to, const void* from, std::size_t bytes) const {
+  const InPrimaryContext in(device_);
+  call<Address, const void*, std::size_t, void*>("cuMemcpyHtoDAsync_v2", reinterpret_cast<Address>(to.address()), from,
+                                                 bytes, stream_);
+}
+
+void Stream::download(void* to, const DeviceMemory& from, std::size_t bytes) const {
+  const InPrimaryContext in(device_);
+  call<void*, Address, std::size_t, void*>("cuMemcpyDtoHAsync_v2", to, reinterpret_cast<Address>(from.address()), bytes,
+                                           stream_);
+}
+
+void Stream::synchronize() const {
+  const InPrimaryContext in(device_);
+  call<void*>("cuStreamSynchronize", stream_);
+}
+
 void DeviceMemory::free() {
   if (address_ == nullptr) {
     return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of a device, as a test has it. STOKER_TEST_DRIVER names the driver: a stand-in for it (stand_in_driver.cpp),
+// Memory of a device, as a test has it. STOKER_TEST_DRIVER names the driver: a stand-in for it (stand_in.hpp),
 // or, if it is not set, that of a real device.
 #pragma once
 
@@ -30,6 +30,25 @@ private:
   unsigned char* address_ = nullptr;
   Kind kind_ = Kind::device;
   int device_ = 0;
+};
+
+// A stream of a device, as an application has one.
+class Stream {
+public:
+  explicit Stream(int device = 0);
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream();
+
+  [[nodiscard]] void* handle() const { return stream_; }
+  // In its order. The bytes of the host must stay until the stream is synchronized.
+  void upload(const DeviceMemory& to, const void* from, std::size_t bytes) const;
+  void download(void* to, const DeviceMemory& from, std::size_t bytes) const;
+  void synchronize() const;
+
+private:
+  void* stream_ = nullptr;
+  int device_;
 };
 
 // Loads the driver, as a program does that uses a device. Ends the process where there is none.

@@ -1,151 +1,82 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A CUDA driver without a device: the functions that stoker and its tests call, with memory that the host cannot touch,
-// but for managed memory. It computes nothing: a kernel sleeps for as many microseconds as its first argument says.
-// Stricter than a real one: a copy happens when its stream is synchronized and not before, and memory takes no part in a
-// copy while another device's context is current. It shows that each access is by the driver, and in the right order; it
-// does not show how long anything takes.
+// The stand-in's contexts and memory.
+#include "tests/devices/stand_in.hpp"
+
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <iterator>
-#include <list>
-#include <map>
-#include <mutex>
-#include <utility>
-#include <vector>
+#include <string>
 
-namespace {
+namespace stand_in {
 
-// Results of cuda.h.
-constexpr int success = 0;
-constexpr int invalid_value = 1;
-constexpr int out_of_memory = 2;
-constexpr int invalid_context = 201;
-constexpr int invalid_handle = 400;
-constexpr int device_lost = 719;
-
-using Address = std::uint64_t;
-
-constexpr std::size_t arena_bytes = std::size_t{1} << 30U; // address space; memory is used for what is written
-constexpr std::size_t page = 4096;
-constexpr int devices = 2;
-
-enum class Kind : std::uint8_t { device, pool, managed, pinned, registered };
-
-struct Allocation {
-  Kind kind = Kind::device;
-  std::size_t bytes = 0;
-  int device = 0;
-};
-
-struct Context {
-  int device = 0;
-  int resets = 0; // streams of before are no good
-};
-
-struct Stream {
-  Context* context = nullptr;
-  int resets = 0;
-  std::vector<std::function<int()>> work;
-};
-
-// The memory of both devices: where programs are told that it is, nobody may look; the driver has it elsewhere.
-struct Driver {
-  Driver() {
-    const int file = memfd_create("device memory", MFD_CLOEXEC);
-    if (file < 0 || ftruncate(file, arena_bytes) != 0) {
-      std::abort();
-    }
-    told = static_cast<std::byte*>(mmap(nullptr, arena_bytes, PROT_NONE, MAP_SHARED, file, 0));
-    real = static_cast<std::byte*>(mmap(nullptr, arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
-    close(file);
-    if (told == MAP_FAILED || real == MAP_FAILED) {
-      std::abort();
-    }
-  }
-
-  // The allocation that a range lies in, or null.
-  const Allocation* find(Address address, std::size_t bytes = 1) {
-    auto entry = allocations.upper_bound(address);
-    if (entry == allocations.begin()) {
-      return nullptr;
-    }
-    entry = std::prev(entry);
-    return address + bytes <= entry->first + entry->second.bytes ? &entry->second : nullptr;
-  }
-  Address beginning_of(Address address) { return std::prev(allocations.upper_bound(address))->first; }
-  std::byte* reach(Address address) {
-    auto* const pointer = reinterpret_cast<std::byte*>(address);
-    return pointer >= told && pointer < told + arena_bytes ? real + (pointer - told) : pointer;
-  }
-  Context* current() { return stack.empty() ? nullptr : stack.back(); }
-  int add(Address* address, std::size_t bytes, Kind kind) {
-    if (current() == nullptr) {
-      return invalid_context;
-    }
-    if (bytes == 0 || bytes > arena_bytes - used) {
-      return bytes == 0 ? invalid_value : out_of_memory;
-    }
-    *address = reinterpret_cast<Address>(told + used);
-    used += (bytes + 2 * page - 1) / page * page; // never given out again, so that late accesses show
-    allocations[*address] = {kind, bytes, current()->device};
-    return success;
-  }
-
-  std::mutex mutex;
-  std::byte* told = nullptr;
-  std::byte* real = nullptr;
-  std::size_t used = 0;
-  std::map<Address, Allocation> allocations;
-  Context contexts[devices] = {{.device = 0}, {.device = 1}};
-  bool lost = false;
-  std::list<Stream> streams; // never destroyed: stoker keeps its own as long as the process lives
-  static thread_local std::vector<Context*> stack;
-};
 thread_local std::vector<Context*> Driver::stack;
+
+Driver::Driver() {
+  file = memfd_create("device memory", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, arena_bytes) != 0) {
+    std::abort();
+  }
+  told = static_cast<std::byte*>(mmap(nullptr, arena_bytes, PROT_NONE, MAP_SHARED, file, 0));
+  real = static_cast<std::byte*>(mmap(nullptr, arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+  if (told == MAP_FAILED || real == MAP_FAILED) {
+    std::abort();
+  }
+}
+
+Allocation* Driver::find(Address address, std::size_t bytes) {
+  auto entry = allocations.upper_bound(address);
+  if (entry == allocations.begin()) {
+    return nullptr;
+  }
+  entry = std::prev(entry);
+  return address + bytes <= entry->first + entry->second.bytes ? &entry->second : nullptr;
+}
+
+std::byte* Driver::reach(Address address) const {
+  auto* const pointer = reinterpret_cast<std::byte*>(address);
+  return pointer >= told && pointer < told + arena_bytes ? real + (pointer - told) : pointer;
+}
+
+int Driver::add(Address* address, std::size_t bytes, Kind kind) {
+  if (current() == nullptr) {
+    return invalid_context;
+  }
+  if (bytes == 0 || bytes > arena_bytes - used) {
+    return bytes == 0 ? invalid_value : out_of_memory;
+  }
+  *address = reinterpret_cast<Address>(told + used);
+  used += (bytes + 2 * page - 1) / page * page; // never given out again, so that late accesses show
+  allocations[*address] = {kind, bytes, current()->device, ++ids};
+  return success;
+}
+
+Stream* Driver::stream(void* handle) {
+  auto* const one = static_cast<Stream*>(handle);
+  return one != nullptr && one->good(current()) ? one : nullptr;
+}
 
 Driver& driver() {
   static auto* const one = new Driver;
   return *one;
 }
 
-// With the driver locked: whether `bytes` at the address are memory that the current context may copy.
-int check_copy(Driver& d, Address address, std::size_t bytes) {
-  const Allocation* const found = d.find(address, bytes);
-  if (found == nullptr) {
-    return invalid_value;
-  }
-  return d.current() != nullptr && d.current()->device == found->device ? success : invalid_context;
-}
+bool told_to(const char* name) { return std::getenv(name) != nullptr; }
 
-int enqueue(Address device, std::size_t bytes, void* stream, std::function<void()> copy) {
-  Driver& d = driver();
-  const std::lock_guard lock(d.mutex);
-  if (d.lost) {
-    return device_lost;
-  }
-  if (const int code = check_copy(d, device, bytes); code != success) {
-    return code;
-  }
-  auto* const queue = static_cast<Stream*>(stream);
-  if (queue == nullptr || queue->context != d.current() || queue->resets != queue->context->resets) {
-    return invalid_handle;
-  }
-  queue->work.emplace_back([&d, device, bytes, copy = std::move(copy)] {
-    if (d.find(device, bytes) == nullptr) {
-      return invalid_value; // freed meanwhile
-    }
-    copy();
-    return success;
-  });
-  return success;
-}
+namespace {
+
+// What an IPC handle says.
+struct Exported {
+  pid_t pid = 0;
+  int file = -1;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  int device = 0;
+};
 
 int add_host(void** pointer, std::size_t bytes, Kind kind) {
   Driver& d = driver();
@@ -157,14 +88,74 @@ int add_host(void** pointer, std::size_t bytes, Kind kind) {
   if (*pointer == MAP_FAILED) {
     return out_of_memory;
   }
-  d.allocations[reinterpret_cast<Address>(*pointer)] = {kind, bytes, d.current()->device};
+  d.allocations[reinterpret_cast<Address>(*pointer)] = {kind, bytes, d.current()->device, ++d.ids};
   return success;
 }
 
+// Another process's allocations by what their handles say: memory has one address however often it is imported.
+std::map<std::pair<pid_t, std::uint64_t>, Address>& imports() {
+  static auto* const all = new std::map<std::pair<pid_t, std::uint64_t>, Address>;
+  return *all;
+}
+
+// With the driver locked: maps the other process's memory where this process has its own.
+int map_exported(const Exported& from, Address address) {
+  const std::string path = "/proc/" + std::to_string(from.pid) + "/fd/" + std::to_string(from.file);
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) {
+    return invalid_value;
+  }
+  void* const mapped = mmap(driver().reach(address), from.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
+                            static_cast<off_t>(from.offset));
+  close(file);
+  return mapped == MAP_FAILED ? invalid_value : success;
+}
+
+// With the driver locked: the value of one attribute. False: there is no such.
+bool write_attribute(Driver& d, int name, Address pointer, void* value) {
+  const Allocation* const found = d.find(pointer);
+  const bool host = found != nullptr && (found->kind == Kind::pinned || found->kind == Kind::registered);
+  switch (name) {
+  case 1: // context
+    *static_cast<void**>(value) = found != nullptr && found->kind != Kind::pool ? &d.contexts[found->device] : nullptr;
+    return true;
+  case 2: // type of memory: host's or device's
+    *static_cast<unsigned*>(value) = found == nullptr ? 0 : host ? 1 : 2;
+    return true;
+  case 7: // the allocation's own number
+    *static_cast<std::uint64_t*>(value) = found != nullptr ? found->id : 0;
+    return found != nullptr;
+  case 8: // is it managed?
+    *static_cast<unsigned*>(value) = found != nullptr && found->kind == Kind::managed ? 1 : 0;
+    return true;
+  case 9: // device
+    *static_cast<int*>(value) = found != nullptr ? found->device : -2;
+    return true;
+  case 10: // can other processes have it?
+    *static_cast<unsigned*>(value) = found != nullptr && found->kind == Kind::device ? 1 : 0;
+    return true;
+  case 11: // beginning and length of the allocation
+    *static_cast<Address*>(value) = found != nullptr ? d.beginning_of(pointer) : 0;
+    return true;
+  case 12:
+    *static_cast<std::size_t*>(value) = found != nullptr ? found->bytes : 0;
+    return true;
+  default:
+    return false;
+  }
+}
+
 } // namespace
+} // namespace stand_in
+
+using namespace stand_in; // NOLINT(google-build-using-namespace)
 
 // NOLINTBEGIN(readability-identifier-naming): names are CUDA's.
 extern "C" {
+
+struct CUipcMemHandle {
+  char reserved[64];
+};
 
 int cuInit(unsigned /*flags*/) { return success; }
 
@@ -181,6 +172,27 @@ int cuDeviceGetCount(int* count) {
 int cuDeviceGetName(char* name, int length, int /*device*/) {
   std::snprintf(name, static_cast<std::size_t>(length), "stand-in");
   return success;
+}
+
+int cuDeviceGetUuid_v2(void* uuid, int device) {
+  std::memset(uuid, device + 1, 16);
+  return success;
+}
+
+int cuDeviceGetAttribute(int* value, int attribute, int /*device*/) {
+  switch (attribute) {
+  case 16:
+    *value = multiprocessors;
+    return success;
+  case 95: // cooperative launches
+    *value = 1;
+    return success;
+  case 122: // words of 64 bits in streams
+    *value = told_to("STAND_IN_NO_STREAM_WORDS") ? 0 : 1;
+    return success;
+  default:
+    return invalid_value;
+  }
 }
 
 int cuDevicePrimaryCtxRetain(void** context, int device) {
@@ -240,7 +252,7 @@ int cuMemFree_v2(Address address) {
   Driver& d = driver();
   const std::lock_guard lock(d.mutex);
   const auto entry = d.allocations.find(address);
-  if (entry == d.allocations.end()) {
+  if (entry == d.allocations.end() || entry->second.kind == Kind::imported) {
     return invalid_value;
   }
   if (entry->second.kind == Kind::managed || entry->second.kind == Kind::pinned) {
@@ -264,7 +276,7 @@ int cuMemHostRegister_v2(void* pointer, std::size_t bytes, unsigned /*flags*/) {
   if (address % page != 0 || bytes % page != 0 || overlaps) {
     return invalid_value;
   }
-  d.allocations[address] = {Kind::registered, bytes, d.current()->device};
+  d.allocations[address] = {Kind::registered, bytes, d.current()->device, ++d.ids};
   return success;
 }
 
@@ -279,123 +291,97 @@ int cuMemHostUnregister(void* pointer) {
   return success;
 }
 
+int cuMemHostGetDevicePointer_v2(Address* address, void* host, unsigned /*flags*/) {
+  Driver& d = driver();
+  const std::lock_guard lock(d.mutex);
+  *address = reinterpret_cast<Address>(host);
+  const Allocation* const found = d.find(*address);
+  return found != nullptr && found->kind == Kind::registered ? success : invalid_value;
+}
+
+int cuIpcGetMemHandle(CUipcMemHandle* handle, Address address) {
+  Driver& d = driver();
+  const std::lock_guard lock(d.mutex);
+  const auto entry = d.allocations.find(address);
+  if (entry == d.allocations.end() || entry->second.kind != Kind::device) {
+    return invalid_value;
+  }
+  const Exported exported{getpid(), d.file, address - reinterpret_cast<Address>(d.told), entry->second.bytes,
+                          entry->second.device};
+  *handle = {};
+  std::memcpy(handle, &exported, sizeof exported);
+  return success;
+}
+
+int cuIpcOpenMemHandle_v2(Address* address, CUipcMemHandle handle, unsigned /*flags*/) {
+  Driver& d = driver();
+  const std::lock_guard lock(d.mutex);
+  Exported from;
+  std::memcpy(static_cast<void*>(&from), &handle, sizeof from);
+  if (from.pid == getpid() || d.current() == nullptr || d.current()->device != from.device) {
+    return invalid_context; // a process has its own memory already
+  }
+  if (told_to("STAND_IN_NO_IPC")) {
+    return invalid_value;
+  }
+  const auto [known, is_new] = imports().try_emplace({from.pid, from.offset}, 0);
+  if (is_new) {
+    int code = d.add(&known->second, from.bytes, Kind::imported);
+    code = code == success ? map_exported(from, known->second) : code;
+    if (code != success) {
+      imports().erase(known);
+      return code;
+    }
+  }
+  *address = known->second;
+  ++d.allocations[*address].imports;
+  return success;
+}
+
+int cuIpcCloseMemHandle(Address address) {
+  Driver& d = driver();
+  const std::lock_guard lock(d.mutex);
+  const auto entry = d.allocations.find(address);
+  if (entry == d.allocations.end() || entry->second.kind != Kind::imported) {
+    return invalid_value;
+  }
+  if (--entry->second.imports == 0) {
+    std::erase_if(imports(), [address](const auto& one) { return one.second == address; });
+    mmap(d.reach(address), entry->second.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    d.allocations.erase(entry);
+  }
+  return success;
+}
+
 int cuPointerGetAttributes(unsigned count, const int* attributes, void** values, Address pointer) {
   Driver& d = driver();
   const std::lock_guard lock(d.mutex);
-  const Allocation* const found = d.find(pointer);
   for (unsigned i = 0; i < count; ++i) {
-    switch (attributes[i]) {
-    case 1: // context
-      *static_cast<void**>(values[i]) =
-          found != nullptr && found->kind != Kind::pool ? &d.contexts[found->device] : nullptr;
-      break;
-    case 2: // type of memory: host's or device's
-      *static_cast<unsigned*>(values[i]) = found == nullptr                                                 ? 0
-                                           : found->kind == Kind::pinned || found->kind == Kind::registered ? 1
-                                                                                                            : 2;
-      break;
-    case 8: // is it managed?
-      *static_cast<unsigned*>(values[i]) = found != nullptr && found->kind == Kind::managed ? 1 : 0;
-      break;
-    case 9: // device
-      *static_cast<int*>(values[i]) = found != nullptr ? found->device : -2;
-      break;
-    case 11: // beginning and length of the allocation
-      *static_cast<Address*>(values[i]) = found != nullptr ? d.beginning_of(pointer) : 0;
-      break;
-    case 12:
-      *static_cast<std::size_t*>(values[i]) = found != nullptr ? found->bytes : 0;
-      break;
-    default:
+    if (!write_attribute(d, attributes[i], pointer, values[i])) {
       return invalid_value;
     }
   }
   return success;
 }
 
-int cuStreamCreate(void** stream, unsigned flags) {
-  Driver& d = driver();
-  if (flags != 1 || d.current() == nullptr) { // one that waits for the default stream hides nothing
-    return d.current() == nullptr ? invalid_context : invalid_value;
-  }
-  const std::lock_guard lock(d.mutex);
-  *stream = &d.streams.emplace_back(Stream{d.current(), d.current()->resets, {}});
-  return success;
-}
-
-int cuStreamSynchronize(void* stream) {
+int cuPointerSetAttribute(const void* /*value*/, int attribute, Address pointer) {
   Driver& d = driver();
   const std::lock_guard lock(d.mutex);
-  auto* const queue = static_cast<Stream*>(stream);
-  const auto work = std::exchange(queue->work, {});
-  int first = d.lost ? device_lost : success;
-  for (const auto& step : work) {
-    if (first == success) {
-      first = step();
-    }
-  }
-  return first;
-}
-
-int cuMemcpyDtoHAsync_v2(void* target, Address source, std::size_t bytes, void* stream) {
-  return enqueue(source, bytes, stream, [=] { std::memcpy(target, driver().reach(source), bytes); });
-}
-
-int cuMemcpyHtoDAsync_v2(Address target, const void* source, std::size_t bytes, void* stream) {
-  return enqueue(target, bytes, stream, [=] { std::memcpy(driver().reach(target), source, bytes); });
-}
-
-int cuModuleLoadData(void** module, const void* /*image*/) {
-  *module = &driver();
-  return success;
-}
-
-int cuModuleGetFunction(void** function, void* module, const char* /*name*/) {
-  *function = module;
-  return success;
-}
-
-int cuLaunchKernel(void* /*function*/, unsigned /*grid_x*/, unsigned /*grid_y*/, unsigned /*grid_z*/,
-                   unsigned /*block_x*/, unsigned /*block_y*/, unsigned /*block_z*/, unsigned /*shared_bytes*/,
-                   void* stream, void** arguments, void** /*extra*/) {
-  const auto microseconds = *static_cast<const std::uint64_t*>(arguments[0]);
-  Driver& d = driver();
-  const std::lock_guard lock(d.mutex);
-  static_cast<Stream*>(stream)->work.emplace_back([microseconds] {
-    usleep(static_cast<useconds_t>(microseconds));
-    return success;
-  });
-  return success;
-}
-
-// For the tests, as they would with a real driver.
-int cuMemcpyDtoH_v2(void* target, Address source, std::size_t bytes) {
-  Driver& d = driver();
-  const std::lock_guard lock(d.mutex);
-  const int code = check_copy(d, source, bytes);
-  if (code == success) {
-    std::memcpy(target, d.reach(source), bytes);
-  }
-  return code;
-}
-
-int cuMemcpyHtoD_v2(Address target, const void* source, std::size_t bytes) {
-  Driver& d = driver();
-  const std::lock_guard lock(d.mutex);
-  const int code = check_copy(d, target, bytes);
-  if (code == success) {
-    std::memcpy(d.reach(target), source, bytes);
-  }
-  return code;
+  const Allocation* const found = d.find(pointer);
+  return attribute == 6 && found != nullptr && found->kind == Kind::device ? success : invalid_value;
 }
 
 int cuGetErrorName(int code, const char** text) {
-  *text = code == invalid_value     ? "CUDA_ERROR_INVALID_VALUE"
-          : code == out_of_memory   ? "CUDA_ERROR_OUT_OF_MEMORY"
-          : code == invalid_context ? "CUDA_ERROR_INVALID_CONTEXT"
-          : code == invalid_handle  ? "CUDA_ERROR_INVALID_HANDLE"
-          : code == device_lost     ? "CUDA_ERROR_LAUNCH_FAILED"
-                                    : nullptr;
+  static const std::map<int, const char*> names = {{invalid_value, "CUDA_ERROR_INVALID_VALUE"},
+                                                   {out_of_memory, "CUDA_ERROR_OUT_OF_MEMORY"},
+                                                   {invalid_context, "CUDA_ERROR_INVALID_CONTEXT"},
+                                                   {invalid_handle, "CUDA_ERROR_INVALID_HANDLE"},
+                                                   {not_found, "CUDA_ERROR_NOT_FOUND"},
+                                                   {illegal_address, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+                                                   {device_lost, "CUDA_ERROR_LAUNCH_FAILED"},
+                                                   {launch_too_large, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"}};
+  const auto found = names.find(code);
+  *text = found != names.end() ? found->second : nullptr;
   return *text != nullptr ? success : invalid_value;
 }
 
@@ -409,7 +395,11 @@ std::size_t stand_in_registered() {
   }
   return count;
 }
-void stand_in_lose(int lost) { driver().lost = lost != 0; }
+void stand_in_lose(int lost) {
+  Driver& d = driver();
+  const std::lock_guard lock(d.mutex);
+  d.lost = lost != 0;
+}
 
 } // extern "C"
 // NOLINTEND(readability-identifier-naming)

@@ -14,7 +14,7 @@
  *   state     begins when                           the application may touch   legal calls
  *   inactive  init returns; test or wait completes  every buffer                start, free; test and wait return at
  *             the request                                                       once
- *   active    start returns                         send buffers, to read       test, wait
+ *   active    start returns                         send buffers, to read       test, wait, wait_on
  *   complete  the last step of the epoch is done    send buffers, to read       test, wait: these make it inactive
  *   broken    a process that the request depends    send buffers, to read       free; test and wait, which return
  *             on is found gone, or its shared                                   STOKER_ERR_PEER_LOST
@@ -171,7 +171,8 @@ int stoker_dealloc(void* memory);
  * comm: an intracommunicator whose ranks are all ranks of the engine's communicator, in any order.
  * info: MPI_INFO_NULL, or an info object that holds any of these keys, with equal values on all ranks:
  *         stoker_algorithm      name with parameters, as in "radix:r=4"; `stoker info` lists them
- *         stoker_executor       "auto", "engine" (helpers) or "inline"
+ *         stoker_executor       "auto", "engine" (helpers), "inline", or "device": the kernel of the device that
+ *                               all buffers of all ranks are on (docs/devices.md), which auto takes where it can
  *         stoker_deterministic  "1" or "0": whether only algorithms are allowed that combine operands in an order which
  *                               depends on nothing but the number of ranks; overrides the setting `deterministic`
  *         stoker_starts         how often the request will be started, a number from 1. Where the algorithm is the cost
@@ -196,8 +197,9 @@ int stoker_dealloc(void* memory);
  *   STOKER_ERR_SETTING      an info key has a bad value; a setting's list of factors does not fit the number of ranks;
  *                           the algorithm does not fit the operation or a deterministic request
  *   STOKER_ERR_UNSUPPORTED  an intercommunicator; stoker_executor=engine without helpers or with an operation of
- *                           MPI_Op_create, or on a device with such an operation on a datatype with gaps; Fortran's
- *                           16-byte numbers; rma=window where MPI has no such windows
+ *                           MPI_Op_create, or on a device with such an operation on a datatype with gaps;
+ *                           stoker_executor=device where the kernel cannot carry the request out (also
+ *                           STOKER_ERR_ACCESS, where its buffers are the reason); Fortran's 16-byte numbers; rma=window where MPI has no such windows
  *   STOKER_ERR_ACCESS       the setting `access` demands a way to reach a buffer that does not exist
  *   STOKER_ERR_RESOURCE     memory or message tags are exhausted
  *   STOKER_ERR_REQUEST      the engine is not a live one
@@ -432,6 +434,19 @@ int stoker_exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
 int stoker_start(stoker_request request);
 
 /**
+ * Starts an epoch in the order of a stream of a device: `stream` is a CUstream or cudaStream_t. Local. The epoch begins
+ * on this rank when the stream gets there, so nothing that fills the send buffers there need be waited for. The function
+ * returns at once where the kernel of the device carries the request out (stoker_statistics::executor "device") and
+ * streams of the device can write words; elsewhere it waits for the stream, and starts the request.
+ *
+ * It also takes a request whose latest epoch a stream waits for (stoker_wait_on): the new epoch begins after that one.
+ *
+ * Errors: those of start; STOKER_ERR_STATE (the process has loaded no driver of devices), STOKER_ERR_ACCESS (the device
+ * refuses).
+ */
+int stoker_start_on(stoker_request request, void* stream);
+
+/**
  * Starts `count` inactive requests in the order of the array. requests may be NULL if count is 0; none of its entries
  * may be null. At the first error the function returns: the requests before it are started, the others are not. Errors:
  * those of start; STOKER_ERR_ARGUMENT (a negative count, a null array).
@@ -480,6 +495,19 @@ int stoker_testany(int count, const stoker_request requests[], int* index, int* 
 int stoker_wait(stoker_request request);
 
 /**
+ * What is put into a stream of a device from now on comes after the latest epoch of the request: `stream` is a CUstream
+ * or cudaStream_t. Local. The function returns at once where start_on() would; elsewhere it waits as stoker_wait does.
+ *
+ * The request stays active until the stream could go on: then it is inactive without a further call, and may be started
+ * or freed. Before that it takes start_on, test and wait. A stream that waits for a rank which is gone waits for ever,
+ * and the statistics have no times of such epochs.
+ *
+ * Returns at once for an inactive request and STOKER_REQUEST_NULL. Errors: as wait; STOKER_ERR_ACCESS (the device
+ * refuses).
+ */
+int stoker_wait_on(stoker_request request, void* stream);
+
+/**
  * Waits until all of `count` requests are complete, of one or several engines; null entries are. Every one is
  * completed, also behind one that fails, and the first error is returned. requests may be NULL if count is 0. Errors:
  * as testall.
@@ -516,7 +544,7 @@ typedef struct stoker_statistics {
   uint64_t bytes_wire;     /**< bytes that this rank sends to other nodes in an epoch */
   uint64_t bytes_node;     /**< bytes that this rank sends within its node in an epoch */
   const char* algorithm;   /**< name with parameters, as stoker_algorithm takes it; valid until the request is freed */
-  const char* executor;    /**< "engine" or "inline"; static storage */
+  const char* executor;    /**< "engine", "inline" or "device"; static storage */
   /* How others reach the buffers in the latest epoch: "own", "mapped", "cma", "staged" or "device"; static storage. */
   const char* send_access; /**< the send buffer */
   const char* recv_access; /**< the receive buffer */

@@ -27,11 +27,15 @@ public:
 
   // Starts an epoch. The request must be inactive. Local.
   void start() { detail::check(stoker_start(live())); }
+  // In the order of a stream of a device, a CUstream or cudaStream_t: the epoch begins when the stream gets there.
+  void start_on(void* stream) { detail::check(stoker_start_on(live(), stream)); }
   // Returns whether the request is complete, and makes it inactive then. Local; never waits. Throws the epoch's error,
   // once.
   [[nodiscard]] bool test() { return detail::result_of<int>(stoker_test, live()) != 0; }
   // Waits until the request is complete and makes it inactive. Throws the epoch's error, once.
   void wait() { detail::check(stoker_wait(live())); }
+  // What is put into the stream from now on comes after the epoch. The request is inactive once the stream can go on.
+  void wait_on(void* stream) { detail::check(stoker_wait_on(live(), stream)); }
   // What the request did since init; strings in it are valid until the request is destroyed.
   [[nodiscard]] stoker_statistics statistics() const {
     return detail::sized_result_of<stoker_statistics>(stoker_request_statistics, live());

@@ -25,6 +25,7 @@ class Request:
 
     def __init__(self, function, arguments, engine, kept):
         self._handle = pointer_type()
+        self._left_to_stream = False
         self._kept = (engine, kept)
         call(function, *arguments, ctypes.byref(self._handle))
 
@@ -35,6 +36,13 @@ class Request:
     def Start(self):
         """Starts an epoch. The buffers belong to stoker until Test or Wait says that it is complete."""
         call("start", self._handle)
+        self._left_to_stream = False
+        _active.add(self)
+
+    def Start_on(self, stream):
+        """Starts an epoch when a stream of the device gets there: an address, as cupy's stream.ptr."""
+        call("start_on", self._handle, ctypes.c_void_p(stream))
+        self._left_to_stream = False
         _active.add(self)
 
     def Test(self):
@@ -45,9 +53,19 @@ class Request:
         """Waits until the request is complete, and makes it inactive."""
         Request.Waitall([self])
 
+    def Wait_on(self, stream):
+        """What is put into the stream from now on comes after the epoch. The request is inactive once the stream can go on.
+
+        Its buffers are kept until Wait, Test or Free says that this is so.
+        """
+        call("wait_on", self._handle, ctypes.c_void_p(stream))
+        self._left_to_stream = True
+
     def Free(self):
         """Frees an inactive request. Its buffers are the program's again."""
         call("request_free", ctypes.byref(self._handle))
+        if self._left_to_stream:
+            _active.discard(self)
         if self not in _active:
             self._kept = None
 

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/device/stream_words.hpp"
+
+#include "engine/device/device_context.hpp"
+
+namespace stoker::engine {
+namespace {
+
+// Values of cuda.h.
+constexpr int stream_words_attribute = 122;
+constexpr unsigned at_least = 0;
+constexpr unsigned with_barrier = 0;
+constexpr unsigned non_blocking = 1;
+constexpr int not_ready = 600;
+
+} // namespace
+
+bool has_stream_words(const Device& device) { return device.attribute(stream_words_attribute) != 0; }
+
+void await_word(const Device& device, Driver::Stream stream, Driver::Address word, std::uint64_t value) {
+  const Driver& driver = *device.driver;
+  const CurrentContext current(driver, device.context);
+  check(driver, driver.kernels.wait_value(stream, word, value, at_least), "cuStreamWaitValue64", stream);
+}
+
+void write_word(const Device& device, Driver::Stream stream, Driver::Address word, std::uint64_t value) {
+  const Driver& driver = *device.driver;
+  const CurrentContext current(driver, device.context);
+  check(driver, driver.kernels.write_value(stream, word, value, with_barrier), "cuStreamWriteValue64", stream);
+}
+
+void await_stream(const Device& device, Driver::Stream stream) {
+  const Driver& driver = *device.driver;
+  const CurrentContext current(driver, device.context);
+  check(driver, driver.synchronize(stream), "cuStreamSynchronize", stream);
+}
+
+OwnStream::OwnStream(const Device& device) : device_(device) {
+  const Driver& driver = *device.driver;
+  const CurrentContext current(driver, device.context);
+  int least = 0;
+  int greatest = 0;
+  check(driver, driver.kernels.stream_priorities(&least, &greatest), "cuCtxGetStreamPriorityRange", nullptr);
+  check(driver, driver.kernels.create_stream(&stream_, non_blocking, greatest), "cuStreamCreateWithPriority", nullptr);
+}
+
+OwnStream::~OwnStream() {
+  const CurrentContext current(*device_.driver, device_.context);
+  device_.driver->synchronize(stream_);
+  device_.driver->kernels.destroy_stream(stream_);
+}
+
+int OwnStream::error() const {
+  const CurrentContext current(*device_.driver, device_.context);
+  const int code = device_.driver->kernels.query(stream_);
+  return code == not_ready ? 0 : code;
+}
+
+} // namespace stoker::engine

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whether the kernel of a device can carry a request out, and where the buffers of all ranks are for this process's
+// launches.
+#pragma once
+
+#include "engine/core/engine.hpp"
+#include "engine/device/shared_memory.hpp"
+#include "engine/device_kernel/launcher.hpp"
+#include "engine/requests/request.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stoker::engine {
+
+class DeviceReach {
+public:
+  struct Own {
+    const std::byte* address = nullptr; // null: there are no data
+    const char* argument = nullptr;
+    DeviceBuffer buffer;
+  };
+
+  [[nodiscard]] const Device& device() const { return device_; }
+  [[nodiscard]] const device::Kernel& kernel() const { return kernel_; }
+  // The device's address, in this process, of a rank's send or receive buffer; null where it has no data.
+  [[nodiscard]] std::byte* address(int rank, algos::Buffer buffer) const {
+    return addresses_[2 * static_cast<std::size_t>(rank) + static_cast<std::size_t>(buffer)];
+  }
+  // Throws Error(access), which names the argument, if this rank's buffers are not allocated any more.
+  void check_allocated() const;
+
+private:
+  friend class DeviceSearch;
+  Device device_;
+  device::Kernel kernel_;
+  Own own_[2]; // by algos::Buffer: send, recv
+  std::vector<ImportedMemory> imports_;
+  std::vector<std::byte*> addresses_;
+};
+
+// What the caller wants.
+[[nodiscard]] DeviceUse device_use(const Engine& engine, algos::Collective collective, MPI_Info info);
+
+// Collective, once the plan has its buffers and the ranks agree on what is wanted: if the kernel can carry the request
+// out, its executor is the device, and its buffers need no paths. If not, and it is required, throws Error on all ranks,
+// with the reason of the lowest rank that has one.
+void take_device(Engine& engine, algos::Collective collective, RequestPlan& plan);
+
+} // namespace stoker::engine
