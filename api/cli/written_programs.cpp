@@ -143,7 +143,7 @@ std::string run_epochs(const std::shared_ptr<engine::Engine>& engine, const algo
                                      .recv = recv.data(),
                                      .op = combines ? MPI_SUM : MPI_OP_NULL,
                                      .element = call.element_bytes == 8 ? MPI_UINT64_T : MPI_UINT8_T});
-  executor = request->plan().executor == engine::Executor::engine ? "engine" : "inline";
+  executor = name_of(request->plan().executor);
   std::string wrong;
   for (int epoch = 0; epoch < epochs; ++epoch) {
     std::ranges::copy(before(contents.send, epoch), send.begin());

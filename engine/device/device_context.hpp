@@ -49,6 +49,8 @@ public:
       driver_.pop_context(&ignored);
     }
   }
+  [[nodiscard]] bool entered() const { return code_ == 0; }
+  void check_entered() const { check(driver_, code_, "cuCtxPushCurrent", nullptr); }
   [[nodiscard]] int code() const { return code_; } // 0, or the driver's error
 
 private:

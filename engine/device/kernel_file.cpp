@@ -31,6 +31,9 @@ std::string kernel_file(const std::string& setting) {
     return setting;
   }
   const std::filesystem::path folder = own_folder();
+  if (folder.empty()) {
+    return "";
+  }
   // Installed: beside the drop-in library, below libstoker. Build tree: a sibling of the libraries' folder, or of a
   // folder above it.
   for (const char* place : {".", "stoker", "../engine", "../../engine"}) {

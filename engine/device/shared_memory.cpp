@@ -40,12 +40,18 @@ DeviceBuffer shared_buffer(const void* address, std::uint64_t bytes) {
                       .id = pointer_attribute<std::uint64_t>(driver, buffer_id_attribute, address),
                       .offset = address_of(address) - facts.begin};
   const CurrentContext current(driver, buffer.device.context);
-  check(driver, current.code(), "cuCtxPushCurrent", address);
+  current.check_entered();
   check(driver, driver.kernels.export_memory(&buffer.handle, facts.begin), "cuIpcGetMemHandle", address);
+  return buffer;
+}
+
+void settle_synchronous_calls(const DeviceBuffer& buffer, const void* address) {
+  const Driver& driver = *buffer.device.driver;
+  const CurrentContext current(driver, buffer.device.context);
+  current.check_entered();
   const unsigned yes = 1;
   check(driver, driver.kernels.set_pointer_attribute(&yes, sync_memops_attribute, address_of(address)),
         "cuPointerSetAttribute", address);
-  return buffer;
 }
 
 bool is_allocated(const DeviceBuffer& buffer, const void* address) {
@@ -54,7 +60,7 @@ bool is_allocated(const DeviceBuffer& buffer, const void* address) {
 
 DeviceAllocation::DeviceAllocation(const Device& device, std::size_t bytes) : device_(device) {
   const CurrentContext current(*device.driver, device.context);
-  check(*device.driver, current.code(), "cuCtxPushCurrent", nullptr);
+  current.check_entered();
   if (const int code = device.driver->kernels.allocate(&address_, bytes); code != 0) {
     throw Error(Code::resource, "cuMemAlloc of {} bytes failed ({})", bytes, device.driver->name_of(code));
   }
@@ -62,20 +68,24 @@ DeviceAllocation::DeviceAllocation(const Device& device, std::size_t bytes) : de
 
 DeviceAllocation::~DeviceAllocation() {
   if (address_ != 0) {
-    const CurrentContext current(*device_.driver, device_.context); // may be gone, with all its memory
-    device_.driver->kernels.free(address_);
+    const CurrentContext current(*device_.driver, device_.context);
+    if (current.entered()) { // else it is gone, with all its memory
+      device_.driver->kernels.free(address_);
+    }
   }
 }
 
 MemoryHandle DeviceAllocation::handle() const {
   MemoryHandle handle{};
   const CurrentContext current(*device_.driver, device_.context);
+  current.check_entered();
   check(*device_.driver, device_.driver->kernels.export_memory(&handle, address_), "cuIpcGetMemHandle", address());
   return handle;
 }
 
 ImportedMemory::ImportedMemory(const Device& device, const MemoryHandle& handle) : device_(device) {
   const CurrentContext current(*device.driver, device.context);
+  current.check_entered();
   const int code = device.driver->kernels.import_memory(&address_, handle, enable_peer_access);
   if (code != 0) {
     throw Error(Code::access,
@@ -88,13 +98,16 @@ ImportedMemory::ImportedMemory(const Device& device, const MemoryHandle& handle)
 ImportedMemory::~ImportedMemory() {
   if (address_ != 0) {
     const CurrentContext current(*device_.driver, device_.context);
-    device_.driver->kernels.close_imported(address_);
+    if (current.entered()) {
+      device_.driver->kernels.close_imported(address_);
+    }
   }
 }
 
 MappedPages::MappedPages(const Device& device, void* pages, std::size_t bytes) : device_(device) {
   const Driver& driver = *device.driver;
   const CurrentContext current(driver, device.context);
+  current.check_entered();
   check(driver, driver.register_host(pages, bytes, portable | device_map), "cuMemHostRegister", pages);
   pages_ = pages;
   if (const int code = driver.kernels.address_of_registered(&mapped_, pages, 0); code != 0) {

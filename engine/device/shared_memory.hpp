@@ -30,9 +30,11 @@ struct DeviceBuffer {
   MemoryHandle handle{};
   std::uint64_t offset = 0; // in the allocation
 };
-// Of a buffer whose lowest byte in use is at `address`; from now on the driver's synchronous copies of that memory are
-// complete when they return. Throws Error(access) that says what was expected if other processes cannot have it.
+// Of a buffer whose lowest byte in use is at `address`. Throws Error(access) that says what was expected if other
+// processes cannot have it.
 [[nodiscard]] DeviceBuffer shared_buffer(const void* address, std::uint64_t bytes);
+// From now on the driver's synchronous copies of that memory are complete when they return. Throws Error(access).
+void settle_synchronous_calls(const DeviceBuffer& buffer, const void* address);
 // Whether the allocation is still there.
 [[nodiscard]] bool is_allocated(const DeviceBuffer& buffer, const void* address);
 

@@ -20,24 +20,28 @@ bool has_stream_words(const Device& device) { return device.attribute(stream_wor
 void await_word(const Device& device, Driver::Stream stream, Driver::Address word, std::uint64_t value) {
   const Driver& driver = *device.driver;
   const CurrentContext current(driver, device.context);
+  current.check_entered();
   check(driver, driver.kernels.wait_value(stream, word, value, at_least), "cuStreamWaitValue64", stream);
 }
 
 void write_word(const Device& device, Driver::Stream stream, Driver::Address word, std::uint64_t value) {
   const Driver& driver = *device.driver;
   const CurrentContext current(driver, device.context);
+  current.check_entered();
   check(driver, driver.kernels.write_value(stream, word, value, with_barrier), "cuStreamWriteValue64", stream);
 }
 
 void await_stream(const Device& device, Driver::Stream stream) {
   const Driver& driver = *device.driver;
   const CurrentContext current(driver, device.context);
+  current.check_entered();
   check(driver, driver.synchronize(stream), "cuStreamSynchronize", stream);
 }
 
 OwnStream::OwnStream(const Device& device) : device_(device) {
   const Driver& driver = *device.driver;
   const CurrentContext current(driver, device.context);
+  current.check_entered();
   int least = 0;
   int greatest = 0;
   check(driver, driver.kernels.stream_priorities(&least, &greatest), "cuCtxGetStreamPriorityRange", nullptr);
@@ -46,8 +50,10 @@ OwnStream::OwnStream(const Device& device) : device_(device) {
 
 OwnStream::~OwnStream() {
   const CurrentContext current(*device_.driver, device_.context);
-  device_.driver->synchronize(stream_);
-  device_.driver->kernels.destroy_stream(stream_);
+  if (current.entered()) { // else it is gone, with all its streams
+    device_.driver->synchronize(stream_);
+    device_.driver->kernels.destroy_stream(stream_);
+  }
 }
 
 int OwnStream::error() const {

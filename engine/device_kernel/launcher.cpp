@@ -34,6 +34,7 @@ Kernel load(const Device& device, const std::string& path) {
   }
   const std::vector<std::byte> image = kernel_image(path);
   const CurrentContext current(driver, device.context);
+  current.check_entered();
   Kernel kernel;
   void* module = nullptr;
   expect(driver, driver.kernels.load_module(&module, image.data()), "cuModuleLoadData", path);
@@ -61,6 +62,7 @@ void launch(const Device& device, const Kernel& kernel, const OwnStream& stream,
             std::uint32_t blocks) {
   const Driver& driver = *device.driver;
   const CurrentContext current(driver, device.context);
+  current.check_entered();
   void* places[] = {&arguments};
   const int code = driver.kernels.launch_cooperative(kernel.function, blocks, 1, 1, threads_per_block, 1, 1, 0,
                                                      stream.handle(), places);

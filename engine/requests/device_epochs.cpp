@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <list>
 #include <mutex>
 #include <numeric>
@@ -85,6 +86,8 @@ struct DeviceEpochs::Layout {
 };
 
 namespace {
+
+constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max(); // no epoch's number
 
 void upload(std::byte* to, const void* from, std::size_t bytes) {
   const DevicePiece piece{static_cast<std::byte*>(const_cast<void*>(from)), to, bytes};
@@ -268,23 +271,29 @@ void DeviceEpochs::launch(std::uint64_t epoch) {
                    static_cast<std::uint32_t>(ranks_) * arguments_.blocks);
   });
   if (failure) {
-    fail(failure->what());
+    fail("rank " + std::to_string(rank_) + ", which launches the kernel: " + failure->what());
   }
 }
 
 void DeviceEpochs::fail(const std::string& text) const {
   std::uint32_t none = 0;
   if (words().failed.compare_exchange_strong(none, 1)) {
-    const std::string whole = "rank " + std::to_string(rank_) + ", which launched the kernel: " + text;
-    std::memcpy(words().failure, whole.c_str(), std::min(whole.size() + 1, sizeof words().failure - 1));
+    std::memcpy(words().failure, text.c_str(), std::min(text.size() + 1, sizeof words().failure - 1));
     words().failed.store(2, std::memory_order_release);
+    for (int rank = 0; rank < ranks_; ++rank) {
+      device::SystemWord(of(rank).control.completed).store(never, device::release);
+    }
+  }
+}
+
+void DeviceEpochs::note_failure() const {
+  if (const int code = stream_->error(); code != 0) {
+    fail(fmt::format("the device fails ({}), as rank {} sees; expected one that works",
+                     reach_->device().driver->name_of(code), rank_));
   }
 }
 
 void DeviceEpochs::check_launches() const {
-  if (const int code = stream_->error(); code != 0) {
-    fail(fmt::format("the device fails ({}); expected one that works", reach_->device().driver->name_of(code)));
-  }
   if (words().failed.load(std::memory_order_acquire) == 2) {
     throw Error(Code::access, std::string(words().failure, strnlen(words().failure, sizeof words().failure)));
   }

@@ -14,7 +14,8 @@
 //              of them sees all. Of those that see all, who moves `launched` on launches.
 //   completed  of a rank: the kernel's last access for it in this epoch (release; see kernel.hpp); acquired by the rank,
 //              or its stream.
-//   failure    the text of a launch that failed: written before `failed` (release), acquired by all who wait.
+//   failure    the text of a launch that failed: written before `failed` (release), acquired by all who wait. Then all
+//              `completed` are more than any epoch's number, so that streams do not wait for ever.
 //   users      processes that may still use what rank 0 owns. Each gives up its part when its launches are done and its
 //              imports closed (release); rank 0 acquires 0 before it gives the memory back.
 //
@@ -57,8 +58,10 @@ public:
   [[nodiscard]] bool has_stream_words() const { return has_stream_words_; }
 
   [[nodiscard]] bool reached(std::uint64_t epoch) const;
-  // Throws Error(access) if a launch has failed, or the device.
+  // Throws Error(access) if a launch is known to have failed, or the device. Only looks at a word.
   void check_launches() const;
+  // Asks the device.
+  void note_failure() const;
   // The ranks that have not started it, as text; "": all have.
   [[nodiscard]] std::string missing(std::uint64_t epoch) const;
 
@@ -76,7 +79,7 @@ private:
   void fill_tables(const Layout& layout);
   void launch_what_can_be();
   void launch(std::uint64_t epoch);
-  void fail(const std::string& text) const;
+  void fail(const std::string& text) const; // the first one counts
 
   Engine& engine_;
   std::shared_ptr<CommContext> context_;

@@ -7,6 +7,7 @@
 #include "engine/device_kernel/device_program.hpp"
 #include "engine/requests/choices.hpp"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <utility>
@@ -60,6 +61,7 @@ public:
       throw Error(Code::unsupported, "the device runs {} blocks at a time; expected one for each of {} ranks",
                   reach_->kernel_.most_blocks, plan_.context->ranks());
     }
+    offer_.most_blocks = reach_->kernel_.most_blocks;
     check(*reach_->device_.driver,
           reach_->device_.driver->kernels.device_uuid(offer_.uuid.data(), reach_->device_.ordinal), "cuDeviceGetUuid",
           nullptr);
@@ -89,6 +91,12 @@ public:
         }
         reach_->addresses_.push_back(address);
       }
+      reach_->kernel_.most_blocks = std::min(reach_->kernel_.most_blocks, offers_[rank].most_blocks);
+    }
+    for (const DeviceReach::Own& own : reach_->own_) {
+      if (own.address != nullptr) {
+        settle_synchronous_calls(own.buffer, own.address);
+      }
     }
     return std::move(reach_);
   }
@@ -101,6 +109,7 @@ private:
   };
   struct Offer {
     std::array<char, 16> uuid{};
+    std::uint32_t most_blocks = 0; // processes may have different parts of the device
     Exported exported[2]; // by algos::Buffer
   };
 
@@ -138,6 +147,17 @@ private:
   std::vector<Offer> offers_; // of all ranks
 };
 
+namespace {
+
+bool has_device_data(const RequestPlan& plan) {
+  const auto on_device = [](const UserBuffer& buffer) {
+    return buffer.bytes() != 0 && buffer.residence() == Residence::device;
+  };
+  return on_device(plan.send) || on_device(plan.recv);
+}
+
+} // namespace
+
 DeviceUse device_use(const Engine& engine, Collective collective, MPI_Info info) {
   const std::string wish = info_value(info, "stoker_executor").value_or("auto");
   const Settings& settings = engine.settings();
@@ -155,7 +175,10 @@ DeviceUse device_use(const Engine& engine, Collective collective, MPI_Info info)
 void take_device(Engine& engine, Collective collective, RequestPlan& plan) {
   const CommContext& context = *plan.context;
   const bool required = plan.device_use == DeviceUse::required;
-  if (plan.device_use == DeviceUse::none || (context.layout().nodes() > 1 && !required)) {
+  if (plan.device_use == DeviceUse::none || plan.without_kernel || (context.layout().nodes() > 1 && !required)) {
+    return;
+  }
+  if (!required && !on_all(context.comm(), has_device_data(plan))) { // as in most requests
     return;
   }
   // Whether it went well everywhere.

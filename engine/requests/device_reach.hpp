@@ -3,6 +3,7 @@
 // launches.
 #pragma once
 
+#include "engine/base/error.hpp"
 #include "engine/core/engine.hpp"
 #include "engine/device/shared_memory.hpp"
 #include "engine/device_kernel/launcher.hpp"
@@ -38,6 +39,12 @@ private:
   Own own_[2]; // by algos::Buffer: send, recv
   std::vector<ImportedMemory> imports_;
   std::vector<std::byte*> addresses_;
+};
+
+// On all ranks: the kernel was to carry the request out if possible, which it is not.
+class KernelUnfit : public Error {
+public:
+  explicit KernelUnfit(const Error& reason) : Error(reason) {}
 };
 
 // What the caller wants.

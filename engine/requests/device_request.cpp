@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@ void Request::take_device_epochs(std::unique_ptr<DeviceEpochs> epochs) { device_
 
 template <class Start>
 void Request::start_by_kernel(Start&& start) {
+  look_for_failure();
   started_ns_ = clock();
   try {
     start(epoch_ + 1);
@@ -59,6 +61,7 @@ void Request::wait_on(void* stream) {
     await(); // throws if it is broken
     return;
   }
+  look_for_failure();
   device_->wait_on(stream, epoch_);
   on_stream_ = true;
 }
@@ -74,18 +77,23 @@ void Request::await_stream(void* stream) const {
   const std::byte* const address = buffer.address();
   const AllocationFacts facts = facts_of(*driver, address);
   // A stream has a context of its own; only the default one is the current context's.
-  const CurrentContext current(*driver, facts.on_device() ? context_of(*driver, facts, address) : nullptr);
+  std::optional<CurrentContext> current;
+  if (facts.on_device()) {
+    current.emplace(*driver, context_of(*driver, facts, address)).check_entered();
+  }
   check(*driver, driver->synchronize(stream), "cuStreamSynchronize", stream);
 }
 
 void Request::leave_stream() {
   if (on_stream_ && reached()) {
+    look_for_failure();
     state_ = State::inactive;
     on_stream_ = false;
   }
 }
 
 void Request::finish_on_device() {
+  look_for_failure();
   state_ = State::inactive;
   const bool seen = !std::exchange(on_stream_, false); // when an epoch ends that a stream waits for, nobody sees
   if (timed_ && seen) {
@@ -108,6 +116,11 @@ void Request::abandon_device_epochs() {
 }
 
 void Request::look_at_device() {
+  device_->note_failure();
+  look_for_failure();
+}
+
+void Request::look_for_failure() {
   try {
     device_->check_launches();
   } catch (const Error& error) {

@@ -178,7 +178,17 @@ std::unique_ptr<DeviceEpochs> place_program(Engine& engine, RequestPlan& plan, c
   check_mpi(PMPI_Alltoall(pairs.data(), sizeof(PairInfo), MPI_BYTE, peers.data(), sizeof(PairInfo), MPI_BYTE, comm),
             "MPI_Alltoall");
   agree(comm, attempt([&] { link(plan.block, memory, map, pairs, peers); }));
-  return plan.device != nullptr ? std::make_unique<DeviceEpochs>(engine, plan, program) : nullptr;
+  if (plan.device == nullptr) {
+    return nullptr;
+  }
+  try {
+    return std::make_unique<DeviceEpochs>(engine, plan, program);
+  } catch (const Error& error) {
+    if (plan.device_use == DeviceUse::required) {
+      throw;
+    }
+    throw KernelUnfit(error);
+  }
 }
 
 } // namespace

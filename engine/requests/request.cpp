@@ -51,8 +51,11 @@ Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
 }
 
 Request::~Request() {
-  if (engine_->destroyed()) {
-    return; // the arena went with it
+  if (engine_->destroyed()) { // the arena went with it
+    if (state_ == State::broken) {
+      abandon_device_epochs();
+    }
+    return;
   }
   engine_->delist(*this);
   if (state_ == State::broken) {
@@ -89,7 +92,7 @@ bool Request::reached() const {
 void Request::check_inactive() const {
   if (state_ != State::inactive) {
     throw Error(Code::state, "rank " + std::to_string(lowered_.rank) + ": request is " +
-                                 (state_ == State::active ? "active" : "broken by a lost process") +
+                                 (state_ == State::active ? "active" : "broken") +
                                  "; expected an inactive one");
   }
 }

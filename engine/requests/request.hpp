@@ -46,6 +46,7 @@ struct RequestPlan {
   std::uint64_t starts = 0;             // announced by the caller; 0: not known
   Executor executor = Executor::inline_;
   DeviceUse device_use = DeviceUse::none;    // what is wanted
+  bool without_kernel = false;               // nevertheless, because it turned out not to be possible
   std::shared_ptr<const DeviceReach> device; // where the executor is one
   int root = 0;
   bool deterministic = false; // combines in an order that depends on the number of ranks alone
