@@ -69,6 +69,7 @@ void look_up_kernels(void* handle, Driver& driver) {
   look_up(handle, "cuStreamCreateWithPriority", kernels.create_stream, complete);
   look_up(handle, "cuStreamDestroy_v2", kernels.destroy_stream, complete);
   look_up(handle, "cuStreamQuery", kernels.query, complete);
+  look_up(handle, "cuStreamIsCapturing", kernels.is_capturing, complete);
   look_up(handle, "cuStreamWriteValue64_v2", kernels.write_value, complete);
   look_up(handle, "cuStreamWaitValue64_v2", kernels.wait_value, complete);
 }

@@ -52,6 +52,7 @@ struct Driver {
     int (*create_stream)(Stream*, unsigned flags, int priority) = nullptr;
     int (*destroy_stream)(Stream) = nullptr;
     int (*query)(Stream) = nullptr;
+    int (*is_capturing)(Stream, int* status) = nullptr; // 0: it is not
     int (*write_value)(Stream, Address, std::uint64_t value, unsigned flags) = nullptr;
     int (*wait_value)(Stream, Address, std::uint64_t value, unsigned flags) = nullptr;
   };

@@ -34,9 +34,8 @@ std::string kernel_file(const std::string& setting) {
   if (folder.empty()) {
     return "";
   }
-  // Installed: beside the drop-in library, below libstoker. Build tree: a sibling of the libraries' folder, or of a
-  // folder above it.
-  for (const char* place : {".", "stoker", "../engine", "../../engine"}) {
+  // Installed: below the libraries' folder. In the build tree: a sibling of that, or of the folder above it.
+  for (const char* place : {"stoker", "../engine", "../../engine"}) {
     const std::filesystem::path path = folder / place / name;
     std::error_code error;
     if (std::filesystem::is_regular_file(path, error)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/device/stream_words.hpp"
 
+#include "engine/base/error.hpp"
 #include "engine/device/device_context.hpp"
 
 namespace stoker::engine {
@@ -29,6 +30,18 @@ void write_word(const Device& device, Driver::Stream stream, Driver::Address wor
   const CurrentContext current(driver, device.context);
   current.check_entered();
   check(driver, driver.kernels.write_value(stream, word, value, with_barrier), "cuStreamWriteValue64", stream);
+}
+
+void check_not_captured(const Device& device, Driver::Stream stream) {
+  const Driver& driver = *device.driver;
+  const CurrentContext current(driver, device.context);
+  current.check_entered();
+  int status = 0;
+  check(driver, driver.kernels.is_capturing(stream, &status), "cuStreamIsCapturing", stream);
+  if (status != 0) {
+    throw Error(Code::unsupported, "stream: it is being captured into a graph; expected one that is not, for every "
+                                   "epoch has a number of its own");
+  }
 }
 
 void await_stream(const Device& device, Driver::Stream stream) {

@@ -16,6 +16,8 @@ void await_word(const Device& device, Driver::Stream stream, Driver::Address wor
 // Once all before it in the stream is done, and visible to whoever sees the value (release).
 void write_word(const Device& device, Driver::Stream stream, Driver::Address word, std::uint64_t value);
 // The host waits for the stream.
+// Throws Error(unsupported) if what is put into the stream becomes part of a graph.
+void check_not_captured(const Device& device, Driver::Stream stream);
 void await_stream(const Device& device, Driver::Stream stream);
 
 // A stream of this library's own. Its hardware queue is none that the application's streams of usual priority are in:

@@ -228,6 +228,7 @@ void DeviceEpochs::start(std::uint64_t epoch) {
 
 void DeviceEpochs::start_on(Driver::Stream stream, std::uint64_t epoch) {
   reach_->check_allocated();
+  check_stream(stream);
   wait_on(stream, epoch - 1);
   write_word(reach_->device(), stream, of_device(of(rank_).control.started), epoch);
   of(rank_).called.store(epoch);

@@ -52,6 +52,8 @@ public:
   void start(std::uint64_t epoch);
   // The same once the stream gets there; the epoch before may not be complete yet.
   void start_on(Driver::Stream stream, std::uint64_t epoch);
+  // Throws Error(unsupported) if the stream is being captured into a graph.
+  void check_stream(Driver::Stream stream) const { check_not_captured(reach_->device(), stream); }
   // What follows in the stream waits for the epoch.
   void wait_on(Driver::Stream stream, std::uint64_t epoch) const;
   void await_stream(Driver::Stream stream) const { engine::await_stream(reach_->device(), stream); }

@@ -62,6 +62,7 @@ void Request::wait_on(void* stream) {
     return;
   }
   look_for_failure();
+  device_->check_stream(stream);
   device_->wait_on(stream, epoch_);
   on_stream_ = true;
 }

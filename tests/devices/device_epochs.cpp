@@ -350,6 +350,55 @@ TEST(Errors, OfMemoryThatIsFreed) {
   EXPECT_TRUE(ok(stoker_request_free(&sum.request)));
 }
 
+TEST(Errors, OfALaunchThatOneRankIsRefused) {
+  auto* const refuse = reinterpret_cast<void (*)(int)>(device_tests::driver_function("stand_in_refuse_launches"));
+  if (!has_kernel() || refuse == nullptr) {
+    GTEST_SKIP() << "the stand-in alone refuses launches at will";
+  }
+  const EngineOwner engine(MPI_COMM_WORLD, {});
+  Sum sum(engine.get());
+  ASSERT_EQ(sum.code, STOKER_SUCCESS) << sum.text;
+  sum.run(0);
+  const Stream stream;
+  if (world_rank() == 0) {
+    barrier();
+    refuse(1);
+    EXPECT_TRUE(ok(stoker_start(sum.request))); // the last one
+    refuse(0);
+  } else {
+    EXPECT_TRUE(ok(stoker_start(sum.request)));
+    if (!variant("hosted")) {
+      EXPECT_TRUE(ok(stoker_wait_on(sum.request, stream.handle())));
+    }
+    barrier();
+  }
+  EXPECT_TRUE(refused(stoker_wait(sum.request), STOKER_ERR_ACCESS, {"rank 0, which launches", "epoch 2"}));
+  stream.synchronize(); // it does not wait for ever
+  EXPECT_TRUE(refused(stoker_start(sum.request), STOKER_ERR_STATE, {"broken"}));
+  EXPECT_TRUE(ok(stoker_request_free(&sum.request)));
+  Sum next(engine.get());
+  next.run(1);
+  EXPECT_TRUE(ok(stoker_request_free(&next.request)));
+}
+
+TEST(Errors, OfAStreamThatIsCaptured) {
+  auto* const capture = reinterpret_cast<void (*)(int)>(device_tests::driver_function("stand_in_capture"));
+  if (!has_kernel() || capture == nullptr || variant("hosted")) {
+    GTEST_SKIP() << "the stand-in alone says so at will, and the host does not ask";
+  }
+  const EngineOwner engine(MPI_COMM_WORLD, {});
+  Sum sum(engine.get());
+  ASSERT_EQ(sum.code, STOKER_SUCCESS) << sum.text;
+  {
+    const Stream stream;
+    capture(1);
+    EXPECT_TRUE(refused(stoker_start_on(sum.request, stream.handle()), STOKER_ERR_UNSUPPORTED, {"rank", "stream", "graph"}));
+    capture(0);
+  }
+  sum.run(0);
+  EXPECT_TRUE(ok(stoker_request_free(&sum.request)));
+}
+
 // The last test: what the device had is not to be freed by a driver that has lost it.
 TEST(Errors, OfADeviceThatIsLost) {
   auto* const lose = reinterpret_cast<void (*)(int)>(device_tests::driver_function("stand_in_lose"));

@@ -385,7 +385,8 @@ int cuGetErrorName(int code, const char** text) {
   return *text != nullptr ? success : invalid_value;
 }
 
-// Not of CUDA: how many ranges of the host's memory are registered; and the devices are lost, or are there again.
+// Not of CUDA: how many ranges of the host's memory are registered; the devices are lost, or are there again; launches
+// are refused; streams are captured.
 std::size_t stand_in_registered() {
   Driver& d = driver();
   const std::lock_guard lock(d.mutex);
@@ -399,6 +400,16 @@ void stand_in_lose(int lost) {
   Driver& d = driver();
   const std::lock_guard lock(d.mutex);
   d.lost = lost != 0;
+}
+void stand_in_refuse_launches(int refuses) {
+  Driver& d = driver();
+  const std::lock_guard lock(d.mutex);
+  d.refuses_launches = refuses != 0;
+}
+void stand_in_capture(int captures) {
+  Driver& d = driver();
+  const std::lock_guard lock(d.mutex);
+  d.captures = captures != 0;
 }
 
 } // extern "C"

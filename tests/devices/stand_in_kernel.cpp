@@ -122,7 +122,8 @@ int cuLaunchCooperativeKernel(void* function, unsigned grid_x, unsigned /*grid_y
   if (function != &runs_programs) {
     return invalid_handle;
   }
-  if (grid_x > multiprocessors * blocks_of_each) {
+  Driver& d = driver();
+  if (const std::lock_guard lock(d.mutex); grid_x > multiprocessors * blocks_of_each || d.refuses_launches) {
     return launch_too_large;
   }
   const auto launch = *static_cast<const device::Launch*>(arguments[0]);

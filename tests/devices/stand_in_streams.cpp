@@ -187,6 +187,13 @@ int cuStreamQuery(void* stream) {
   return d.lost ? device_lost : code;
 }
 
+int cuStreamIsCapturing(void* /*stream*/, int* status) {
+  Driver& d = driver();
+  const std::lock_guard lock(d.mutex);
+  *status = d.captures ? 1 : 0;
+  return success;
+}
+
 int cuStreamWriteValue64_v2(void* stream, Address word, std::uint64_t value, unsigned /*flags*/) {
   return enqueue_word(stream, word, [value](std::atomic_ref<std::uint64_t> place, Stream& /*stream*/) {
     place.store(value, std::memory_order_release);

@@ -499,11 +499,11 @@ int stoker_wait(stoker_request request);
  * or cudaStream_t. Local. The function returns at once where start_on() would; elsewhere it waits as stoker_wait does.
  *
  * The request stays active until the stream could go on: then it is inactive without a further call, and may be started
- * or freed. Before that it takes start_on, test and wait. A stream that waits for a rank which is gone waits for ever,
+ * or freed. It must not be freed before the stream has passed this place. Before that it takes start_on, test and wait. A stream that waits for a rank which is gone waits for ever,
  * and the statistics have no times of such epochs.
  *
  * Returns at once for an inactive request and STOKER_REQUEST_NULL. Errors: as wait; STOKER_ERR_ACCESS (the device
- * refuses).
+ * refuses), STOKER_ERR_UNSUPPORTED (the stream is being captured into a graph).
  */
 int stoker_wait_on(stoker_request request, void* stream);
 
