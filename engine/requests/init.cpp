@@ -14,7 +14,10 @@ namespace stoker::engine {
 namespace {
 
 std::unique_ptr<Request> init(const std::shared_ptr<Engine>& engine, const CollectiveCall& call, MPI_Info info,
-                              RequestPlan plan, std::uint64_t begin) {
+                              bool without_kernel, std::uint64_t begin) {
+  RequestPlan plan;
+  plan.context = engine->context(call.comm);
+  plan.without_kernel = without_kernel;
   switch (pattern_of(call.collective)) {
   case algos::Pattern::exchange:
     return init_exchange(engine, call, info, std::move(plan), begin);
@@ -31,15 +34,12 @@ std::unique_ptr<Request> init(const std::shared_ptr<Engine>& engine, const Colle
 std::unique_ptr<Request> init(const std::shared_ptr<Engine>& engine, const CollectiveCall& call, MPI_Info info) {
   const std::uint64_t begin = now_ns();
   engine->sweep();
-  RequestPlan plan;
-  plan.context = engine->context(call.comm);
   try {
-    return init(engine, call, info, plan, begin);
+    return init(engine, call, info, false, begin);
   } catch (const KernelUnfit& unfit) {
-    engine->log().info("rank {}: buffers on the device are copied: {}", plan.context->rank(), unfit.what());
+    engine->log().info("buffers on the device are copied: {}", unfit.what());
   }
-  plan.without_kernel = true;
-  return init(engine, call, info, std::move(plan), begin);
+  return init(engine, call, info, true, begin);
 }
 
 } // namespace stoker::engine
