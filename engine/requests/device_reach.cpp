@@ -110,7 +110,7 @@ private:
   struct Offer {
     std::array<char, 16> uuid{};
     std::uint32_t most_blocks = 0; // processes may have different parts of the device
-    Exported exported[2]; // by algos::Buffer
+    Exported exported[2];          // by algos::Buffer
   };
 
   void take(const UserBuffer& buffer, Buffer which, const char* argument) {

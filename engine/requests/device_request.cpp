@@ -126,6 +126,7 @@ void Request::look_for_failure() {
     device_->check_launches();
   } catch (const Error& error) {
     state_ = State::broken;
+    on_stream_ = false;
     throw Error(error.code(), "rank {}: {}; epoch {} cannot complete", lowered_.rank, error.what(), epoch_);
   }
 }

@@ -92,8 +92,7 @@ bool Request::reached() const {
 void Request::check_inactive() const {
   if (state_ != State::inactive) {
     throw Error(Code::state, "rank " + std::to_string(lowered_.rank) + ": request is " +
-                                 (state_ == State::active ? "active" : "broken") +
-                                 "; expected an inactive one");
+                                 (state_ == State::active ? "active" : "broken") + "; expected an inactive one");
   }
 }
 

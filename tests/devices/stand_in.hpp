@@ -110,7 +110,7 @@ struct Driver {
   Context contexts[devices] = {{.device = 0}, {.device = 1}};
   bool lost = false;
   bool refuses_launches = false;
-  bool captures = false; // what is put into streams
+  bool captures = false;     // what is put into streams
   std::list<Stream> streams; // stoker keeps its own as long as the process lives
   static thread_local std::vector<Context*> stack;
 };
