@@ -124,6 +124,35 @@ INSTANTIATE_TEST_SUITE_P(Collectives, Vectors,
                                            Collective::allgather, Collective::allgatherv, Collective::gatherv,
                                            Collective::scatterv));
 
+TEST(Epochs, OfANeighborhood) {
+  const EngineOwner engine(MPI_COMM_WORLD, {});
+  const int ranks = world_size();
+  const int periodic = 1;
+  MPI_Comm ring = MPI_COMM_NULL;
+  MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &periodic, 0, &ring);
+  const DeviceMemory send(2 * sizeof(int));
+  const DeviceMemory recv(2 * sizeof(int));
+  stoker_request request = STOKER_REQUEST_NULL;
+  ASSERT_TRUE(ok(stoker_neighbor_alltoall_init(send.address(), 1, MPI_INT, recv.address(), 1, MPI_INT, ring,
+                                               MPI_INFO_NULL, engine.get(), &request)));
+  EXPECT_EQ(executor_of(request) == "device", has_kernel());
+  const int left = (world_rank() + ranks - 1) % ranks;
+  const int right = (world_rank() + 1) % ranks;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    const auto sent = [epoch](int rank, int side) { return 1000 * epoch + 10 * rank + side; };
+    const std::vector<int> mine = {sent(world_rank(), 0), sent(world_rank(), 1)};
+    std::vector<int> values = {-1, -1};
+    send.upload(mine.data(), sizeof(int) * mine.size());
+    recv.upload(values.data(), sizeof(int) * values.size());
+    EXPECT_TRUE(ok(stoker_start(request)));
+    EXPECT_TRUE(ok(stoker_wait(request)));
+    recv.download(values.data(), sizeof(int) * values.size());
+    EXPECT_EQ(values, (std::vector<int>{sent(left, 1), sent(right, 0)})) << "epoch " << epoch;
+  }
+  EXPECT_TRUE(ok(stoker_request_free(&request)));
+  MPI_Comm_free(&ring);
+}
+
 // A sum of ints over all ranks, in the memory of a device.
 class Sum {
 public:
