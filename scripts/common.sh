@@ -12,8 +12,6 @@ python=/usr/bin/python3
 
 # What does not depend on the MPI library is compiled once for all build folders: their names are not part of it.
 export CCACHE_NOHASHDIR=1
-# With precompiled headers, ccache asks for this; see also meson.build. No file of ours uses __TIME__.
-export CCACHE_SLOPPINESS=pch_defines,time_macros
 
 say() { printf '%s: %s\n' "${0##*/}" "$*"; }
 complain() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What many files of the programs `stoker` and `stoker-bench` include, for builds with -Db_pch=true; see engine/pch/precompiled.hpp.
+// What many files of the program `stoker` include, for builds with -Db_pch=true; see engine/pch/precompiled.hpp.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
