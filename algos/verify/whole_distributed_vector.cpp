@@ -16,16 +16,9 @@ Tokens inputs(int rank, std::uint64_t bytes, std::uint64_t stride) {
   return tokens;
 }
 
-// Where a rank has the blocks of all. Ranks differ in their gaps, if there are any.
-std::vector<std::uint64_t> offsets_of(const WholeDistributedVector& whole, int rank) {
-  const std::uint64_t gap = whole.gap == 0 ? 0 : whole.gap + (static_cast<std::uint64_t>(rank) % 3);
-  std::vector<std::uint64_t> offsets;
-  std::uint64_t offset = 0;
-  for (const std::uint64_t size : whole.sizes) {
-    offsets.push_back(offset + gap);
-    offset += gap + size;
-  }
-  return offsets;
+// Before each block in a rank's buffer that has those of all. Ranks differ in their gaps, if there are any.
+std::uint64_t gap_at(const WholeDistributedVector& whole, int rank) {
+  return whole.gap == 0 ? 0 : whole.gap + (static_cast<std::uint64_t>(rank) % 3);
 }
 
 // Leaves gaps undefined.
@@ -55,9 +48,15 @@ DistributedVector WholeDistributedVector::of(int rank) const {
                          .sizes = sizes,
                          .in_place = in_place && (!has_root(collective) || rank == root),
                          .commutative = commutative};
-  call.offsets = offsets_of(*this, rank);
-  for (int other = 0; other < layout.ranks() && sizes.size() > 1; ++other) {
-    call.put_offsets.push_back(offsets_of(*this, other)[static_cast<std::size_t>(rank)]);
+  std::uint64_t before = 0; // without gaps
+  for (std::size_t block = 0; block < sizes.size(); ++block) {
+    call.offsets.push_back(before + (block + 1) * gap_at(*this, rank));
+    if (sizes.size() > 1 && block == static_cast<std::size_t>(rank)) {
+      for (int other = 0; other < layout.ranks(); ++other) {
+        call.put_offsets.push_back(before + (block + 1) * gap_at(*this, other));
+      }
+    }
+    before += sizes[block];
   }
   return call;
 }

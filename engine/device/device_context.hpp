@@ -50,8 +50,8 @@ public:
     }
   }
   [[nodiscard]] bool entered() const { return code_ == 0; }
-  void check_entered() const { check(driver_, code_, "cuCtxPushCurrent", nullptr); }
-  [[nodiscard]] int code() const { return code_; } // 0, or the driver's error
+  // Throws Error(access). `address`: the memory that it is for, if any.
+  void check_entered(const void* address = nullptr) const { check(driver_, code_, "cuCtxPushCurrent", address); }
 
 private:
   const Driver& driver_;

@@ -53,7 +53,7 @@ void copy_in(const Driver& driver, Driver::Context context, const char* call, st
              Copy copy) {
   const void* const address = pieces.front().device;
   const CurrentContext current(driver, context);
-  check(driver, current.code(), "cuCtxPushCurrent", address);
+  current.check_entered(address);
   const auto attempt = [&] {
     const Driver::Stream stream = streams().of(driver, context, address);
     for (const DevicePiece& piece : pieces) {
@@ -117,7 +117,7 @@ PinnedPages::PinnedPages(void* pages, std::size_t bytes, const void* of_device) 
     return;
   }
   const CurrentContext current(driver, context_);
-  if (current.code() == 0 && driver.register_host(pages, bytes, 0) == 0) {
+  if (current.entered() && driver.register_host(pages, bytes, 0) == 0) {
     pages_ = pages;
   }
 }

@@ -40,7 +40,7 @@ DeviceBuffer shared_buffer(const void* address, std::uint64_t bytes) {
                       .id = pointer_attribute<std::uint64_t>(driver, buffer_id_attribute, address),
                       .offset = address_of(address) - facts.begin};
   const CurrentContext current(driver, buffer.device.context);
-  current.check_entered();
+  current.check_entered(address);
   check(driver, driver.kernels.export_memory(&buffer.handle, facts.begin), "cuIpcGetMemHandle", address);
   return buffer;
 }
@@ -48,7 +48,7 @@ DeviceBuffer shared_buffer(const void* address, std::uint64_t bytes) {
 void settle_synchronous_calls(const DeviceBuffer& buffer, const void* address) {
   const Driver& driver = *buffer.device.driver;
   const CurrentContext current(driver, buffer.device.context);
-  current.check_entered();
+  current.check_entered(address);
   const unsigned yes = 1;
   check(driver, driver.kernels.set_pointer_attribute(&yes, sync_memops_attribute, address_of(address)),
         "cuPointerSetAttribute", address);

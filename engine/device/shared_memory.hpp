@@ -30,7 +30,7 @@ struct DeviceBuffer {
   MemoryHandle handle{};
   std::uint64_t offset = 0; // in the allocation
 };
-// Of a buffer whose lowest byte in use is at `address`. Throws Error(access) that says what was expected if other
+// Describes a buffer whose lowest byte in use is at `address`. Throws Error(access) that says what was expected if other
 // processes cannot have it.
 [[nodiscard]] DeviceBuffer shared_buffer(const void* address, std::uint64_t bytes);
 // From now on the driver's synchronous copies of that memory are complete when they return. Throws Error(access).

@@ -44,13 +44,6 @@ void check_not_captured(const Device& device, Driver::Stream stream) {
   }
 }
 
-void await_stream(const Device& device, Driver::Stream stream) {
-  const Driver& driver = *device.driver;
-  const CurrentContext current(driver, device.context);
-  current.check_entered();
-  check(driver, driver.synchronize(stream), "cuStreamSynchronize", stream);
-}
-
 OwnStream::OwnStream(const Device& device) : device_(device) {
   const Driver& driver = *device.driver;
   const CurrentContext current(driver, device.context);

@@ -18,7 +18,6 @@ void write_word(const Device& device, Driver::Stream stream, Driver::Address wor
 // The host waits for the stream.
 // Throws Error(unsupported) if what is put into the stream becomes part of a graph.
 void check_not_captured(const Device& device, Driver::Stream stream);
-void await_stream(const Device& device, Driver::Stream stream);
 
 // A stream of this library's own. Its hardware queue is none that the application's streams of usual priority are in:
 // what those wait for must not come behind them.

@@ -124,6 +124,10 @@ DeviceEpochs::RankWords& DeviceEpochs::of(int rank) const {
   return reinterpret_cast<RankWords*>(pages_ + sizeof(Words))[rank];
 }
 
+std::uint64_t DeviceEpochs::pages_bytes() const {
+  return round_up(sizeof(Words) + static_cast<std::size_t>(ranks_) * sizeof(RankWords), page_size());
+}
+
 DeviceEpochs::DeviceEpochs(Engine& engine, const RequestPlan& plan, const algos::Program& program)
     : engine_(engine), context_(plan.context), memory_(engine.memory()), reach_(plan.device), rank_(context_->rank()),
       ranks_(context_->ranks()), has_stream_words_(engine::has_stream_words(reach_->device())) {
@@ -153,16 +157,14 @@ DeviceEpochs::DeviceEpochs(Engine& engine, const RequestPlan& plan, const algos:
       shared_ = imported_.emplace(reach_->device(), placement.handle).address();
     }
     pages_ = memory_->base(engine.arena_of(context_->engine_rank(0))) + placement.pages;
-    mapped_ = MappedPages(reach_->device(), pages_,
-                          round_up(sizeof(Words) + static_cast<std::size_t>(ranks_) * sizeof(RankWords), page_size()));
+    mapped_ = MappedPages(reach_->device(), pages_, pages_bytes());
     fill_tables(*layout);
     stream_ = std::make_unique<OwnStream>(reach_->device());
   });
 }
 
 void DeviceEpochs::own(const device::DeviceProgram& program, const Layout& layout) {
-  const std::size_t bytes = round_up(sizeof(Words) + static_cast<std::size_t>(ranks_) * sizeof(RankWords), page_size());
-  owned_ = std::make_unique<Owned>(memory_, DeviceAllocation(reach_->device(), layout.bytes), bytes);
+  owned_ = std::make_unique<Owned>(memory_, DeviceAllocation(reach_->device(), layout.bytes), pages_bytes());
   std::byte* const place = memory_->arena().base() + owned_->pages;
   new (place) Words;
   owned_->words().users.store(static_cast<std::uint32_t>(ranks_), std::memory_order_relaxed); // MPI's messages follow

@@ -56,7 +56,6 @@ public:
   void check_stream(Driver::Stream stream) const { check_not_captured(reach_->device(), stream); }
   // What follows in the stream waits for the epoch.
   void wait_on(Driver::Stream stream, std::uint64_t epoch) const;
-  void await_stream(Driver::Stream stream) const { engine::await_stream(reach_->device(), stream); }
   [[nodiscard]] bool has_stream_words() const { return has_stream_words_; }
 
   [[nodiscard]] bool reached(std::uint64_t epoch) const;
@@ -76,6 +75,7 @@ private:
 
   [[nodiscard]] Words& words() const { return *reinterpret_cast<Words*>(pages_); }
   [[nodiscard]] RankWords& of(int rank) const;
+  [[nodiscard]] std::uint64_t pages_bytes() const;
   [[nodiscard]] Driver::Address of_device(const std::uint64_t& word) const { return mapped_.of_device(&word); }
   void own(const device::DeviceProgram& program, const Layout& layout);
   void fill_tables(const Layout& layout);

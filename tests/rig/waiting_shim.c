@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Preloaded into MPICH jobs that share cores. A rank of MPICH's that waits spins, and takes the core from the rank that it
-// waits for until the scheduler's next slice. Here it gives the core away whenever UCX has found nothing to do.
+// Preloaded into MPICH jobs that share cores. A rank of MPICH's that waits spins, and takes the core from the rank that
+// it waits for until the scheduler's next slice. Here it gives the core away whenever UCX has found nothing to do.
 //
 // Built as two libraries. libyield_shim.so yields the core, as ranks of Open MPI's do with mpi_yield_when_idle.
 // libnap_shim.so (NAPS) sleeps after a while, so that a core is left for another job; tests/rig/mpirun preloads it.

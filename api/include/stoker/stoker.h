@@ -199,7 +199,8 @@ int stoker_dealloc(void* memory);
  *   STOKER_ERR_UNSUPPORTED  an intercommunicator; stoker_executor=engine without helpers or with an operation of
  *                           MPI_Op_create, or on a device with such an operation on a datatype with gaps;
  *                           stoker_executor=device where the kernel cannot carry the request out (also
- *                           STOKER_ERR_ACCESS, where its buffers are the reason); Fortran's 16-byte numbers; rma=window where MPI has no such windows
+ *                           STOKER_ERR_ACCESS, where its buffers are the reason); Fortran's 16-byte numbers;
+ *                           rma=window where MPI has no such windows
  *   STOKER_ERR_ACCESS       the setting `access` demands a way to reach a buffer that does not exist
  *   STOKER_ERR_RESOURCE     memory or message tags are exhausted
  *   STOKER_ERR_REQUEST      the engine is not a live one
@@ -442,7 +443,7 @@ int stoker_start(stoker_request request);
  * It also takes a request whose latest epoch a stream waits for (stoker_wait_on): the new epoch begins after that one.
  *
  * Errors: those of start; STOKER_ERR_STATE (the process has loaded no driver of devices), STOKER_ERR_ACCESS (the device
- * refuses).
+ * refuses), STOKER_ERR_UNSUPPORTED (the stream is being captured into a graph).
  */
 int stoker_start_on(stoker_request request, void* stream);
 
@@ -499,8 +500,8 @@ int stoker_wait(stoker_request request);
  * or cudaStream_t. Local. The function returns at once where start_on() would; elsewhere it waits as stoker_wait does.
  *
  * The request stays active until the stream could go on: then it is inactive without a further call, and may be started
- * or freed. It must not be freed before the stream has passed this place. Before that it takes start_on, test and wait. A stream that waits for a rank which is gone waits for ever,
- * and the statistics have no times of such epochs.
+ * or freed. It must not be freed before the stream has passed this place. Before that it takes start_on, test and wait.
+ * A stream that waits for a rank which is gone waits for ever, and the statistics have no times of such epochs.
  *
  * Returns at once for an inactive request and STOKER_REQUEST_NULL. Errors: as wait; STOKER_ERR_ACCESS (the device
  * refuses), STOKER_ERR_UNSUPPORTED (the stream is being captured into a graph).
