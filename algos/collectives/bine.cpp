@@ -16,8 +16,6 @@ namespace stoker::algos {
 
 namespace {
 
-Blocks own_block(std::size_t member) { return {member}; }
-
 // Which part of a vector each member has between reduce_scatter and allgather: those of members that exchange long
 // messages late are neighbours, so that most messages are in one piece.
 std::vector<std::size_t> parts_by_member(const Swings& swings, std::size_t members) {

@@ -15,8 +15,6 @@ namespace stoker::algos {
 
 namespace {
 
-Blocks own_block(std::size_t member) { return {member}; }
-
 std::size_t root_of(const DistributedVector& vector) { return static_cast<std::size_t>(vector.root); }
 
 Blocks blocks_where(const DistributedVector& vector, const auto& condition) {

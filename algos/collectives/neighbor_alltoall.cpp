@@ -19,7 +19,7 @@ namespace stoker::algos {
 namespace {
 
 // One block from a rank of one node to a rank of another one.
-struct Crossing {
+struct CrossingEdge {
   int source;
   int target;
   NeighborBlock block; // the target's view where that rank is on this node, else the source's
@@ -28,7 +28,7 @@ struct Crossing {
 // All blocks that go from one node to another one, ordered by source. Both nodes see the same list, except for the
 // order of the blocks of one source, on which neither relies.
 struct Shipment {
-  std::vector<Crossing> crossings;
+  std::vector<CrossingEdge> crossings;
   std::map<int, std::uint64_t> parcels; // by source: bytes that it has for that node, each once
   int sender = -1;                      // who sends them all to
   int receiver = -1;
@@ -98,16 +98,16 @@ private:
     return {std::move(departing), std::move(arriving)};
   }
 
-  void add(Shipments& shipments, const Crossing& crossing, int peer) const {
+  void add(Shipments& shipments, const CrossingEdge& crossing, int peer) const {
     if (crossing.block.bytes > 0 && layout_.node_of(peer) != node_) {
       shipments[layout_.node_of(peer)].crossings.push_back(crossing);
     }
   }
 
   void complete(Shipment& shipment, int from, int to) const {
-    std::ranges::stable_sort(shipment.crossings, {}, &Crossing::source);
+    std::ranges::stable_sort(shipment.crossings, {}, &CrossingEdge::source);
     std::map<int, std::uint64_t> received;
-    for (const Crossing& crossing : shipment.crossings) {
+    for (const CrossingEdge& crossing : shipment.crossings) {
       std::uint64_t& parcel = shipment.parcels[crossing.source];
       parcel = std::max(parcel, crossing.block.shared_offset + crossing.block.bytes);
       received[crossing.target] += crossing.block.bytes;
@@ -163,7 +163,7 @@ private:
   void distribute(const Shipment& shipment) {
     if (shipment.receiver != exchange_.rank) {
       Part ends;
-      for (const Crossing& crossing : shipment.crossings) {
+      for (const CrossingEdge& crossing : shipment.crossings) {
         if (crossing.target == exchange_.rank) {
           ends.add({Buffer::recv, crossing.block.offset, crossing.block.bytes});
         }
@@ -188,7 +188,7 @@ private:
     for (const int target : ranks_) {
       Part blocks;
       Part ends;
-      for (const Crossing& crossing : shipment.crossings) {
+      for (const CrossingEdge& crossing : shipment.crossings) {
         if (const auto place = places.find(crossing.source); crossing.target == target && place != places.end()) {
           blocks.add({Buffer::scratch, place->second + crossing.block.shared_offset, crossing.block.bytes});
           ends.add({Buffer::recv, crossing.block.offset, crossing.block.bytes});
@@ -209,7 +209,7 @@ private:
   [[nodiscard]] Part sole_end(const Shipment& shipment, int source, std::uint64_t bytes) const {
     std::vector<NeighborBlock> blocks;
     std::uint64_t sum = 0;
-    for (const Crossing& crossing : shipment.crossings) {
+    for (const CrossingEdge& crossing : shipment.crossings) {
       if (crossing.source != source) {
         continue;
       }

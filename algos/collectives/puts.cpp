@@ -9,7 +9,7 @@ namespace {
 
 std::vector<StepId> joined(std::span<const StepId> a, std::span<const StepId> b) {
   std::vector<StepId> both(a.begin(), a.end());
-  both.insert(both.end(), b.begin(), b.end());
+  append(both, b);
   return both;
 }
 
@@ -48,7 +48,7 @@ void Puts::put(int target, Slice source, Slice place, std::span<const StepId> af
 
 StepId Puts::landed(std::span<const StepId> recvs) {
   std::vector<StepId> before = joined(fence_, puts_);
-  before.insert(before.end(), recvs.begin(), recvs.end());
+  append(before, recvs);
   fence_ = {builder_.fence(before)};
   puts_.clear();
   return fence_.front();

@@ -17,8 +17,6 @@ namespace stoker::algos {
 
 namespace {
 
-Blocks own_block(std::size_t member) { return {member}; }
-
 Program finish_in_place_of_result(Reduction&& reduction) {
   reduction.steps.settle(reduction.steps.all(), reduction.result);
   return std::move(reduction).finish();

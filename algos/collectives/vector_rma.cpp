@@ -17,8 +17,6 @@ namespace stoker::algos {
 
 namespace {
 
-void append(std::vector<StepId>& to, std::span<const StepId> steps) { to.insert(to.end(), steps.begin(), steps.end()); }
-
 // ---- allgather ----
 
 // Every rank writes its block to all others.

@@ -21,24 +21,25 @@ using topology::Layout;
 
 // ---- parameters ----
 
-using Rule = std::string (*)(const FactorList&, std::size_t, Signs);
+std::size_t rank_count(const Layout& layout) { return static_cast<std::size_t>(layout.ranks()); }
+
+using FactorsRule = std::string (*)(const FactorList&, std::size_t, Signs);
 using Preset = FactorList (*)(std::size_t, Signs);
 
-std::size_t ranks_of(const Layout& layout) { return static_cast<std::size_t>(layout.ranks()); }
 std::size_t nodes_of(const Layout& layout) { return static_cast<std::size_t>(layout.nodes()); }
 std::size_t largest_of(const Layout& layout) { return static_cast<std::size_t>(largest_node(layout)); }
 
-template <Preset preset, Rule rule, Signs signs>
+template <Preset preset, FactorsRule rule, Signs signs>
 constexpr Parameter factors{
     .name = "factors",
     .summary = signs == Signs::both       ? "list of factors, as in -4 -2 2 4"
                : signs == Signs::dividing ? "list of factors, as in -4 -2"
                                           : "list of factors, as in 2 4",
     .factors = &Tuning::factors,
-    .preset_factors = [](const Layout& layout, const Tuning&) { return preset(ranks_of(layout), signs); },
+    .preset_factors = [](const Layout& layout, const Tuning&) { return preset(rank_count(layout), signs); },
     .factors_defect = [](const FactorList& list, const Layout& layout,
-                         const Tuning&) { return rule(list, ranks_of(layout), signs); }};
-template <Preset preset, Rule rule, Signs signs>
+                         const Tuning&) { return rule(list, rank_count(layout), signs); }};
+template <Preset preset, FactorsRule rule, Signs signs>
 constexpr Parameter factors_between{
     .name = "between",
     .summary = "list of factors between nodes",
@@ -153,7 +154,7 @@ constexpr Parameter dims{.name = "dims",
                          .factors = &Tuning::factors,
                          .preset_factors = one_ring,
                          .factors_defect = [](const FactorList& list, const Layout& layout, const Tuning&) {
-                           return torus_defect(list, ranks_of(layout));
+                           return torus_defect(list, rank_count(layout));
                          }};
 
 // ---- the rows ----
@@ -171,8 +172,8 @@ struct VectorRow {
 };
 
 constexpr auto both = Signs::both;
-constexpr auto divide = Signs::dividing;
-constexpr auto gather = Signs::gathering;
+constexpr auto to_divide = Signs::dividing;
+constexpr auto to_gather = Signs::gathering;
 
 constexpr VectorRow allreduces[] = {
     {"recursive-exchange", "groups divide the vector, or combine it whole, and gather the parts; any factors", jocksch,
@@ -208,62 +209,62 @@ constexpr VectorRow allreduces[] = {
      list_of<leaders, list_between_leaders<both>, part>, allreduce_multileader, false, false},
 };
 constexpr VectorRow reduces[] = {
-    {"tree", "operands meet in a tree of any factors", jocksch, list_of<tree_list<divide>>, reduce_tree},
+    {"tree", "operands meet in a tree of any factors", jocksch, list_of<tree_list<to_divide>>, reduce_tree},
     {"recursive-exchange", "groups divide the vector, and the root gathers it", jocksch,
-     list_of<exchange_list<divide>, part, fixed>, reduce_exchange},
+     list_of<exchange_list<to_divide>, part, fixed>, reduce_exchange},
     {"cyclic-shift", "the same among neighbours in a ring; for any number of ranks", bruck_ho,
-     list_of<cyclic_list<divide>, part, fixed>, reduce_cyclic, true},
+     list_of<cyclic_list<to_divide>, part, fixed>, reduce_cyclic, true},
     {"chain", "segments go from rank to rank, which add their operands, to the root", worringen, list_of<part, fixed>,
      reduce_chain, true, false},
     {"hierarchical", "trees to one leader per node, then between nodes", jocksch,
-     list_of<tree_list_within<divide>, tree_list_between<divide>>, reduce_hierarchical, false, false},
+     list_of<tree_list_within<to_divide>, tree_list_between<to_divide>>, reduce_hierarchical, false, false},
     {"bine", "a binomial tree of short distances", bine, {}, reduce_bine, true},
     {"node-aware", "lanes divide the vector within each node; trees between nodes", traff,
-     list_of<lanes, tree_list_between<divide>, part>, reduce_node_aware, false, false},
+     list_of<lanes, tree_list_between<to_divide>, part>, reduce_node_aware, false, false},
 };
 constexpr VectorRow reduce_scatters[] = {
-    {"recursive-exchange", "groups divide the vector; any factors", jocksch, list_of<exchange_list<divide>>,
+    {"recursive-exchange", "groups divide the vector; any factors", jocksch, list_of<exchange_list<to_divide>>,
      reduce_scatter_exchange},
     {"cyclic-shift", "the same among neighbours in a ring; for any number of ranks", bruck_ho,
-     list_of<cyclic_list<divide>>, reduce_scatter_cyclic, true},
+     list_of<cyclic_list<to_divide>>, reduce_scatter_cyclic, true},
     {"ring", "sums go round, and every rank adds its own operand", patarasuk, {}, reduce_scatter_ring, true},
     {"bine", "a butterfly of short distances divides the vector", bine, {}, reduce_scatter_bine, true},
     {"node-aware", "lanes combine within each node what others need, then between nodes", traff, list_of<lanes>,
      reduce_scatter_node_aware, false, false},
     {"locality-aware", "all ranks of a node exchange with other nodes, each with another one, and combine",
-     bienz_allgather, list_of<groups<one_a_node>, list_between_groups<divide>>, reduce_scatter_locality_aware, true,
+     bienz_allgather, list_of<groups<one_a_node>, list_between_groups<to_divide>>, reduce_scatter_locality_aware, true,
      false},
     {"multileader", "several leaders per node combine for their ranks, then among themselves", kinkead,
-     list_of<leaders, list_between_leaders<divide>>, reduce_scatter_multileader, true, false},
+     list_of<leaders, list_between_leaders<to_divide>>, reduce_scatter_multileader, true, false},
     {"rma-fence", "each rank writes its operands to the ranks that combine them, in batches between fences",
      namugwanya_rma, list_of<batch>, reduce_scatter_rma_fence, false, true, Buffer::scratch},
     {"rma-lock", "the same as soon as each target by itself has started a batch", namugwanya_rma, list_of<batch>,
      reduce_scatter_rma_lock, false, true, Buffer::scratch},
 };
 constexpr VectorRow bcasts[] = {
-    {"tree", "a tree of any factors", jocksch, list_of<tree_list<gather>>, bcast_tree},
+    {"tree", "a tree of any factors", jocksch, list_of<tree_list<to_gather>>, bcast_tree},
     {"scatter-allgather", "the root scatters parts, which the others gather", rabenseifner,
      list_of<scatter_list, part, fixed>, bcast_scatter},
     {"scatter-ring", "the root scatters parts down a tree, and they go round", rabenseifner,
-     list_of<tree_list<gather>, part, fixed>, bcast_scatter_ring},
+     list_of<tree_list<to_gather>, part, fixed>, bcast_scatter_ring},
     {"chain", "segments go from rank to rank, from the root on", worringen, list_of<part, fixed>, bcast_chain},
     {"hierarchical", "a tree between one leader per node, or scatter and allgather; then trees within nodes", jocksch,
-     list_of<tree_list_within<gather>, bcast_list_between, part>, bcast_hierarchical},
+     list_of<tree_list_within<to_gather>, bcast_list_between, part>, bcast_hierarchical},
     {"bine", "a binomial tree of short distances", bine, {}, bcast_bine},
     {"node-aware", "lanes bring a part of the vector to each node", traff,
-     list_of<lanes, tree_list_between<gather>, part>, bcast_node_aware},
+     list_of<lanes, tree_list_between<to_gather>, part>, bcast_node_aware},
     {"rma-fence", "ranks write into others' buffers down a tree, each level between fences", namugwanya_rma,
-     list_of<tree_list<gather>>, bcast_rma_fence, false, true, Buffer::recv},
+     list_of<tree_list<to_gather>>, bcast_rma_fence, false, true, Buffer::recv},
     {"rma-lock", "the same, to each target as soon as it by itself has started", namugwanya_rma,
-     list_of<tree_list<gather>>, bcast_rma_lock, false, true, Buffer::recv},
+     list_of<tree_list<to_gather>>, bcast_rma_lock, false, true, Buffer::recv},
     {"rma-scatter-allgather", "the root writes a part to each other rank, which writes it to the rest", namugwanya_rma,
      list_of<part, fixed>, bcast_rma_scatter_allgather, false, true, Buffer::recv},
 };
 constexpr VectorRow allgathers[] = {
-    {"recursive-exchange", "groups exchange what they have; any factors", jocksch, list_of<exchange_list<gather>>,
+    {"recursive-exchange", "groups exchange what they have; any factors", jocksch, list_of<exchange_list<to_gather>>,
      allgather_exchange},
     {"cyclic-shift", "the same among neighbours in a ring; for any number of ranks", bruck,
-     list_of<cyclic_list<gather>>, allgather_cyclic},
+     list_of<cyclic_list<to_gather>>, allgather_cyclic},
     {"ring", "blocks go round, from neighbour to neighbour", rabenseifner, {}, allgather_ring},
     {"neighbor-exchange",
      "two blocks at a time, with either neighbour in turn; the ring for an odd number of ranks",
@@ -272,11 +273,11 @@ constexpr VectorRow allgathers[] = {
      allgather_neighbor},
     {"bine", "a butterfly of short distances", bine, {}, allgather_bine},
     {"node-aware", "lanes exchange the blocks of nodes, then share them", traff,
-     list_of<lanes, flat_list_between<gather>>, allgather_node_aware},
+     list_of<lanes, flat_list_between<to_gather>>, allgather_node_aware},
     {"locality-aware", "all ranks of a node exchange with other nodes, each with another one, and share",
-     bienz_allgather, list_of<groups<one_a_node>, list_between_groups<gather>>, allgather_locality_aware},
+     bienz_allgather, list_of<groups<one_a_node>, list_between_groups<to_gather>>, allgather_locality_aware},
     {"multileader", "several leaders per node exchange the blocks of their ranks", kinkead,
-     list_of<leaders, list_between_leaders<gather>>, allgather_multileader},
+     list_of<leaders, list_between_leaders<to_gather>>, allgather_multileader},
     {"rma-fence",
      "each rank writes into the others' receive buffers between two fences",
      namugwanya_rma,
@@ -303,32 +304,32 @@ constexpr VectorRow allgathers[] = {
      Buffer::recv},
 };
 constexpr VectorRow gathers[] = {
-    {"tree", "blocks meet in a tree of any factors", jocksch, list_of<tree_list<divide>>, gather_tree},
-    {"node-aware", "one message from each node; a tree between nodes", traff, list_of<tree_list_between<divide>>,
+    {"tree", "blocks meet in a tree of any factors", jocksch, list_of<tree_list<to_divide>>, gather_tree},
+    {"node-aware", "one message from each node; a tree between nodes", traff, list_of<tree_list_between<to_divide>>,
      gather_node_aware},
 };
 constexpr VectorRow scatters[] = {
-    {"tree", "a tree of any factors", jocksch, list_of<tree_list<gather>>, scatter_tree},
-    {"node-aware", "one message to each node; a tree between nodes", traff, list_of<tree_list_between<gather>>,
+    {"tree", "a tree of any factors", jocksch, list_of<tree_list<to_gather>>, scatter_tree},
+    {"node-aware", "one message to each node; a tree between nodes", traff, list_of<tree_list_between<to_gather>>,
      scatter_node_aware},
 };
 constexpr VectorRow barriers[] = {
-    {"cyclic-shift", "dissemination with any factors", hensgen, list_of<cyclic_list<gather>>, barrier_cyclic},
+    {"cyclic-shift", "dissemination with any factors", hensgen, list_of<cyclic_list<to_gather>>, barrier_cyclic},
     {"tree", "up and down a tree with four children", hensgen, {}, barrier_tree},
     {"node-aware", "one rank of each node disseminates", hensgen,
-     list_of<factors_between<cyclic_factors, cyclic_defect, gather>>, barrier_node_aware},
+     list_of<factors_between<cyclic_factors, cyclic_defect, to_gather>>, barrier_node_aware},
 };
 constexpr VectorRow scans[] = {
     {"cyclic-shift", "each rank combines what those before it have; any factors", hillis,
-     list_of<factors<cyclic_factors, tree_defect, gather>>, scan_cyclic},
+     list_of<factors<cyclic_factors, tree_defect, to_gather>>, scan_cyclic},
     {"node-aware", "within each node, then among the nodes' last ranks", hillis,
-     list_of<factors_between<cyclic_factors, tree_defect, gather>>, scan_node_aware, false, false},
+     list_of<factors_between<cyclic_factors, tree_defect, to_gather>>, scan_node_aware, false, false},
 };
 constexpr VectorRow exscans[] = {
     {"cyclic-shift", "the scan of the operand of the rank before", hillis,
-     list_of<factors<cyclic_factors, tree_defect, gather>>, exscan_cyclic},
-    {"node-aware", "likewise", hillis, list_of<factors_between<cyclic_factors, tree_defect, gather>>, exscan_node_aware,
-     false, false},
+     list_of<factors<cyclic_factors, tree_defect, to_gather>>, exscan_cyclic},
+    {"node-aware", "likewise", hillis, list_of<factors_between<cyclic_factors, tree_defect, to_gather>>,
+     exscan_node_aware, false, false},
 };
 
 // The collectives of each family side by side, in their order.

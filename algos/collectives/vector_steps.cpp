@@ -10,8 +10,6 @@ namespace stoker::algos {
 
 namespace {
 
-void append(std::vector<StepId>& to, std::span<const StepId> steps) { to.insert(to.end(), steps.begin(), steps.end()); }
-
 bool without_bytes(std::span<const Slice> slices) {
   return std::ranges::all_of(slices, [](const Slice& slice) { return slice.bytes() == 0; });
 }

@@ -235,15 +235,15 @@ std::vector<Access> accesses_to(const Program& program, Buffer buffer) {
 }
 
 // Bytes that follow each other, and which of a list's bytes they are.
-struct Run {
+struct NumberedRun {
   Buffer buffer;
   std::uint64_t place;
   std::uint64_t length;
   std::uint64_t position;
 };
 
-std::vector<Run> runs_of(std::span<const Slice> slices) {
-  std::vector<Run> runs;
+std::vector<NumberedRun> numbered_runs(std::span<const Slice> slices) {
+  std::vector<NumberedRun> runs;
   std::uint64_t position = 0;
   for (const Slice& slice : slices) {
     for (std::uint64_t block = 0; block < slice.count; ++block) {
@@ -251,8 +251,9 @@ std::vector<Run> runs_of(std::span<const Slice> slices) {
       position += slice.length;
     }
   }
-  std::ranges::sort(
-      runs, [](const Run& a, const Run& b) { return std::tie(a.buffer, a.place) < std::tie(b.buffer, b.place); });
+  std::ranges::sort(runs, [](const NumberedRun& a, const NumberedRun& b) {
+    return std::tie(a.buffer, a.place) < std::tie(b.buffer, b.place);
+  });
   return runs;
 }
 
@@ -263,14 +264,14 @@ bool stays_in_place(const Program& program, StepId id) {
   if (!combines(step)) {
     return false;
   }
-  const std::vector<Run> targets = runs_of(program.targets(step));
+  const std::vector<NumberedRun> targets = numbered_runs(program.targets(step));
   const auto [left, right] =
       step.kind == StepKind::reduce ? operands(program, step) : Operands{program.sources(step), {}};
   for (const auto& operand : {left, right}) {
-    const std::vector<Run> sources = runs_of(operand);
+    const std::vector<NumberedRun> sources = numbered_runs(operand);
     for (std::size_t t = 0, s = 0; t < targets.size() && s < sources.size();) {
-      const Run& target = targets[t];
-      const Run& source = sources[s];
+      const NumberedRun& target = targets[t];
+      const NumberedRun& source = sources[s];
       const bool overlapping = target.buffer == source.buffer && target.place < source.place + source.length &&
                                source.place < target.place + target.length;
       if (overlapping && target.place - target.position != source.place - source.position) {

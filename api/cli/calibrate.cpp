@@ -49,7 +49,7 @@ std::optional<RankPair> pair_at(const topology::Layout& layout, algos::Level lev
 }
 
 // What was found out, in words: what the file's head says was measured, and what makes no sense.
-struct Findings {
+struct CalibrationFindings {
   std::vector<std::string> measured;
   std::vector<std::string> notes;
 };
@@ -57,7 +57,8 @@ struct Findings {
 constexpr double microsecond = 1e-6;
 
 // Where overheads or gap make no sense the time of a short message is divided as on a typical cluster.
-void set_message(algos::MessageCost& cost, const MessageTimes& times, const std::string& where, Findings& findings) {
+void set_message(algos::MessageCost& cost, const MessageTimes& times, const std::string& where,
+                 CalibrationFindings& findings) {
   const double one_way = times.one_way.seconds;
   const double together = cost.send_overhead + cost.latency + cost.receive_overhead;
   for (double* const part : {&cost.send_overhead, &cost.latency, &cost.receive_overhead, &cost.gap}) {
@@ -93,7 +94,7 @@ void set_message(algos::MessageCost& cost, const MessageTimes& times, const std:
 }
 
 // `one_way`: seconds of a short message. A library that finds receives by hashing needs nothing for each, give or take.
-void set_matching(algos::Machine& machine, const MatchingTimes& times, double one_way, Findings& findings) {
+void set_matching(algos::Machine& machine, const MatchingTimes& times, double one_way, CalibrationFindings& findings) {
   constexpr double nothing = 1e-9;
   std::string what;
   const auto take = [&](double& place, double seconds, const char* key) {
@@ -140,7 +141,8 @@ const std::array levels = {Level{algos::Level::network, {Distance::network, Dist
                            Level{algos::Level::domain, {Distance::domain}}};
 
 // Distances that do not occur in the job get the cost of the next farther one; the farthest that of the next nearer.
-void measure_messages(const topology::Layout& layout, int rank, algos::Machine& machine, Findings& findings) {
+void measure_messages(const topology::Layout& layout, int rank, algos::Machine& machine,
+                      CalibrationFindings& findings) {
   std::vector<std::optional<MessageTimes>> measured;
   std::optional<RankPair> farthest;
   for (const Level& level : levels) {
@@ -156,7 +158,7 @@ void measure_messages(const topology::Layout& layout, int rank, algos::Machine& 
   const double one_way = next.one_way.seconds;
   for (std::size_t i = 0; i < levels.size(); ++i) {
     next = measured[i].value_or(next);
-    Findings own;
+    CalibrationFindings own;
     for (const Distance distance : levels[i].distances) {
       set_message(machine.at(distance), next, fmt::format("message.{}", name_of(distance)), own);
     }
@@ -168,7 +170,8 @@ void measure_messages(const topology::Layout& layout, int rank, algos::Machine& 
   set_matching(machine, matching_times(rank, *farthest), one_way, findings);
 }
 
-std::string file_text(const algos::Machine& machine, const topology::Layout& layout, const Findings& findings) {
+std::string file_text(const algos::Machine& machine, const topology::Layout& layout,
+                      const CalibrationFindings& findings) {
   std::string text =
       fmt::format("# Measured by stoker calibrate on {} ranks with {}:\n", layout.ranks(), engine::mpi_identity().text);
   for (const std::string& line : findings.measured) {
@@ -195,7 +198,7 @@ int measure(const MpiSession& session, const CalibrateOptions& options) {
   machine.domains_per_node = std::max(1, std::min(layout.domains() / layout.nodes(), machine.ranks_per_node));
   machine.sockets_per_node = 1;
   machine.network = {};
-  Findings findings;
+  CalibrationFindings findings;
   const PortCost copying = copy_cost(session.rank());
   machine.copy = copying.seconds;
   machine.copy_per_byte = copying.seconds_per_byte;

@@ -22,8 +22,8 @@ constexpr double height = 440;
 constexpr double row = 18; // of the legend
 
 // Colours that also the colour-blind tell apart; their second and third round is dashed.
-constexpr std::array<std::string_view, 8> colours = {"#4477aa", "#ee6677", "#228833", "#ccbb44",
-                                                     "#66ccee", "#aa3377", "#000000", "#999999"};
+constexpr std::array<std::string_view, 8> curve_colours = {"#4477aa", "#ee6677", "#228833", "#ccbb44",
+                                                           "#66ccee", "#aa3377", "#000000", "#999999"};
 constexpr std::array<std::string_view, 3> dashes = {"", "7 3", "2 3"};
 
 // Powers of two to and fro.
@@ -87,8 +87,8 @@ void draw_curves(const std::string& title, const std::vector<std::uint64_t>& byt
     svg.text(left - 8, y_of(seconds) + 4, fmt::format("{:.3g} {}", seconds / unit.seconds, unit.name), "end");
   }
   for (std::size_t c = 0; c < curves.size(); ++c) {
-    const std::string_view colour = colours[c % colours.size()];
-    const std::string_view dash = dashes[c / colours.size() % dashes.size()];
+    const std::string_view colour = curve_colours[c % curve_colours.size()];
+    const std::string_view dash = dashes[c / curve_colours.size() % dashes.size()];
     std::string points;
     for (std::size_t b = 0; b < bytes.size(); ++b) {
       points += fmt::format("{:.2f},{:.2f} ", x_of(bytes[b]), y_of(curves[c].seconds[b]));
@@ -101,7 +101,7 @@ void draw_curves(const std::string& title, const std::vector<std::uint64_t>& byt
   }
   if (!ring.empty()) {
     const double at = top + 6 + (row * static_cast<double>(curves.size()));
-    draw_point(svg, left + width + 27, at, true, colours[6]);
+    draw_point(svg, left + width + 27, at, true, curve_colours[6]);
     svg.text(left + width + 46, at + 4, ring);
   }
   svg.write("--plot", path);

@@ -30,7 +30,7 @@ using nlohmann::ordered_json;
 
 constexpr std::array distances = {Level::domain, Level::node, Level::network};
 constexpr std::array<const char*, 3> distance_names = {"within a domain", "within a node", "between nodes"};
-constexpr std::array<const char*, 3> colours = {"#4477aa", "#228833", "#cc3311"};
+constexpr std::array<const char*, 3> distance_colours = {"#4477aa", "#228833", "#cc3311"};
 
 // Sent at one level.
 struct Counts {
@@ -142,7 +142,7 @@ void draw(const std::string& path, const std::string& what, const std::vector<al
   for (std::size_t i = 0; i < distances.size(); ++i) {
     file << fmt::format("<rect x=\"{0}\" y=\"28\" width=\"10\" height=\"10\" fill=\"{1}\"/><text x=\"{2}\" "
                         "y=\"38\">{3}</text>\n",
-                        20 + 130 * i, colours[i], 34 + 130 * i, distance_names[i]);
+                        20 + 130 * i, distance_colours[i], 34 + 130 * i, distance_names[i]);
   }
   file << fmt::format("<text x=\"{}\" y=\"38\">rows send, columns receive</text>\n", 20 + 130 * distances.size());
   for (int round = 1; round <= rounds; ++round) {
@@ -158,7 +158,8 @@ void draw(const std::string& path, const std::string& what, const std::vector<al
         static_cast<std::size_t>(std::find(distances.begin(), distances.end(), level) - distances.begin());
     file << fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" fill-opacity=\"{:.2f}\"/>\n",
                         20 + (message.round - 1) % columns * pitch + message.target * cell,
-                        66 + (message.round - 1) / columns * pitch + message.source * cell, cell, cell, colours[colour],
+                        66 + (message.round - 1) / columns * pitch + message.source * cell, cell, cell,
+                        distance_colours[colour],
                         0.35 + 0.65 * static_cast<double>(message.bytes) / static_cast<double>(most));
   }
   file << "</svg>\n";

@@ -22,10 +22,10 @@ namespace {
 using algos::Activity;
 
 constexpr std::size_t kinds = 7;
-constexpr std::array<std::string_view, kinds> colours = {"#994455", "#4477aa", "#66ccee", "#228833",
-                                                         "#aa3377", "#ddcc77", "#e4e4e4"}; // by Activity::Kind
+constexpr std::array<std::string_view, kinds> kind_colours = {"#994455", "#4477aa", "#66ccee", "#228833",
+                                                              "#aa3377", "#ddcc77", "#e4e4e4"}; // by Activity::Kind
 
-std::string_view colour_of(Activity::Kind kind) { return colours[static_cast<std::size_t>(kind)]; }
+std::string_view colour_of(Activity::Kind kind) { return kind_colours[static_cast<std::size_t>(kind)]; }
 
 // The helper that serves a rank, numbered as processors are.
 int helper_of(int rank, const TimeLines& lines) {

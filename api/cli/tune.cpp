@@ -152,9 +152,9 @@ std::vector<Choice> agreed_best(const MpiSession& session, const algos::SearchPr
   return best;
 }
 
-class Progress {
+class ProgressLine {
 public:
-  Progress(std::size_t points, bool shown) : points_(points), shown_(shown) {}
+  ProgressLine(std::size_t points, bool shown) : points_(points), shown_(shown) {}
   void show(const algos::SearchProblem& problem, const std::string& result) {
     ++done_;
     if (shown_) {
@@ -169,7 +169,7 @@ private:
 };
 
 // `fastest` finds the best choice for a problem, and says in words how fast it is.
-algos::TuningTable tuned(const Range& range, Progress& progress,
+algos::TuningTable tuned(const Range& range, ProgressLine& progress,
                          const std::function<std::pair<Choice, std::string>(const algos::SearchProblem&)>& fastest) {
   algos::TuningTable table;
   for (const Collective collective : range.collectives) {
@@ -222,7 +222,7 @@ int by_simulation(Range range, const TuneOptions& options) {
   if (options.dry_run) {
     return print_plan(range, options.limit);
   }
-  Progress progress(points_of(range), true);
+  ProgressLine progress(points_of(range), true);
   const auto table = tuned(range, progress, [&](const algos::SearchProblem& problem) {
     const auto found = search_by_simulation(problem, range, options);
     return std::pair(found.front().choice,
@@ -254,7 +254,7 @@ int by_measurement(const MpiSession& session, Range range, const TuneOptions& op
     engine->destroy();
     return session.rank() == 0 ? print_plan(range, options.limit) : 0;
   }
-  Progress progress(points_of(range), session.rank() == 0);
+  ProgressLine progress(points_of(range), session.rank() == 0);
   const auto table = tuned(range, progress, [&](const algos::SearchProblem& problem) {
     const std::vector<Choice> best = agreed_best(session, problem, range, options);
     const std::vector<double> seconds = measured_seconds(engine, best, problem.bytes, options.repetitions);

@@ -19,9 +19,9 @@ namespace {
 using algos::Collective;
 
 // The arguments of a call with equal blocks, or a vector. Every collective looks at those that it has.
-class Call {
+class TimedCall {
 public:
-  Call(Collective collective, std::uint64_t bytes) {
+  TimedCall(Collective collective, std::uint64_t bytes) {
     int ranks = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     const bool doubles = algos::combines(collective) && bytes % sizeof(double) == 0;
@@ -50,9 +50,9 @@ public:
              .root = 0,
              .comm = MPI_COMM_WORLD};
   }
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
-  ~Call() = default;
+  TimedCall(const TimedCall&) = delete;
+  TimedCall& operator=(const TimedCall&) = delete;
+  ~TimedCall() = default;
   [[nodiscard]] const engine::CollectiveCall& call() const { return call_; }
 
 private:
@@ -64,7 +64,7 @@ private:
   engine::CollectiveCall call_;
 };
 
-std::unique_ptr<engine::Request> request_with(const std::shared_ptr<engine::Engine>& engine, const Call& call,
+std::unique_ptr<engine::Request> request_with(const std::shared_ptr<engine::Engine>& engine, const TimedCall& call,
                                               const algos::Choice& choice) {
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);
@@ -88,7 +88,7 @@ double median(std::vector<double> values) {
 
 std::vector<double> measured_seconds(const std::shared_ptr<engine::Engine>& engine,
                                      std::span<const algos::Choice> choices, std::uint64_t bytes, int repetitions) {
-  const Call call(choices.front().algorithm->collective, bytes);
+  const TimedCall call(choices.front().algorithm->collective, bytes);
   std::vector<std::unique_ptr<engine::Request>> requests;
   for (const algos::Choice& choice : choices) {
     requests.push_back(request_with(engine, call, choice));

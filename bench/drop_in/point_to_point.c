@@ -33,7 +33,7 @@ static double time_steps(const struct Pair* pair, long units, double* samples, i
   return median_of_slowest(samples, count);
 }
 
-static double time_computation(long units, double* samples, int count) {
+static double time_units(long units, double* samples, int count) {
   for (int i = 0; i < count; ++i) {
     MPI_Barrier(MPI_COMM_WORLD);
     const double begin = MPI_Wtime();
@@ -85,7 +85,7 @@ void message_overlap(size_t bytes, double seconds) {
   const int count = samples_for(seconds / 4, exchange);
   exchange = time_steps(&pair, 0, samples, count);
   const long units = undisturbed_units_for(exchange);
-  const double computation = time_computation(units, samples, count);
+  const double computation = time_units(units, samples, count);
   time_steps(&pair, units, samples, skipped_steps); /* the library may still be finding out whether it helps */
   const double overall = time_steps(&pair, units, samples, count);
   if (rank == 0) {

@@ -22,8 +22,6 @@ namespace stoker::bench {
 
 namespace {
 
-using algos::Collective;
-
 constexpr double mib = 1 << 20;
 
 class FootprintBenchmark final : public Benchmark {
@@ -73,7 +71,7 @@ public:
 
 private:
   [[nodiscard]] std::vector<Case> cases_of(const std::string& name, const topology::Layout& layout) const {
-    const std::optional<Collective> collective = algos::find_collective(name);
+    const std::optional<algos::Collective> collective = algos::find_collective(name);
     if (!collective) {
       throw std::invalid_argument("--collective: there is no " + name);
     }
@@ -87,7 +85,7 @@ private:
     for (const algos::Choice& choice : algos::candidates(*collective, layout, bytes_)) {
       cases.push_back({choice, bytes_});
     }
-    if (*collective == Collective::alltoallv) {
+    if (*collective == algos::Collective::alltoallv) {
       cases.push_back({cases.front().choice, 1, true});
     }
     return cases;

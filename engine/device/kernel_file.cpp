@@ -13,7 +13,7 @@
 namespace stoker::engine {
 namespace {
 
-constexpr const char* name = "stoker_kernel.fatbin";
+constexpr const char* kernel_file_name = "stoker_kernel.fatbin";
 
 // Folder of the library or program.
 std::filesystem::path own_folder() {
@@ -36,7 +36,7 @@ std::string kernel_file(const std::string& setting) {
   }
   // Installed: below the libraries' folder. In the build tree: a sibling of that, or of the folder above it.
   for (const char* place : {"stoker", "../engine", "../../engine"}) {
-    const std::filesystem::path path = folder / place / name;
+    const std::filesystem::path path = folder / place / kernel_file_name;
     std::error_code error;
     if (std::filesystem::is_regular_file(path, error)) {
       return path.lexically_normal();

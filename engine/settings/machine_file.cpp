@@ -223,9 +223,9 @@ std::string path_of(std::string_view table, std::string_view key) {
   return table.empty() ? std::string(key) : fmt::format("{}.{}", table, key);
 }
 
-class Reader {
+class MachineReader {
 public:
-  Reader(const std::string& text, const std::string& path) : path_(path), file_(toml::parse(text, path)) {}
+  MachineReader(const std::string& text, const std::string& path) : path_(path), file_(toml::parse(text, path)) {}
 
   Machine read() {
     look_up_kind();
@@ -353,7 +353,7 @@ Machine read_machine(const std::string& path) {
 
 Machine parse_machine(const std::string& text, const std::string& path) {
   try {
-    return Reader(text, path).read();
+    return MachineReader(text, path).read();
   } catch (const toml::parse_error& error) {
     throw std::runtime_error(
         fmt::format("{}:{}: not valid TOML: {}", path, error.source().begin.line, error.description()));

@@ -25,9 +25,9 @@ using algos::Interval;
 constexpr std::array<std::string_view, 3> file_keys{"version", "machine", "entry"};
 constexpr std::array<std::string_view, 5> entry_keys{"collective", "nodes", "ranks_per_node", "bytes", "algorithm"};
 
-class Reader {
+class TuningReader {
 public:
-  explicit Reader(const std::string& path) : path_(path) {}
+  explicit TuningReader(const std::string& path) : path_(path) {}
 
   algos::TuningTable table(const toml::table& file) const {
     check_keys(file, file_keys);
@@ -167,7 +167,7 @@ std::string text_of_file(const std::string& path) {
 
 algos::TuningTable parse_tuning(std::string_view text, const std::string& path) {
   try {
-    return Reader(path).table(toml::parse(text));
+    return TuningReader(path).table(toml::parse(text));
   } catch (const toml::parse_error& error) {
     throw std::runtime_error(
         fmt::format("{}:{}: not valid TOML: {}", path, error.source().begin.line, error.description()));
