@@ -102,7 +102,7 @@ void Interpreter::post(int rank, StepId step) {
     if (what.message != Operand::none) {
       state.operands[step] = read(rank, step);
     }
-    write(rank, step, std::vector<Token>(what.bytes, undefined));
+    poison(rank, step);
   }
   // The message is transferred, as an event of the receiver, once both sides have come to it.
   const StepId partner = matching_.partners[rank][step];
@@ -173,7 +173,7 @@ void Interpreter::execute(int rank, StepId step) {
     complete(rank, step);
     break;
   case StepKind::send: {
-    ranks_[rank].mailboxes[step].push(read(rank, step));
+    ranks_[rank].mailboxes[step].push_back(read(rank, step));
     // The recv of an earlier epoch has had its message; one that is posted waits for this one.
     const Rank& peer = ranks_[what.peer];
     if (peer.epoch == ranks_[rank].epoch && peer.posted[partner]) {
@@ -197,7 +197,7 @@ void Interpreter::execute(int rank, StepId step) {
     if (kept(rank, step)) {
       Mailbox& mailbox = ranks_[what.peer].mailboxes[partner];
       receive(rank, step, std::move(mailbox.front()));
-      mailbox.pop();
+      mailbox.erase(mailbox.begin());
       complete(rank, step);
     } else {
       receive(rank, step, read(what.peer, partner));
@@ -279,6 +279,16 @@ void Interpreter::write(int rank, StepId step, std::span<const Token> bytes) {
       std::copy_n(bytes.begin(), slice.length,
                   buffer.begin() + static_cast<std::ptrdiff_t>(slice.offset + block * slice.stride));
       bytes = bytes.subspan(slice.length);
+    }
+  }
+}
+
+void Interpreter::poison(int rank, StepId step) {
+  const Program& program = programs_[rank];
+  for (const Slice& slice : program.targets(program.steps[step])) {
+    const auto begin = written_buffer(rank, slice.buffer).begin() + static_cast<std::ptrdiff_t>(slice.offset);
+    for (std::uint64_t block = 0; block < slice.count; ++block) {
+      std::fill_n(begin + static_cast<std::ptrdiff_t>(block * slice.stride), slice.length, undefined);
     }
   }
 }

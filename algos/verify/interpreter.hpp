@@ -24,8 +24,9 @@ public:
   [[nodiscard]] std::string operator()();
 
 private:
-  // Messages of one send that their recv has not taken yet, oldest first.
-  using Mailbox = std::queue<std::vector<Token>>;
+  // Messages of one send that their recv has not taken yet, oldest first. There are as many mailboxes as steps, and hardly
+  // ever two messages in one: a vector, which costs nothing while it is empty.
+  using Mailbox = std::vector<std::vector<Token>>;
 
   struct Rank {
     int epoch = 0; // counts from 1; beyond the last when all is done
@@ -64,6 +65,7 @@ private:
   [[nodiscard]] std::vector<Token> combine(std::vector<Token> left, std::span<const Token> right);
   void receive(int rank, StepId step, std::vector<Token> message);
   void write(int rank, StepId step, std::span<const Token> bytes);
+  void poison(int rank, StepId step); // its targets
   [[nodiscard]] std::vector<Token>& written_buffer(int rank, Buffer buffer);
   // The value of an input token in the given epoch.
   [[nodiscard]] Token fresh(Token token, int epoch) {

@@ -194,10 +194,7 @@ std::unique_ptr<DeviceEpochs> place_program(Engine& engine, RequestPlan& plan, c
 } // namespace
 
 void decide_on_window(Engine& engine, RequestPlan& plan, Paths& paths) {
-  // A test of allgatherv, inline through a window, has seen blocks that did not arrive. Until that is understood the puts
-  // of all but exchanges are messages, whatever `rma` is.
-  plan.through_window =
-      pattern_of(plan.choice.algorithm->collective) == algos::Pattern::exchange && puts_through_window(engine, plan);
+  plan.through_window = puts_through_window(engine, plan);
   const bool over_recv = plan.choice.algorithm->puts_into == algos::Buffer::recv;
   if (plan.through_window && over_recv && plan.executor == Executor::engine && paths.recv == Path::cma) {
     paths.recv = Path::staged; // a carrier can expose what it maps

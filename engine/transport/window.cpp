@@ -11,7 +11,16 @@
 namespace stoker::engine {
 namespace {
 
-constexpr std::uintptr_t base_alignment = 64;
+// How far `base` lies behind what MPI takes for the base of its window. MPICH 4.0 over UCX takes the begin of what UCX has
+// registered there, which is earlier if memory before it was part of another window or message, and puts that much too
+// low. It says so.
+std::uint64_t skew_of(const void* base, MPI_Win win) {
+  void* begin = nullptr;
+  int known = 0;
+  PMPI_Win_get_attr(win, MPI_WIN_BASE, static_cast<void*>(&begin), &known);
+  return known == 0 ? 0
+                    : static_cast<std::uint64_t>(static_cast<const std::byte*>(base) - static_cast<std::byte*>(begin));
+}
 
 } // namespace
 
@@ -34,14 +43,11 @@ std::shared_ptr<Window> Window::create(MPI_Comm comm, Create create) {
 }
 
 std::shared_ptr<Window> Window::over(MPI_Comm comm, void* base, std::uint64_t bytes) {
-  // MPICH 4.0 over UCX takes the window to begin at the multiple of 16 before its base, and puts that much too low.
-  const auto skew = static_cast<std::uint8_t>(reinterpret_cast<std::uintptr_t>(base) % base_alignment);
   auto window = create(comm, [&](MPI_Comm own, MPI_Win* win) {
-    return PMPI_Win_create(static_cast<std::byte*>(base) - skew, static_cast<MPI_Aint>(bytes + skew), 1, MPI_INFO_NULL,
-                           own, win);
+    return PMPI_Win_create(base, static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, own, win);
   });
   if (window != nullptr) {
-    window->skews_ = gathered(comm, skew);
+    window->skews_ = gathered(comm, bytes == 0 ? 0 : skew_of(base, window->win_));
   }
   return window;
 }
