@@ -36,9 +36,14 @@ has_mpi() { # mpich | openmpi
   command -v "mpicc.$1" >/dev/null || pkg-config --exists "$module" 2>/dev/null
 }
 
-# For Meson: many files are compiled as one, which takes less than half the time. All builds are made so but that of the tests
-# with MPICH, which shows that each file includes what it needs.
-together=(unity=on unity_size=12)
+# In the tests' build for MPICH each file is compiled by itself, which shows that it includes what it needs.
+unity_of() { # mpich | openmpi
+  if [[ $1 == mpich ]]; then
+    echo off
+  else
+    echo on
+  fi
+}
 
 cross_file= # says how to build for another kind of processor: Meson's --cross-file
 

@@ -20,6 +20,7 @@
 
 #include "algos/collectives/bundles.hpp"
 #include "algos/collectives/ends.hpp"
+#include "algos/schedule/append.hpp"
 
 #include <stdexcept>
 #include <utility>
@@ -116,7 +117,7 @@ private:
           bundle.ready.push_back(step);
         }
       }
-      held_.insert(held_.end(), bundles.begin(), bundles.end());
+      append(held_, bundles);
     }
   }
 

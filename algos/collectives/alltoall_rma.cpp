@@ -5,6 +5,7 @@
 #include "algos/collectives/alltoall_rma.hpp"
 
 #include "algos/collectives/ends.hpp"
+#include "algos/schedule/append.hpp"
 
 #include <utility>
 #include <vector>
@@ -21,7 +22,7 @@ Program compile_rma(const Exchange& exchange, Opening opening, PutOrder order) {
   for (const int peer : peers) {
     outgoing.push_back(ends.outgoing(peer));
     incoming.push_back(ends.incoming(peer));
-    set_aside.insert(set_aside.end(), incoming.back().after.begin(), incoming.back().after.end());
+    append(set_aside, incoming.back().after);
   }
   const bool announced = opening == Opening::lock;
   std::vector<StepId> all;
@@ -38,12 +39,12 @@ Program compile_rma(const Exchange& exchange, Opening opening, PutOrder order) {
   for (std::size_t i = 0; i < peers.size(); ++i) {
     if (!outgoing[i].slices.empty()) {
       std::vector<StepId> after = outgoing[i].after;
-      after.insert(after.end(), open.begin(), open.end());
+      append(after, open);
       all.push_back(builder.put(peers[i], outgoing[i].slices, exchange.remote(peers[i]), announced, after));
     }
   }
   ends.copy_own();
-  all.insert(all.end(), open.begin(), open.end());
+  append(all, open);
   builder.fence(all);
   return std::move(builder).finish();
 }

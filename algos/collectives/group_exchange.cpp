@@ -2,6 +2,8 @@
 // Flat exchanges within a group.
 #include "algos/collectives/group_exchange.hpp"
 
+#include "algos/schedule/append.hpp"
+
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
@@ -17,7 +19,7 @@ void Part::add(const Slice& slice) {
 void Part::add_after(std::span<const StepId> steps) {
   const bool there = after.size() >= steps.size() && std::equal(steps.rbegin(), steps.rend(), after.rbegin());
   if (!there) {
-    after.insert(after.end(), steps.begin(), steps.end());
+    append(after, steps);
   }
 }
 
@@ -45,7 +47,7 @@ Arrivals append_direct(Builder& builder, const GroupExchange& group, std::size_t
   std::vector<StepId> current;
   const auto with_previous = [&](const std::vector<StepId>& after) {
     std::vector<StepId> all = after;
-    all.insert(all.end(), previous.begin(), previous.end());
+    append(all, previous);
     return all;
   };
   for (std::size_t i = 1; i < n; ++i) {

@@ -2,6 +2,7 @@
 #include "algos/collectives/multi_radix.hpp"
 
 #include "algos/collectives/power_of_two.hpp"
+#include "algos/schedule/append.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -29,7 +30,7 @@ Blocks blocks_round(const std::function<Blocks(std::size_t member)>& blocks_of, 
   Blocks result;
   for (std::size_t i = 0; i < count; ++i) {
     const Blocks more = blocks_of((begin + i) % members);
-    result.insert(result.end(), more.begin(), more.end());
+    append(result, more);
   }
   return result;
 }
@@ -99,7 +100,7 @@ void exchange_allgather(VectorSteps& steps, const Group& group, std::span<const 
     Blocks blocks;
     for (const std::size_t owner : owners) {
       const Blocks more = blocks_of(rest + owner);
-      blocks.insert(blocks.end(), more.begin(), more.end());
+      append(blocks, more);
     }
     return blocks;
   };
@@ -328,7 +329,7 @@ Blocks blocks_of_run(const std::function<Blocks(std::size_t member)>& blocks_of,
   Blocks blocks;
   for (std::size_t member = begin; member < end; ++member) {
     const Blocks more = blocks_of(member);
-    blocks.insert(blocks.end(), more.begin(), more.end());
+    append(blocks, more);
   }
   return blocks;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "algos/collectives/puts.hpp"
 
+#include "algos/schedule/append.hpp"
+
 #include <algorithm>
 
 namespace stoker::algos {

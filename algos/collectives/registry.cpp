@@ -2,6 +2,7 @@
 #include "algos/collectives/registry.hpp"
 
 #include "algos/collectives/registry_rows.hpp"
+#include "algos/schedule/append.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -11,7 +12,7 @@ namespace stoker::algos {
 std::span<const Algorithm> registry() {
   static const std::vector<Algorithm> rows = [] {
     std::vector<Algorithm> all(alltoall_rows().begin(), alltoall_rows().end());
-    all.insert(all.end(), vector_rows().begin(), vector_rows().end());
+    append(all, vector_rows());
     return all;
   }();
   return rows;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "algos/collectives/rings.hpp"
 
+#include "algos/schedule/append.hpp"
+
 namespace stoker::algos {
 
 void ring_reduce_scatter(VectorSteps& steps, const Group& group, const Home& home) {
@@ -35,7 +37,7 @@ void neighbor_allgather(VectorSteps& steps, const Group& group,
   const auto blocks_of_pair = [&](std::size_t pair) {
     Blocks blocks = blocks_of(2 * pair);
     const Blocks second = blocks_of((2 * pair) + 1);
-    blocks.insert(blocks.end(), second.begin(), second.end());
+    append(blocks, second);
     return blocks;
   };
   // The pair whose blocks a member receives in a step: the even one looks to the left first.

@@ -23,6 +23,7 @@
 #include "algos/collectives/multi_radix.hpp"
 #include "algos/collectives/regions.hpp"
 #include "algos/collectives/vector_programs.hpp"
+#include "algos/schedule/append.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -39,14 +40,12 @@ using BlocksOfGroup = std::function<Blocks(std::size_t group)>;
 Group leaders_of(const Regions& regions) { return {regions.leaders(), regions.index()}; }
 Group members_of(const Regions& regions) { return {{regions.members().begin(), regions.members().end()}, 0}; }
 
-void append_blocks(Blocks& to, const Blocks& more) { to.insert(to.end(), more.begin(), more.end()); }
-
 // The blocks of all regions of a set.
 Blocks blocks_of_set(const Regions& regions, const Meeting& meeting, std::size_t set, const BlocksOfGroup& blocks_of) {
   Blocks blocks;
   for (std::size_t group = regions.first_group(meeting.begin(set)); group < regions.first_group(meeting.end(set));
        ++group) {
-    append_blocks(blocks, blocks_of(group));
+    append(blocks, blocks_of(group));
   }
   return blocks;
 }
@@ -70,7 +69,7 @@ void allgather(VectorSteps& steps, const Regions& regions, const FactorList& fac
     std::vector<Blocks> arrived(leaders.size());
     for (const Crossing& from : regions.arrivals(meeting, Regions::Dealt::messages)) {
       const Blocks blocks = blocks_of_set(regions, meeting, from.set, blocks_of);
-      append_blocks(arrived[from.leader], blocks);
+      append(arrived[from.leader], blocks);
       if (from.leader == leaders.me) {
         steps.receive(from.peer, blocks, home);
       }
@@ -91,7 +90,7 @@ void reduce_scatter(VectorSteps& steps, const Regions& regions, const FactorList
     std::vector<Blocks> leaving(leaders.size());
     const std::vector<Crossing> crossings = regions.arrivals(meeting, Regions::Dealt::messages);
     for (const Crossing& to : crossings) {
-      append_blocks(leaving[to.leader], blocks_of_set(regions, meeting, to.set, blocks_of));
+      append(leaving[to.leader], blocks_of_set(regions, meeting, to.set, blocks_of));
     }
     cyclic_reduce_scatter(
         steps, leaders, within, [&](std::size_t leader) { return leaving[leader]; }, home);

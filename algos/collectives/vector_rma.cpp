@@ -7,6 +7,7 @@
 #include "algos/collectives/multi_radix.hpp"
 #include "algos/collectives/puts.hpp"
 #include "algos/collectives/vector_programs.hpp"
+#include "algos/schedule/append.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "algos/collectives/vector_steps.hpp"
 
+#include "algos/schedule/append.hpp"
+
 #include <algorithm>
 #include <iterator>
 #include <numeric>

@@ -15,7 +15,7 @@ namespace stoker::algos {
 
 using Blocks = std::vector<std::size_t>;
 [[nodiscard]] Blocks block_range(std::size_t begin, std::size_t end);
-// Where each member of a group has one block.
+// Of a member of a group, each of which has the block of its own number.
 [[nodiscard]] inline Blocks own_block(std::size_t member) { return {member}; }
 
 // Ranks in the order of the operation, seen from members[me].

@@ -14,11 +14,6 @@ namespace stoker::algos {
 // blocks. Returns whether it did.
 bool join(Slice& last, const Slice& block);
 
-// Adds steps to a list of some.
-inline void append(std::vector<StepId>& to, std::span<const StepId> steps) {
-  to.insert(to.end(), steps.begin(), steps.end());
-}
-
 class Builder {
 public:
   // The program of `rank` out of `ranks`, whose send and receive buffers reach `send_bytes` and `recv_bytes` far.

@@ -3,6 +3,7 @@
 
 #include "algos/collectives/factor_rules.hpp"
 #include "algos/collectives/teams.hpp"
+#include "algos/schedule/append.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -82,7 +83,7 @@ Numbers numbers(const Parameter& parameter, const Shape& shape) {
   Numbers result = few_numbers(parameter, shape);
   if (shape.breadth == Breadth::many && result.size() > 1) {
     const Numbers more = many_numbers(shape);
-    result.insert(result.end(), more.begin(), more.end());
+    append(result, more);
   }
   return result;
 }

@@ -2,6 +2,7 @@
 #include "algos/select/search_space.hpp"
 
 #include "algos/collectives/teams.hpp"
+#include "algos/schedule/append.hpp"
 #include "algos/select/family.hpp"
 
 #include <algorithm>
@@ -170,7 +171,7 @@ std::vector<Choice> starting_points(const SearchProblem& problem) {
     if (is_searched(algorithm)) {
       families.push_back({resolve({&algorithm, {}}, problem.layout)});
       const std::vector<Choice> others = family(algorithm, problem.layout, problem.bytes);
-      families.back().insert(families.back().end(), others.begin(), others.end());
+      append(families.back(), others);
       most = std::max(most, families.back().size());
     }
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "algos/simulate/skeleton.hpp"
 
+#include "algos/schedule/append.hpp"
+
 #include <algorithm>
 
 namespace stoker::algos {
@@ -78,7 +80,7 @@ Skeleton skeleton_of(const Program& program) {
       result.fences.push_back(id);
     }
     const auto next = program.successors_of(step);
-    result.successors.insert(result.successors.end(), next.begin(), next.end());
+    append(result.successors, next);
   }
   result.steps.push_back({.successors = static_cast<std::uint32_t>(result.successors.size())});
   number(result.receives, result.steps);

@@ -271,26 +271,26 @@ std::vector<Token> Interpreter::read(int rank, StepId step, std::span<const Slic
   return bytes;
 }
 
-void Interpreter::write(int rank, StepId step, std::span<const Token> bytes) {
+template <class Visit>
+void Interpreter::for_each_target(int rank, StepId step, Visit visit) {
   const Program& program = programs_[rank];
   for (const Slice& slice : program.targets(program.steps[step])) {
-    auto& buffer = written_buffer(rank, slice.buffer);
+    Token* const buffer = written_buffer(rank, slice.buffer).data();
     for (std::uint64_t block = 0; block < slice.count; ++block) {
-      std::copy_n(bytes.begin(), slice.length,
-                  buffer.begin() + static_cast<std::ptrdiff_t>(slice.offset + block * slice.stride));
-      bytes = bytes.subspan(slice.length);
+      visit(buffer + slice.offset + (block * slice.stride), slice.length);
     }
   }
 }
 
+void Interpreter::write(int rank, StepId step, std::span<const Token> bytes) {
+  for_each_target(rank, step, [&](Token* target, std::uint64_t length) {
+    std::copy_n(bytes.begin(), length, target);
+    bytes = bytes.subspan(length);
+  });
+}
+
 void Interpreter::poison(int rank, StepId step) {
-  const Program& program = programs_[rank];
-  for (const Slice& slice : program.targets(program.steps[step])) {
-    const auto begin = written_buffer(rank, slice.buffer).begin() + static_cast<std::ptrdiff_t>(slice.offset);
-    for (std::uint64_t block = 0; block < slice.count; ++block) {
-      std::fill_n(begin + static_cast<std::ptrdiff_t>(block * slice.stride), slice.length, undefined);
-    }
-  }
+  for_each_target(rank, step, [](Token* target, std::uint64_t length) { std::fill_n(target, length, undefined); });
 }
 
 std::vector<Token>& Interpreter::written_buffer(int rank, Buffer buffer) {

@@ -66,6 +66,9 @@ private:
   void receive(int rank, StepId step, std::vector<Token> message);
   void write(int rank, StepId step, std::span<const Token> bytes);
   void poison(int rank, StepId step); // its targets
+  // Calls visit(first token, length) for each stretch of the step's targets, in order.
+  template <class Visit>
+  void for_each_target(int rank, StepId step, Visit visit);
   [[nodiscard]] std::vector<Token>& written_buffer(int rank, Buffer buffer);
   // The value of an input token in the given epoch.
   [[nodiscard]] Token fresh(Token token, int epoch) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "algos/verify/terms.hpp"
 
+#include "algos/schedule/append.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -34,7 +36,7 @@ Token Terms::combine(Token left, Token right) {
     std::vector<Token> all;
     for (const Token token : {left, right}) {
       if (is_combined(token)) {
-        all.insert(all.end(), inputs(token).begin(), inputs(token).end());
+        append(all, inputs(token));
       } else {
         all.push_back(token);
       }

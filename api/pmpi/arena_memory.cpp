@@ -18,7 +18,7 @@ namespace {
 
 // Never given up: a thread may allocate while another finalises MPI.
 std::shared_ptr<engine::NodeMemory>& memory = *new std::shared_ptr<engine::NodeMemory>;
-constinit std::atomic<bool> is_served{false};
+constinit std::atomic<bool> arena_is_open{false};
 
 StokerHeapSource& heap_source = *new StokerHeapSource;
 
@@ -94,19 +94,19 @@ bool has_room(const engine::Arena& arena, std::uint64_t bytes) {
 void open_arena_memory(engine::Engine& engine) {
   memory = engine.memory();
   engine::copy_at_fork();
-  is_served.store(true, std::memory_order_release);
+  arena_is_open.store(true, std::memory_order_release);
 }
 
 void close_arena_memory() {
-  if (is_served.exchange(false)) {
+  if (arena_is_open.exchange(false)) {
     spares.release();
   }
 }
 
-void forget_arena_memory() { is_served.store(false); }
+void forget_arena_memory() { arena_is_open.store(false); }
 
 void* arena_memory(std::size_t bytes) {
-  if (!is_served.load(std::memory_order_acquire)) {
+  if (!arena_is_open.load(std::memory_order_acquire)) {
     return nullptr;
   }
   void* block = spares.take(bytes);
@@ -117,7 +117,7 @@ void* arena_memory(std::size_t bytes) {
 }
 
 bool give_back(void* block) {
-  if (!is_served.load(std::memory_order_acquire)) {
+  if (!arena_is_open.load(std::memory_order_acquire)) {
     return engine::deallocate(block);
   }
   const std::size_t bytes = engine::bytes_of(block);

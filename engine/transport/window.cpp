@@ -18,8 +18,7 @@ std::uint64_t skew_of(const void* base, MPI_Win win) {
   void* begin = nullptr;
   int known = 0;
   PMPI_Win_get_attr(win, MPI_WIN_BASE, static_cast<void*>(&begin), &known);
-  return known == 0 ? 0
-                    : static_cast<std::uint64_t>(static_cast<const std::byte*>(base) - static_cast<std::byte*>(begin));
+  return known == 0 ? 0 : reinterpret_cast<std::uintptr_t>(base) - reinterpret_cast<std::uintptr_t>(begin);
 }
 
 } // namespace

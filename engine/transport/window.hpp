@@ -58,7 +58,8 @@ private:
   }
 
   MPI_Win win_ = MPI_WIN_NULL;
-  std::vector<std::uint64_t> skews_; // by rank: how far its memory begins behind what MPI takes for its base; or empty
+  std::vector<std::uint64_t>
+      skews_; // by rank: how far its memory begins behind what MPI takes for its base; none of a dynamic window
   std::vector<void*> attached_;
   std::vector<int> targets_; // of puts that were not flushed
 };

@@ -167,53 +167,51 @@ TEST(OneSidedWindows, AreSharedByRequestsOverOneBuffer) {
   }
 }
 
-// Receive buffers within, before and across those of other requests: a window over each of them. On every rank they begin
-// elsewhere.
+// Receive buffers within, before and across those of other requests, a window of ranks over each of them. On every rank
+// they begin elsewhere.
 TEST(OneSidedWindows, BeginWhereTheirBufferBegins) {
   constexpr int block = 100;
-  for (const char* executor : {"engine", "inline"}) {
-    const EngineOwner engine(MPI_COMM_WORLD, {{"ranks_per_node", "1"}, {"executor", executor}, {"rma", "window"}});
-    ASSERT_TRUE(everywhere(engine.get() != STOKER_ENGINE_NULL));
-    const InfoOwner info(Settings{{"stoker_algorithm", "rma-fence"}});
-    const std::size_t length = static_cast<std::size_t>(world_size()) * block;
-    std::vector<int> memory(4 * length + 100, -1);
-    std::vector<int> send(length);
-    std::vector<stoker_request> requests;
-    std::vector<std::size_t> begins;
-    for (const std::size_t quarters : {4U, 6U, 0U, 3U, 4U, 9U}) {
-      begins.push_back(quarters * length / 4 + 3 * static_cast<std::size_t>(world_rank()) + quarters);
-      stoker_request request = STOKER_REQUEST_NULL;
-      const int code = stoker_alltoall_init(send.data(), block, MPI_INT, memory.data() + begins.back(), block, MPI_INT,
-                                            MPI_COMM_WORLD, info.get(), engine.get(), &request);
-      if (code == STOKER_ERR_UNSUPPORTED) { // hosts that Open MPI's TCP joins
-        return;
-      }
-      ASSERT_TRUE(everywhere(ok(code)));
-      requests.push_back(request);
+  const EngineOwner engine(MPI_COMM_WORLD, {{"ranks_per_node", "1"}, {"executor", "inline"}, {"rma", "window"}});
+  ASSERT_TRUE(everywhere(engine.get() != STOKER_ENGINE_NULL));
+  const InfoOwner info(Settings{{"stoker_algorithm", "rma-fence"}});
+  const std::size_t length = static_cast<std::size_t>(world_size()) * block;
+  std::vector<int> memory(4 * length + 100, -1);
+  std::vector<int> send(length);
+  std::vector<stoker_request> requests;
+  std::vector<std::size_t> begins;
+  for (const std::size_t quarters : {4U, 6U, 0U, 3U, 4U, 9U}) {
+    begins.push_back(quarters * length / 4 + 3 * static_cast<std::size_t>(world_rank()) + quarters);
+    stoker_request request = STOKER_REQUEST_NULL;
+    const int code = stoker_alltoall_init(send.data(), block, MPI_INT, memory.data() + begins.back(), block, MPI_INT,
+                                          MPI_COMM_WORLD, info.get(), engine.get(), &request);
+    if (code == STOKER_ERR_UNSUPPORTED) { // Open MPI between hosts over TCP
+      return;
     }
-    for (int epoch = 0; epoch < 3; ++epoch) {
-      for (std::size_t i = 0; i < requests.size(); ++i) {
-        const auto value = [&](int from, int to, std::size_t element) {
-          return (((epoch * 10 + static_cast<int>(i)) * 10 + from) * 10 + to) * block +
-                 static_cast<int>(element % block);
-        };
-        for (std::size_t k = 0; k < length; ++k) {
-          send[k] = value(world_rank(), static_cast<int>(k) / block, k);
-        }
-        std::ranges::fill(memory, -1);
-        ASSERT_TRUE(ok(stoker_start(requests[i])));
-        ASSERT_TRUE(ok(stoker_wait(requests[i])));
-        for (std::size_t k = 0; k < memory.size(); ++k) {
-          const bool received = k >= begins[i] && k < begins[i] + length;
-          const std::size_t at = k - begins[i];
-          ASSERT_EQ(memory[k], received ? value(static_cast<int>(at) / block, world_rank(), at) : -1)
-              << executor << ", request " << i << ", element " << k;
-        }
+    ASSERT_TRUE(everywhere(ok(code)));
+    EXPECT_EQ(puts_of(request), "window");
+    requests.push_back(request);
+  }
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      const auto value = [&](int from, int to, std::size_t element) {
+        return (((epoch * 10 + static_cast<int>(i)) * 10 + from) * 10 + to) * block + static_cast<int>(element % block);
+      };
+      for (std::size_t k = 0; k < length; ++k) {
+        send[k] = value(world_rank(), static_cast<int>(k) / block, k);
+      }
+      std::ranges::fill(memory, -1);
+      ASSERT_TRUE(ok(stoker_start(requests[i])));
+      ASSERT_TRUE(ok(stoker_wait(requests[i])));
+      for (std::size_t k = 0; k < memory.size(); ++k) {
+        const bool received = k >= begins[i] && k < begins[i] + length;
+        const std::size_t at = k - begins[i];
+        ASSERT_EQ(memory[k], received ? value(static_cast<int>(at) / block, world_rank(), at) : -1)
+            << "request " << i << ", element " << k;
       }
     }
-    for (stoker_request& request : requests) {
-      EXPECT_TRUE(ok(stoker_request_free(&request)));
-    }
+  }
+  for (stoker_request& request : requests) {
+    EXPECT_TRUE(ok(stoker_request_free(&request)));
   }
 }
 
