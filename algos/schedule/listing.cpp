@@ -34,8 +34,8 @@ std::vector<Run> runs_of(std::span<const Slice> slices, int rank) {
 }
 
 // One instruction for each stretch over which all the places run on.
-void append(std::string& text, const char* instruction, const std::vector<std::vector<Run>>& places,
-            const std::string& peer = "") {
+void append_instructions(std::string& text, const char* instruction, const std::vector<std::vector<Run>>& places,
+                         const std::string& peer = "") {
   std::vector<std::size_t> run(places.size(), 0);
   std::vector<std::uint64_t> done(places.size(), 0);
   while (run.front() < places.front().size()) {
@@ -93,18 +93,18 @@ private:
       if (near) {
         text_ += "  SET_NODE_BARRIER " + peer + "\n";
       } else {
-        append(text_, "ISEND", {sources()}, " " + peer);
+        append_instructions(text_, "ISEND", {sources()}, " " + peer);
       }
       break;
     case StepKind::recv:
       receive(step, id, near);
       break;
     case StepKind::copy:
-      append(text_, "SMEMCPY", {targets(), sources()});
+      append_instructions(text_, "SMEMCPY", {targets(), sources()});
       break;
     case StepKind::reduce: {
       const auto [left, right] = operands(program_, step);
-      append(text_, "SREDUCE", {targets(), runs_of(left, rank_), runs_of(right, rank_)});
+      append_instructions(text_, "SREDUCE", {targets(), runs_of(left, rank_), runs_of(right, rank_)});
       break;
     }
     case StepKind::fence:
@@ -123,7 +123,7 @@ private:
       const StepId partner = matching_.partners[static_cast<std::size_t>(rank_)][id];
       message = runs_of(theirs.sources(theirs.steps[partner]), step.peer);
     } else if (step.message == Operand::none) {
-      append(text_, "IRECV", {targets}, " " + peer);
+      append_instructions(text_, "IRECV", {targets}, " " + peer);
       return;
     } else {
       text_ += "  IRECV MESSAGE+0 " + std::to_string(step.bytes) + " " + peer + "\n  WAITALL\n";
@@ -131,13 +131,13 @@ private:
     const std::vector<Run> own = runs_of(program_.sources(step), rank_);
     switch (step.message) {
     case Operand::none:
-      append(text_, "SMEMCPY", {targets, message});
+      append_instructions(text_, "SMEMCPY", {targets, message});
       break;
     case Operand::left:
-      append(text_, "SREDUCE", {targets, message, own});
+      append_instructions(text_, "SREDUCE", {targets, message, own});
       break;
     case Operand::right:
-      append(text_, "SREDUCE", {targets, own, message});
+      append_instructions(text_, "SREDUCE", {targets, own, message});
       break;
     }
   }
