@@ -173,6 +173,14 @@ void print_topology(const ordered_json& info) {
   }
 }
 
+void print_puts(const ordered_json& puts) {
+  std::vector<std::string> ways;
+  for (const auto& [executor, way] : puts.items()) {
+    ways.push_back((executor == "engine" ? "helpers: " : "inline: ") + way.get<std::string>());
+  }
+  fmt::print("  puts of one-sided algorithms: {}\n", fmt::join(ways, ", "));
+}
+
 void print_tuning(const ordered_json& tuning) {
   if (tuning.is_null()) {
     fmt::print("\ntuning: none\n");
@@ -203,6 +211,7 @@ void print_text(const ordered_json& info) {
     fmt::print("\nno engine here: {}\n", info.at("error").get<std::string>());
   } else {
     print_topology(info);
+    print_puts(info.at("puts"));
   }
   fmt::print("\nalgorithms\n");
   for (const ordered_json& algorithm : info.at("algorithms")) {
@@ -241,7 +250,7 @@ int show(const MpiSession& session, std::span<const engine::SettingText> call_se
   info["machine"] = machine.description();
   info["ranks"] = session.size();
   try {
-    info["nodes"] = gather_job(session, call_settings);
+    info.update(gather_job(session, call_settings));
   } catch (const std::exception& error) { // the same on all ranks; the rest is worth seeing all the same
     info["error"] = error.what();
   }

@@ -2,6 +2,7 @@
 #include "api/cli/job_facts.hpp"
 
 #include "engine/core/engine.hpp"
+#include "engine/requests/init.hpp"
 #include "topology/binding.hpp"
 #include "topology/discover.hpp"
 
@@ -9,8 +10,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -56,6 +59,40 @@ ordered_json arrange(const std::vector<ordered_json>& ranks) {
   return nodes;
 }
 
+// What carries out puts between all ranks, by executor. One that there is not here is missing.
+ordered_json puts_between(const std::shared_ptr<engine::Engine>& engine, const MpiSession& session) {
+  const auto ranks = static_cast<std::size_t>(session.size());
+  const std::vector<int> counts(ranks, 1);
+  std::vector<int> displacements(ranks);
+  std::iota(displacements.begin(), displacements.end(), 0);
+  const std::vector<std::byte> send(ranks);
+  std::vector<std::byte> recv(ranks);
+  const MPI_Datatype type = MPI_BYTE;
+  const engine::CollectiveCall call{.collective = algos::Collective::alltoall,
+                                    .sendbuf = send.data(),
+                                    .sendcounts = counts.data(),
+                                    .sdispls = displacements.data(),
+                                    .sendtypes = &type,
+                                    .recvbuf = recv.data(),
+                                    .recvcounts = counts.data(),
+                                    .rdispls = displacements.data(),
+                                    .recvtypes = &type,
+                                    .comm = MPI_COMM_WORLD};
+  ordered_json puts = ordered_json::object();
+  for (const char* executor : {"engine", "inline"}) {
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "stoker_algorithm", "rma-fence");
+    MPI_Info_set(info, "stoker_executor", executor);
+    try {
+      puts[executor] = engine::init(engine, call, info)->puts_name();
+    } catch (const engine::Error&) { // on all ranks alike
+    }
+    MPI_Info_free(&info);
+  }
+  return puts;
+}
+
 } // namespace
 
 ordered_json gather_job(const MpiSession& session, std::span<const engine::SettingText> call_settings) {
@@ -80,12 +117,13 @@ ordered_json gather_job(const MpiSession& session, std::span<const engine::Setti
                       {"reserved", engine->helper_facts().reserved != 0},
                       {"placement", engine->helper_explanation()}};
   }
+  const ordered_json puts = puts_between(engine, session);
   engine->destroy();
   std::vector<ordered_json> ranks;
   for (const std::string& text : gather(mine.dump())) {
     ranks.push_back(ordered_json::parse(text));
   }
-  return arrange(ranks);
+  return {{"nodes", arrange(ranks)}, {"puts", puts}};
 }
 
 } // namespace stoker::cli

@@ -11,8 +11,9 @@
 
 namespace stoker::cli {
 
-// Collective over MPI_COMM_WORLD; creates an engine for the time of the call. Rank 0 gets a list of nodes with their
-// domains and ranks, the others nothing. Throws on all ranks when there can be no engine.
+// Collective over MPI_COMM_WORLD; creates an engine for the time of the call. Rank 0 gets "nodes", a list of them with
+// their domains and ranks, which is empty on others; and "puts": by executor, what carries out puts of one-sided
+// algorithms. Throws on all ranks when there can be no engine.
 [[nodiscard]] nlohmann::ordered_json gather_job(const MpiSession& session,
                                                 std::span<const engine::SettingText> call_settings);
 

@@ -24,7 +24,7 @@ void give(Lane& lane, Bound bound, bool stands_in) {
   if (!bound.error) {
     lane.state = Lane::State::bound;
     lane.request = std::move(bound.request);
-    lane.algorithm = kept_text(lane.request->plan().choice_text);
+    lane.algorithm = kept_text(lane.request->reported_choice());
     return;
   }
   // A shape that the engine has no means for is left to the MPI library.

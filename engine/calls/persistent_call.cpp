@@ -177,7 +177,7 @@ void PersistentCall::take_times(Clock::time_point end) {
     report_.exposed_seconds = seconds(exposed_);
     return;
   }
-  report_.algorithm = by_engine_->plan().choice_text;
+  report_.algorithm = by_engine_->reported_choice();
   const RequestStatistics& so_far = by_engine_->statistics();
   report_.exchange_seconds = so_far.exchange_seconds - before_.exchange_seconds;
   report_.exposed_seconds = so_far.exposed_seconds - before_.exposed_seconds;

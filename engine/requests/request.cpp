@@ -47,6 +47,10 @@ Request::Request(std::shared_ptr<Engine> engine, RequestPlan plan)
     task_.window = plan_.window->window.get();
     task_.meeting = plan_.window->comm;
   }
+  reported_choice_ = plan_.choice_text;
+  if (plan_.choice.algorithm->puts_into) {
+    reported_choice_ += std::string(" (") + puts_name() + ")";
+  }
   engine_->enlist(*this);
 }
 

@@ -154,6 +154,8 @@ public:
   [[nodiscard]] bool engine_destroyed() const { return engine_->destroyed(); }
   [[nodiscard]] const char* access_name(algos::Buffer buffer) const; // static storage
   [[nodiscard]] const char* puts_name() const;                       // static storage
+  // The choice of an algorithm as reports have it: a one-sided one is followed by what carries out its puts.
+  [[nodiscard]] const std::string& reported_choice() const { return reported_choice_; }
   // As in api/include/stoker/stoker.h.
   [[nodiscard]] std::int64_t break_even() const;
 
@@ -213,6 +215,7 @@ private:
 
   std::shared_ptr<Engine> engine_;
   RequestPlan plan_;
+  std::string reported_choice_;
   std::shared_ptr<NodeMemory> memory_;
   Block* block_;
   Task task_;                     // this process's view

@@ -571,6 +571,7 @@ class Info(Case):
         self.assertEqual(info["ranks"], 1)
         self.assertEqual(len(info["nodes"]), 1)
         self.assertEqual(info["nodes"][0]["domains"][0]["ranks"][0]["rank"], 0)
+        self.assertEqual(info["puts"]["engine"], "copies")
         names = {(a["collective"], a["name"]) for a in info["algorithms"]}
         self.assertGreaterEqual(len([n for n in names if n[0] == "alltoall"]), 2)
         self.assertGreaterEqual(len([n for n in names if n[0] == "alltoallv"]), 2)
@@ -578,7 +579,7 @@ class Info(Case):
     def test_text_has_all_parts(self):
         text = self.succeed("info")
         for part in ("topology: 1 rank, 1 node", "algorithms", "selection", "Settings of an engine", "Settings of the drop-in",
-                     "may change", "cross-memory attach", "hwloc"):
+                     "may change", "cross-memory attach", "puts of one-sided", "hwloc"):
             self.assertIn(part, text)
 
     def test_origins_of_settings(self):

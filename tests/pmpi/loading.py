@@ -193,6 +193,10 @@ class Settings(Case):
         for taken in ("-3 3", "-2 2"):
             self.assertRegex(summary, f"(?m)^allreduce .* recursive-exchange:factors={taken}")
 
+    def test_what_carries_out_puts(self):
+        _, summary = self.communicators(STOKER_ALGORITHMS="alltoall=rma-fence")
+        self.assertRegex(summary, r"(?m)^alltoall .* rma-fence \((copies|messages|window)\)$")
+
     def test_algorithm_that_does_not_fit_another_setting(self):
         lines, summary = self.communicators(STOKER_ALGORITHMS="allreduce=node-aware", STOKER_DETERMINISTIC="1")
         self.assertEqual(len(lines), 1, lines)
