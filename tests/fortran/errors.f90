@@ -50,6 +50,8 @@ program errors
   call stoker_allreduce_init(grid(:, 1), grid(:, 2), 8, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, engine, request, &
     ierror)
   call expect("columns of a grid", STOKER_SUCCESS, "")
+  call stoker_start_on(request, c_null_ptr, ierror)
+  call expect("a stream without a device", STOKER_ERR_STATE, "driver")
   call stoker_start(request, ierror)
   call stoker_request_free(request, ierror)
   call expect("free of an active request", STOKER_ERR_STATE, "")

@@ -62,6 +62,24 @@ with stoker.Engine(MPI.COMM_WORLD) as engine:
             expect_equal(f"{dtype}, epoch {epoch}", recv.get(), expected.astype(dtype))
         expect("where they are", request.Get_statistics()["send_access"] == "device")
         request.Free()
+    # In the order of a stream, without a word of the host's in between.
+    stream = ctypes.c_void_p()
+    call("cuStreamCreate", ctypes.byref(stream), 1)
+    send, recv = DeviceArray(np.zeros(1000, "i4")), DeviceArray(np.zeros(1000, "i4"))
+    request = engine.Allreduce_init(send, recv)
+    operands = [np.arange(1000, dtype="i4") + rank + epoch for epoch in range(3)]
+    results = [np.full(1000, -1, "i4") for _ in operands]
+    for operand, result in zip(operands, results):
+        size = ctypes.c_size_t(operand.nbytes)
+        call("cuMemcpyHtoDAsync_v2", ctypes.c_uint64(send.address), operand.ctypes.data_as(ctypes.c_void_p), size, stream)
+        request.Start_on(stream.value)
+        request.Wait_on(stream.value)
+        call("cuMemcpyDtoHAsync_v2", result.ctypes.data_as(ctypes.c_void_p), ctypes.c_uint64(recv.address), size, stream)
+    call("cuStreamSynchronize", stream)
+    for epoch, result in enumerate(results):
+        expect_equal(f"in a stream, epoch {epoch}", result, ranks * (np.arange(1000) + epoch) + ranks * (ranks - 1) // 2)
+    request.Free()
+    call("cuStreamDestroy_v2", stream)
     # With a datatype, and on the device of one rank only.
     whole = DeviceArray(np.zeros(10 * ranks, "i4")) if rank == 0 else np.zeros(10 * ranks, "i4")
     engine.Allgather([np.full(10, rank, "i4"), 10, MPI.INT], [whole, 10, MPI.INT])
