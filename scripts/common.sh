@@ -36,15 +36,6 @@ has_mpi() { # mpich | openmpi
   command -v "mpicc.$1" >/dev/null || pkg-config --exists "$module" 2>/dev/null
 }
 
-# In the tests' build for MPICH each file is compiled by itself, which shows that it includes what it needs.
-unity_of() { # mpich | openmpi
-  if [[ $1 == mpich ]]; then
-    echo off
-  else
-    echo on
-  fi
-}
-
 cross_file= # says how to build for another kind of processor: Meson's --cross-file
 
 # Makes a build folder with these options, or gives them to one that has others.

@@ -6,6 +6,8 @@
 #include "engine/data/neighbors.hpp"
 #include "engine/requests/epoch_binding.hpp"
 
+#include <spdlog/logger.h>
+
 #include <algorithm>
 #include <utility>
 

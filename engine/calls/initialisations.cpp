@@ -5,6 +5,8 @@
 #include "engine/calls/calls.hpp"
 #include "engine/calls/mpi_collective.hpp"
 
+#include <spdlog/logger.h>
+
 #include <utility>
 
 namespace stoker::engine {

@@ -23,7 +23,6 @@
 #include "topology/machine.hpp"
 
 #include <mpi.h>
-#include <spdlog/logger.h>
 
 #include <array>
 #include <atomic>
@@ -35,6 +34,10 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+namespace spdlog {
+class logger;
+}
 
 namespace stoker::engine {
 

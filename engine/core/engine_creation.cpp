@@ -11,6 +11,7 @@
 #include "engine/transport/eager_limit.hpp"
 #include "topology/reservation.hpp"
 
+#include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include <algorithm>

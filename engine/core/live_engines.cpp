@@ -4,6 +4,8 @@
 #include "engine/base/agreement.hpp"
 #include "engine/core/engine.hpp"
 
+#include <spdlog/logger.h>
+
 #include <list>
 #include <mutex>
 

@@ -3,6 +3,8 @@
 #include "engine/base/error.hpp"
 #include "engine/global/global_memory.hpp"
 
+#include <spdlog/logger.h>
+
 #include <array>
 #include <cstring>
 #include <optional>

@@ -3,6 +3,8 @@
 #include "engine/base/agreement.hpp"
 #include "engine/global/global_memory.hpp"
 
+#include <spdlog/logger.h>
+
 #include <utility>
 
 namespace stoker::engine {

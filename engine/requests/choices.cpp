@@ -4,6 +4,8 @@
 #include "algos/select/selection.hpp"
 #include "engine/base/agreement.hpp"
 
+#include <spdlog/logger.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>

@@ -7,6 +7,8 @@
 #include "engine/requests/exchange.hpp"
 #include "engine/requests/neighborhood.hpp"
 
+#include <spdlog/logger.h>
+
 #include <utility>
 
 namespace stoker::engine {

@@ -9,6 +9,8 @@
 #include "engine/requests/device_epochs.hpp"
 #include "engine/requests/reach.hpp"
 
+#include <spdlog/logger.h>
+
 #include <utility>
 
 namespace stoker::engine {

@@ -5,6 +5,8 @@
 #include "engine/requests/device_epochs.hpp"
 #include "engine/requests/request.hpp"
 
+#include <spdlog/logger.h>
+
 #include <optional>
 #include <set>
 

@@ -6,6 +6,7 @@
 #include "engine/wisdom/built_from.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/logger.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,6 +16,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <spdlog/logger.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

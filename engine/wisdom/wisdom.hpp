@@ -5,8 +5,6 @@
 // which costs no more than working out again what it holds, and is replaced.
 #pragma once
 
-#include <spdlog/logger.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +14,10 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace spdlog {
+class logger;
+}
 
 namespace stoker::engine {
 
