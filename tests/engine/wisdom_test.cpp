@@ -9,6 +9,7 @@
 #include "engine/wisdom/program_bytes.hpp"
 #include "engine/wisdom/recall.hpp"
 
+#include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
 
 #include <gtest/gtest.h>
