@@ -15,7 +15,7 @@ namespace stoker::algos {
 
 using Blocks = std::vector<std::size_t>;
 [[nodiscard]] Blocks block_range(std::size_t begin, std::size_t end);
-// Of a member of a group, each of which has the block of its own number.
+// The blocks of a member of a group in which each has one, that of its own number.
 [[nodiscard]] inline Blocks own_block(std::size_t member) { return {member}; }
 
 // Ranks in the order of the operation, seen from members[me].

@@ -24,8 +24,8 @@ public:
   [[nodiscard]] std::string operator()();
 
 private:
-  // Messages of one send that their recv has not taken yet, oldest first. There are as many mailboxes as steps, and hardly
-  // ever two messages in one: a vector, which costs nothing while it is empty.
+  // Messages of one send that their recv has not taken yet, oldest first. There are as many mailboxes as steps, and
+  // hardly ever two messages in one: a vector, which costs nothing while it is empty.
   using Mailbox = std::vector<std::vector<Token>>;
 
   struct Rank {

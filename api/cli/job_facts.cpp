@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/cli/job_facts.hpp"
 
+#include "api/cli/equal_call.hpp"
 #include "engine/core/engine.hpp"
-#include "engine/requests/init.hpp"
 #include "topology/binding.hpp"
 #include "topology/discover.hpp"
 
@@ -10,10 +10,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstring>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -60,35 +58,14 @@ ordered_json arrange(const std::vector<ordered_json>& ranks) {
 }
 
 // What carries out puts between all ranks, by executor. One that there is not here is missing.
-ordered_json puts_between(const std::shared_ptr<engine::Engine>& engine, const MpiSession& session) {
-  const auto ranks = static_cast<std::size_t>(session.size());
-  const std::vector<int> counts(ranks, 1);
-  std::vector<int> displacements(ranks);
-  std::iota(displacements.begin(), displacements.end(), 0);
-  const std::vector<std::byte> send(ranks);
-  std::vector<std::byte> recv(ranks);
-  const MPI_Datatype type = MPI_BYTE;
-  const engine::CollectiveCall call{.collective = algos::Collective::alltoall,
-                                    .sendbuf = send.data(),
-                                    .sendcounts = counts.data(),
-                                    .sdispls = displacements.data(),
-                                    .sendtypes = &type,
-                                    .recvbuf = recv.data(),
-                                    .recvcounts = counts.data(),
-                                    .rdispls = displacements.data(),
-                                    .recvtypes = &type,
-                                    .comm = MPI_COMM_WORLD};
+ordered_json puts_between(const std::shared_ptr<engine::Engine>& engine) {
+  const EqualCall call(algos::Collective::alltoall, 1);
   ordered_json puts = ordered_json::object();
   for (const char* executor : {"engine", "inline"}) {
-    MPI_Info info = MPI_INFO_NULL;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "stoker_algorithm", "rma-fence");
-    MPI_Info_set(info, "stoker_executor", executor);
-    try {
-      puts[executor] = engine::init(engine, call, info)->puts_name();
-    } catch (const engine::Error&) { // on all ranks alike
+    const InfoKeys keys{{"stoker_algorithm", "rma-fence"}, {"stoker_executor", executor}};
+    if (const auto request = request_for(engine, call, keys)) {
+      puts[executor] = request->puts_name();
     }
-    MPI_Info_free(&info);
   }
   return puts;
 }
@@ -117,7 +94,7 @@ ordered_json gather_job(const MpiSession& session, std::span<const engine::Setti
                       {"reserved", engine->helper_facts().reserved != 0},
                       {"placement", engine->helper_explanation()}};
   }
-  const ordered_json puts = puts_between(engine, session);
+  const ordered_json puts = puts_between(engine);
   engine->destroy();
   std::vector<ordered_json> ranks;
   for (const std::string& text : gather(mine.dump())) {

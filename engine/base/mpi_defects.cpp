@@ -44,8 +44,7 @@ constexpr std::array defects{
                  "the drop-in library asks for some of the requests at a time", "pmpi mixed-all, library alone"},
     MpiDefectRow{std::nullopt, MpiFamily::mpich, none_known,
                  "over UCX, a window over memory that is in part of another one begins where that begins, or at a "
-                 "multiple of 16, "
-                 "and puts land too low",
+                 "multiple of 16, and puts land too low",
                  "displacements count from where the window says it begins (MPI_WIN_BASE)", "api one_sided, 2 ranks"},
     MpiDefectRow{std::nullopt, MpiFamily::mpich, none_known, "new error codes of MPI's own classes have no texts",
                  "it is tried; codes of a new class take their place", "pmpi error texts"},

@@ -11,9 +11,9 @@
 namespace stoker::engine {
 namespace {
 
-// How far `base` lies behind what MPI takes for the base of its window. MPICH 4.0 over UCX takes the begin of what UCX has
-// registered there, which is earlier if memory before it was part of another window or message, and puts that much too
-// low. It says so.
+// How far `base` lies behind what MPI takes for the base of its window. MPICH 4.0 over UCX takes the begin of what UCX
+// has registered there, which is earlier if memory before it was part of another window or message, and puts that much
+// too low. It says so.
 std::uint64_t skew_of(const void* base, MPI_Win win) {
   void* begin = nullptr;
   int known = 0;
