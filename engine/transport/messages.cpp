@@ -7,8 +7,6 @@
 namespace stoker::engine {
 namespace {
 
-using Channel = Transport::Channel;
-
 // A stretch of a message: as much as is on its way at a time, so that neither MPI's lists nor what a receiver may have
 // to hold grow with the message. So long because the receiver's word that it is ready for the next one may stand in the
 // queue behind all that its node sends.
@@ -44,8 +42,8 @@ std::uint32_t Messages::post(const Message& message) {
 
 int Messages::move(const Message& message, std::byte* place, std::uint64_t bytes, MPI_Request* request) {
   return message.outgoing
-             ? network_.transport->send(Channel::data, place, bytes, message.peer, message.tag, request)
-             : network_.transport->receive(Channel::data, place, bytes, message.peer, message.tag, request);
+             ? network_.transport->send(Transport::Channel::data, place, bytes, message.peer, message.tag, request)
+             : network_.transport->receive(Transport::Channel::data, place, bytes, message.peer, message.tag, request);
 }
 
 std::uint32_t Messages::begin(const Message& message) {
@@ -84,7 +82,8 @@ void Messages::begin_unmeasured(std::uint32_t transfer) {
   if (m.outgoing) {
     t.length = m.bytes;
     request = MPI_REQUEST_NULL;
-    const int told = network_.transport->send(Channel::data, &t.length, sizeof t.length, m.peer, m.tag, &request);
+    const int told =
+        network_.transport->send(Transport::Channel::data, &t.length, sizeof t.length, m.peer, m.tag, &request);
     add(transfer, told, request);
   }
 }
@@ -113,7 +112,8 @@ void Messages::go_on_unmeasured(std::uint32_t transfer, int code, std::uint64_t 
   }
   t.measuring = true;
   MPI_Request request = MPI_REQUEST_NULL;
-  const int awaited = network_.transport->receive(Channel::data, &t.length, sizeof t.length, m.peer, m.tag, &request);
+  const int awaited =
+      network_.transport->receive(Transport::Channel::data, &t.length, sizeof t.length, m.peer, m.tag, &request);
   add(transfer, awaited, request);
 }
 
@@ -122,12 +122,12 @@ void Messages::begin_stretch(std::uint32_t transfer) {
   MPI_Request request = MPI_REQUEST_NULL;
   if (m.outgoing) {
     transfers_[transfer].asking = true;
-    const int code = network_.transport->receive(Channel::ready, nullptr, 0, m.peer, m.tag, &request);
+    const int code = network_.transport->receive(Transport::Channel::ready, nullptr, 0, m.peer, m.tag, &request);
     add(transfer, code, request);
     return;
   }
   post_pieces(transfer);
-  const int code = network_.transport->send(Channel::ready, nullptr, 0, m.peer, m.tag, &request);
+  const int code = network_.transport->send(Transport::Channel::ready, nullptr, 0, m.peer, m.tag, &request);
   if (code != MPI_SUCCESS) { // the sender will not hear of it, and send nothing
     cancel(transfer);
     transfers_[transfer].posted = m.bytes;
@@ -176,14 +176,15 @@ void Messages::begin_put(std::uint32_t transfer) {
   MPI_Request request = MPI_REQUEST_NULL;
   if (m.outgoing) {
     t.asking = true;
-    const int code = network_.transport->receive(Channel::ready, nullptr, 0, m.peer, m.tag, &request);
+    const int code = network_.transport->receive(Transport::Channel::ready, nullptr, 0, m.peer, m.tag, &request);
     add(transfer, code, request);
     return;
   }
-  const int code = network_.transport->receive(Channel::data, &t.arrived, sizeof t.arrived, m.peer, m.tag, &request);
+  const int code =
+      network_.transport->receive(Transport::Channel::data, &t.arrived, sizeof t.arrived, m.peer, m.tag, &request);
   add(transfer, code, request);
   request = MPI_REQUEST_NULL;
-  const int told = network_.transport->send(Channel::ready, nullptr, 0, m.peer, m.tag, &request);
+  const int told = network_.transport->send(Transport::Channel::ready, nullptr, 0, m.peer, m.tag, &request);
   if (told != MPI_SUCCESS) {
     cancel(transfer);
   }
@@ -248,8 +249,8 @@ void Messages::tell_of_puts() {
     Transfer& t = transfers_[transfer];
     t.arrived = t.error == MPI_SUCCESS ? 1 : 0;
     MPI_Request request = MPI_REQUEST_NULL;
-    const int code =
-        network_.transport->send(Channel::data, &t.arrived, sizeof t.arrived, t.message.peer, t.message.tag, &request);
+    const int code = network_.transport->send(Transport::Channel::data, &t.arrived, sizeof t.arrived, t.message.peer,
+                                              t.message.tag, &request);
     add(transfer, code, request);
     release(transfer); // what complete() held
   }
