@@ -110,7 +110,7 @@ Volumes volumes(const Program& program) {
 }
 
 // Dividing and gathering reach the optimum, for any number of ranks; powers of two in as few messages as there can be.
-TEST(Counts, ButterfliesTakeInTheLeastNumberOfBytes) {
+TEST(BineCounts, ButterfliesTakeInTheLeastNumberOfBytes) {
   constexpr std::uint64_t block = 64;
   for (const int ranks : {2, 6, 16, 22, 23, 64}) {
     const Layout layout = Layout::uniform(ranks, 4);
@@ -133,7 +133,7 @@ TEST(Counts, ButterfliesTakeInTheLeastNumberOfBytes) {
 }
 
 // Four links of each rank of a torus carry the same number of bytes at the same time: none goes along two dimensions.
-TEST(Counts, SwingUsesAllLinksOfATorus) {
+TEST(BineCounts, SwingUsesAllLinksOfATorus) {
   constexpr int side = 8;
   const Layout layout = Layout::uniform(side * side, 1);
   for (const Program& program : programs_of(Collective::allreduce, "swing:dims=8 8,part=1", layout, 64UL * 64 * 4)) {
@@ -155,7 +155,7 @@ TEST(Counts, SwingUsesAllLinksOfATorus) {
 }
 
 // Each rank sends and receives the vector twice at most.
-TEST(Counts, TwoTreesShareTheWork) {
+TEST(BineCounts, TwoTreesShareTheWork) {
   for (const int ranks : {2, 7, 16, 33}) {
     constexpr std::uint64_t elements = 64UL * 64;
     for (const Program& program :
@@ -361,7 +361,7 @@ private:
 };
 
 // MPI wants an allreduce to give all ranks the same result.
-TEST(Allreduce, GivesAllRanksTheSameBits) {
+TEST(BineAllreduce, GivesAllRanksTheSameBits) {
   constexpr std::uint64_t elements = 40;
   for (const Algorithm& algorithm : algorithms_of(Collective::allreduce)) {
     for (const int ranks : {2, 5, 8, 12, 16, 33}) {

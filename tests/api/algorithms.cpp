@@ -12,7 +12,7 @@
 namespace api_tests {
 namespace {
 
-const char* const algorithms[] = {
+const char* const with_parameters[] = {
     "nonblocking",
     "pairwise",
     "batched",
@@ -56,7 +56,7 @@ TEST_P(Algorithms, EveryByteIsRightInEveryEpoch) {
   ASSERT_TRUE(everywhere(engine.get() != STOKER_ENGINE_NULL));
   Transfers transfers;
   int id = 0;
-  for (const char* algorithm : algorithms) {
+  for (const char* algorithm : with_parameters) {
     for (const Pattern pattern : {Pattern::alltoall, Pattern::random}) {
       TransferSpec spec;
       spec.id = id++;

@@ -170,11 +170,6 @@ const std::vector<Row>& rows() {
   return all;
 }
 
-void expect_right(const Transfer& transfer) {
-  const std::string defect = transfer.defect();
-  EXPECT_TRUE(defect.empty()) << defect;
-}
-
 class AlltoallMatrix : public ::testing::TestWithParam<std::size_t> {};
 
 TEST_P(AlltoallMatrix, EveryByteIsRightInEveryEpoch) {

@@ -28,11 +28,6 @@ std::unique_ptr<Transfer> make(int id, stoker_engine engine, MPI_Comm comm = MPI
   return transfer;
 }
 
-void expect_right(const Transfer& transfer) {
-  const std::string defect = transfer.defect();
-  EXPECT_TRUE(defect.empty()) << defect;
-}
-
 void run(Transfer& transfer, int epochs = 3) {
   for (int epoch = 0; epoch < epochs; ++epoch) {
     transfer.prepare();

@@ -30,11 +30,11 @@ MPI_Datatype type_of() {
 }
 
 template <class T>
-class Operations : public ::testing::Test {};
+class GlobalOperations : public ::testing::Test {};
 using ElementTypes = ::testing::Types<std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float, double>;
-TYPED_TEST_SUITE(Operations, ElementTypes);
+TYPED_TEST_SUITE(GlobalOperations, ElementTypes);
 
-TYPED_TEST(Operations, DoWhatTheySay) {
+TYPED_TEST(GlobalOperations, DoWhatTheySay) {
   using T = TypeParam;
   const GlobalOwner global;
   // Each unit has a place of its own on every other.
@@ -99,7 +99,7 @@ TYPED_TEST(Operations, DoWhatTheySay) {
 }
 
 // Long enough for many pieces, from private memory and with all units at one place.
-TYPED_TEST(Operations, Accumulate) {
+TYPED_TEST(GlobalOperations, Accumulate) {
   using T = TypeParam;
   for (const Settings& settings : {Settings{}, Settings{{"access", "staged"}}}) {
     const GlobalOwner global(settings);

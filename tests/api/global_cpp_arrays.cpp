@@ -15,7 +15,7 @@
 namespace api_tests {
 namespace {
 
-struct Place {
+struct ArrayPlace {
   stoker::Engine engine{MPI_COMM_WORLD};
   stoker::GlobalMemory global{engine, 0};
   stoker::Team team{global, MPI_COMM_WORLD};
@@ -31,7 +31,7 @@ std::vector<int> counted(std::size_t size, int from) {
 }
 
 TEST(GlobalIterators, AreRandomAccess) {
-  const Place place;
+  const ArrayPlace place;
   const auto begin = place.array.begin();
   const auto end = place.array.end();
   EXPECT_EQ(end - begin, static_cast<std::ptrdiff_t>(place.size));
@@ -59,7 +59,7 @@ TEST(GlobalIterators, AreRandomAccess) {
 }
 
 TEST(GlobalIterators, SeeTheRunsOfOneUnit) {
-  const Place place;
+  const ArrayPlace place;
   std::size_t total = 0;
   int unit = 0;
   for (auto i = place.array.begin(); i != place.array.end(); i += static_cast<std::ptrdiff_t>(i.contiguous())) {
@@ -75,7 +75,7 @@ TEST(GlobalIterators, SeeTheRunsOfOneUnit) {
 }
 
 TEST(GlobalRanges, AreCopied) {
-  const Place place;
+  const ArrayPlace place;
   for (int writer = 0; writer < world_size(); ++writer) {
     if (world_rank() == writer) {
       const std::vector<int> values = counted(place.size - 2, 1000 * writer);
@@ -103,7 +103,7 @@ TEST(GlobalRanges, AreCopied) {
 }
 
 TEST(GlobalRanges, AreFilled) {
-  const Place place;
+  const ArrayPlace place;
   // Longer than what one put brings.
   const stoker::GlobalArray<double> large(place.team, static_cast<std::size_t>(world_size()) * 20000);
   if (world_rank() == world_size() - 1) {
@@ -123,7 +123,7 @@ TEST(GlobalRanges, AreFilled) {
 }
 
 TEST(GlobalArrays, TakeManyUpdates) {
-  const Place place;
+  const ArrayPlace place;
   std::vector<stoker::GlobalPointer<int>> targets;
   for (std::size_t i = 0; i < place.size; ++i) {
     targets.push_back(place.array.pointer(i));
@@ -142,7 +142,7 @@ TEST(GlobalArrays, TakeManyUpdates) {
 }
 
 TEST(GlobalArrays, TakeNonblockingAtomics) {
-  const Place place;
+  const ArrayPlace place;
   const stoker::GlobalArray<std::int64_t> counter(place.team, static_cast<std::size_t>(world_size()));
   const auto home = counter.pointer(static_cast<std::size_t>(world_size()) - 1);
   std::int64_t before = -1;

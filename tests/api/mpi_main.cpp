@@ -2,6 +2,8 @@
 // main() of the tests that need MPI ranks; see mpi_main.hpp.
 #include "tests/api/mpi_main.hpp"
 
+#include "tests/rig/of_one_file.hpp"
+
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -162,6 +164,7 @@ int main(int argc, char** argv) {
   MPI_Comm_dup(MPI_COMM_WORLD, &agreement);
 
   ::testing::InitGoogleTest(&argc, argv);
+  const bool chosen = rig::only_tests_of_one_file(argc, argv);
   auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
   if (rank_of_world != 0) {
     delete listeners.Release(listeners.default_result_printer());
@@ -173,7 +176,7 @@ int main(int argc, char** argv) {
   {
     Watchdog guard(seconds_from_environment("STOKER_TEST_TIMEOUT", 120));
     watchdog = &guard;
-    failed = RUN_ALL_TESTS();
+    failed = chosen ? RUN_ALL_TESTS() : 1;
     guard.begin("the end of the program");
     failed = everywhere(failed == 0) ? 0 : 1;
     MPI_Comm_free(&agreement);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // GoogleTest on MPI ranks: mpi_main.cpp holds main(). Every rank runs every test, in the same order; after each test
 // the ranks agree on its result, a failure on any rank fails the program, and a watchdog ends a test that hangs.
+// The first argument is the file whose tests are run (see rig/of_one_file.hpp).
 // STOKER_TEST_TIMEOUT: seconds a test may take (default 120). STOKER_TEST_FULL=1: larger matrices.
 #pragma once
 

@@ -268,18 +268,18 @@ void complete(CallUnderWay& call, bool by_wait) {
 }
 
 // 2 ints, a gap of one.
-class Gapped {
+class GappedType {
 public:
-  Gapped() {
+  GappedType() {
     MPI_Datatype pair = MPI_DATATYPE_NULL;
     MPI_Type_contiguous(2, MPI_INT, &pair);
     MPI_Type_create_resized(pair, 0, 3 * static_cast<MPI_Aint>(sizeof(int)), &type_);
     MPI_Type_commit(&type_);
     MPI_Type_free(&pair);
   }
-  Gapped(const Gapped&) = delete;
-  Gapped& operator=(const Gapped&) = delete;
-  ~Gapped() { free(); }
+  GappedType(const GappedType&) = delete;
+  GappedType& operator=(const GappedType&) = delete;
+  ~GappedType() { free(); }
   void free() {
     if (type_ != MPI_DATATYPE_NULL) {
       MPI_Type_free(&type_);
@@ -374,7 +374,7 @@ TEST_P(Nonblocking, InPlace) {
 
 TEST_P(Nonblocking, TypesWithGaps) {
   const auto calls_here = calls();
-  const Gapped gapped;
+  const GappedType gapped;
   for (const Case& c : cases()) {
     if (!c.combines) {
       one_by_one(*calls_here, c, {.count = 6, .type = gapped.get(), .extent = 3}, false, enough);
@@ -428,7 +428,7 @@ TEST_P(Nonblocking, DatatypesAreFreedAtOnce) {
   std::vector<Case> list = cases();
   const Case& c = *std::ranges::find(list, Collective::alltoall, &Case::collective);
   for (int i = 0; i < 8; ++i) {
-    Gapped gapped;
+    GappedType gapped;
     std::deque<Trip> trips;
     for (int k = 0; k < 6; ++k) {
       trips.emplace_back(c, Terms{.count = 3000, .type = gapped.get(), .extent = 3}, false,
@@ -617,7 +617,7 @@ TEST_P(Nonblocking, Exchanges) {
   MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2 * ranks, twice.data(), MPI_UNWEIGHTED, 2 * ranks, twice.data(),
                                  MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
   auto calls_to_neighbors = std::make_unique<Calls>(engine(), graph);
-  const Gapped gapped;
+  const GappedType gapped;
   const auto length = [&](int from, int to, int i) { // in elements
     const auto seed =
         static_cast<std::uint64_t>(from * 100) + static_cast<std::uint64_t>(to) + static_cast<std::uint64_t>(i) * 10000;
@@ -785,7 +785,7 @@ TEST_P(Nonblocking, WithoutMemory) {
   Calls calls_here(stoker::api::engine_of(small.get()), MPI_COMM_WORLD, false);
   const std::vector<Case> list = cases();
   one_by_one(calls_here, list.front(), {.count = 5'000'000}, false, 5);
-  const Gapped gapped;
+  const GappedType gapped;
   const Case& alltoall = *std::ranges::find(list, Collective::alltoall, &Case::collective);
   one_by_one(calls_here, alltoall, {.count = 1'500'000 / world_size(), .type = gapped.get(), .extent = 3}, false, 5);
   one_by_one(calls_here, list.front(), {.count = 10}, false, 5);

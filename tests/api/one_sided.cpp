@@ -2,6 +2,7 @@
 // The one-sided all-to-alls: every kind of buffer through windows and as messages, windows that are taken again, orders
 // of starting that would lock fences, and what requests say of themselves.
 #include "tests/api/mpi_main.hpp"
+#include "tests/api/one_sided_ways.hpp"
 #include "tests/api/transfer.hpp"
 
 #include <algorithm>
@@ -16,24 +17,14 @@ namespace {
 
 const char* const algorithms[] = {"rma-fence", "rma-lock", "rma-fence-hierarchy"};
 
-std::string puts_of(stoker_request request) {
-  stoker_statistics statistics{};
-  statistics.size = sizeof statistics;
-  EXPECT_TRUE(ok(stoker_request_statistics(request, &statistics)));
-  return statistics.puts;
-}
-
 void run_epoch(Transfer& transfer) {
   transfer.prepare();
   EXPECT_TRUE(ok(stoker_start(transfer.request())));
   EXPECT_TRUE(ok(stoker_wait(transfer.request())));
-  const std::string defect = transfer.defect();
-  EXPECT_TRUE(defect.empty()) << defect;
+  expect_right(transfer);
 }
 
-using Parameters = std::tuple<std::string, std::string, std::string>; // ranks_per_node, executor, rma
-
-class OneSided : public ::testing::TestWithParam<Parameters> {};
+class OneSided : public ::testing::TestWithParam<OneSidedWay> {};
 
 TEST_P(OneSided, EveryByteIsRightWhateverTheBuffers) {
   const auto& [ranks_per_node, executor, rma] = GetParam();
@@ -94,15 +85,7 @@ TEST_P(OneSided, EveryByteIsRightWhateverTheBuffers) {
   }
 }
 
-std::string name_of_parameters(const ::testing::TestParamInfo<Parameters>& test) {
-  const auto& [ranks_per_node, executor, rma] = test.param;
-  return (ranks_per_node == "0" ? "one_node" : ranks_per_node + "_per_node") + "_" + executor + "_" + rma;
-}
-
-INSTANTIATE_TEST_SUITE_P(Ways, OneSided,
-                         ::testing::Combine(::testing::Values("0", "1", "2"), ::testing::Values("engine", "inline"),
-                                            ::testing::Values("auto", "messages", "window")),
-                         name_of_parameters);
+INSTANTIATE_TEST_SUITE_P(Ways, OneSided, one_sided_ways(), name_of_way);
 
 TEST(OneSidedWindows, ARequestIsInitialisedAgainAndAgain) {
   for (const char* executor : {"engine", "inline"}) {

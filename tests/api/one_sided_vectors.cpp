@@ -2,6 +2,7 @@
 // The one-sided forms of allgather(v), bcast and reduce_scatter: every one of the registry, with two kinds of
 // elements, through windows and as messages; and what requests say of themselves.
 #include "tests/api/mpi_main.hpp"
+#include "tests/api/one_sided_ways.hpp"
 #include "tests/api/vector_transfer.hpp"
 
 #include <array>
@@ -13,13 +14,6 @@ namespace api_tests {
 namespace {
 
 using algos::Collective;
-
-std::string puts_of(stoker_request request) {
-  stoker_statistics statistics{};
-  statistics.size = sizeof statistics;
-  EXPECT_TRUE(ok(stoker_request_statistics(request, &statistics)));
-  return statistics.puts;
-}
 
 // Each algorithm that puts, with its defaults and each of its numbers at its least.
 std::vector<VectorSpec> specs() {
@@ -56,9 +50,7 @@ std::vector<VectorSpec> specs() {
   return all;
 }
 
-using Parameters = std::tuple<std::string, std::string, std::string>; // ranks_per_node, executor, rma
-
-class OneSidedVectors : public ::testing::TestWithParam<Parameters> {};
+class OneSidedVectors : public ::testing::TestWithParam<OneSidedWay> {};
 
 TEST_P(OneSidedVectors, EveryByteIsRightInEveryEpoch) {
   const auto& [ranks_per_node, executor, rma] = GetParam();
@@ -111,15 +103,7 @@ TEST_P(OneSidedVectors, EveryByteIsRightInEveryEpoch) {
   }
 }
 
-std::string name_of_parameters(const ::testing::TestParamInfo<Parameters>& test) {
-  const auto& [ranks_per_node, executor, rma] = test.param;
-  return (ranks_per_node == "0" ? "one_node" : ranks_per_node + "_per_node") + "_" + executor + "_" + rma;
-}
-
-INSTANTIATE_TEST_SUITE_P(Ways, OneSidedVectors,
-                         ::testing::Combine(::testing::Values("0", "1", "2"), ::testing::Values("engine", "inline"),
-                                            ::testing::Values("auto", "messages", "window")),
-                         name_of_parameters);
+INSTANTIATE_TEST_SUITE_P(Ways, OneSidedVectors, one_sided_ways(), name_of_way);
 
 } // namespace
 } // namespace api_tests

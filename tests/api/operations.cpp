@@ -76,7 +76,7 @@ std::size_t size_of(MPI_Datatype type) {
 
 Kind real_of(std::size_t bytes) { return bytes == 4 ? Kind::single : Kind::twice; }
 
-class Types {
+class ReducedTypes {
 public:
   void one(const char* name, MPI_Datatype type, const char* ops, Kind kind) {
     if (type != MPI_DATATYPE_NULL) {
@@ -122,7 +122,7 @@ struct PairOf {
 #define NAMED(type) #type, type
 
 std::vector<TypeCase> types() {
-  Types t;
+  ReducedTypes t;
   const auto signed_c = [&](const char* name, MPI_Datatype type) {
     t.one(name, type, on_c_integers, Kind::signed_integer);
   };

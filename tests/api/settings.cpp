@@ -34,16 +34,16 @@ private:
 };
 
 // A settings file of this rank.
-class File {
+class SettingsFile {
 public:
-  explicit File(const std::string& text) {
+  explicit SettingsFile(const std::string& text) {
     const char* folder = std::getenv("TMPDIR");
     path_ = std::string(folder != nullptr ? folder : "/tmp") + "/stoker-settings-" + std::to_string(getpid()) + ".toml";
     std::ofstream(path_) << text;
   }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() { std::remove(path_.c_str()); }
+  SettingsFile(const SettingsFile&) = delete;
+  SettingsFile& operator=(const SettingsFile&) = delete;
+  ~SettingsFile() { std::remove(path_.c_str()); }
   [[nodiscard]] const std::string& path() const { return path_; }
 
 private:
@@ -156,7 +156,7 @@ TEST(Settings, NullsAreRefused) {
 }
 
 TEST(Settings, StructBeforeEnvironmentBeforeFileBeforeDefault) {
-  const File file("executor = \"inline\"\nalgorithms = \"alltoall=hierarchical\"\n");
+  const SettingsFile file("executor = \"inline\"\nalgorithms = \"alltoall=hierarchical\"\n");
   const Environment path("STOKER_SETTINGS_FILE", file.path());
   EXPECT_EQ(choices({}).first, "inline");
   EXPECT_EQ(choices({}).second, "hierarchical");
@@ -185,14 +185,14 @@ TEST(Settings, BadFileNamesTheFile) {
     EXPECT_TRUE(creation_refused({}, STOKER_ERR_SETTING, {"/nonexistent/settings.toml"}));
   }
   for (const char* text : {"executor = \n", "executor = \"fast\"\n", "colour = \"red\"\n", "executor = [1, 2]\n"}) {
-    const File file(text);
+    const SettingsFile file(text);
     const Environment path("STOKER_SETTINGS_FILE", file.path());
     EXPECT_TRUE(creation_refused({}, STOKER_ERR_SETTING, {file.path()})) << text;
   }
 }
 
 TEST(Settings, NumbersInAFileNeedNoQuotes) {
-  const File file("executor = \"inline\"\nbatch = 8\nbest_effort = 1\n");
+  const SettingsFile file("executor = \"inline\"\nbatch = 8\nbest_effort = 1\n");
   const Environment path("STOKER_SETTINGS_FILE", file.path());
   EXPECT_EQ(choices({}).first, "inline");
 }

@@ -80,7 +80,7 @@ algos::Program ring_program(int rank, std::uint64_t elements) {
 double in_send(int rank, std::uint64_t i) { return static_cast<double>((100 * rank) + static_cast<int>(i % 10)); }
 double in_b(int rank, std::uint64_t i) { return static_cast<double>(7 + rank + static_cast<int>(i % 3)); }
 
-struct Case {
+struct StepCase {
   bool user = false;   // operation; else a sum
   bool helped = false; // another process executes the rank's steps
   bool nodes = false;  // every rank is said to be on a node of its own
@@ -89,7 +89,7 @@ struct Case {
   std::uint64_t elements = 0;
 };
 
-std::string describe(const Case& c) {
+std::string describe(const StepCase& c) {
   return std::string(c.user ? "user's operation" : "sum") + (c.helped ? ", by another process" : "") +
          (c.nodes ? ", messages" : ", within the node") + (c.eager ? ", eager" : "") +
          (c.path == Path::cma ? ", cma, " : ", mapped, ") + std::to_string(c.elements) + " elements";
@@ -98,7 +98,7 @@ std::string describe(const Case& c) {
 // One rank's part.
 class Ring {
 public:
-  Ring(const Case& what, engine::NodeMemory& memory, const engine::Network& network, MPI_Op mix_op)
+  Ring(const StepCase& what, engine::NodeMemory& memory, const engine::Network& network, MPI_Op mix_op)
       : what_(what), memory_(memory), operation_(what.user ? mix_op : MPI_SUM, MPI_DOUBLE),
         program_(ring_program(world_rank(), what.elements)), send_(buffer(program_.send_bytes)),
         recv_(buffer(program_.recv_bytes)), progress_(network, engine::rank_executor) {
@@ -194,7 +194,7 @@ private:
     }
   }
 
-  Case what_;
+  StepCase what_;
   engine::NodeMemory& memory_;
   engine::TagSpace tags_{30'000, 1, 0};
   engine::Operation operation_;
@@ -226,7 +226,7 @@ protected:
     }
   }
 
-  void run(const Case& what) {
+  void run(const StepCase& what) {
     SCOPED_TRACE(describe(what));
     note(describe(what));
     Ring ring(what, memory_, network_, mix_);

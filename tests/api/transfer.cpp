@@ -476,6 +476,11 @@ std::string Transfer::explain(const End& end, const std::vector<unsigned char>& 
 
 int Transfer::free() { return stoker_request_free(&request_); }
 
+void expect_right(const Transfer& transfer) {
+  const std::string defect = transfer.defect();
+  EXPECT_TRUE(defect.empty()) << defect;
+}
+
 std::vector<stoker_request> requests_of(const Transfers& transfers) {
   std::vector<stoker_request> requests;
   for (const auto& transfer : transfers) {

@@ -129,6 +129,9 @@ private:
   std::string message_;
 };
 
+// That both buffers of `transfer` are what they must be.
+void expect_right(const Transfer& transfer);
+
 using Transfers = std::vector<std::unique_ptr<Transfer>>;
 [[nodiscard]] std::vector<stoker_request> requests_of(const Transfers& transfers);
 

@@ -20,9 +20,9 @@ namespace {
 using algos::Collective;
 
 // A file that rank 0 writes, and all ranks know by name.
-class File {
+class SharedFile {
 public:
-  explicit File(const std::string& text) {
+  explicit SharedFile(const std::string& text) {
     int number = getpid();
     MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);
     path_ = std::filesystem::temp_directory_path() / ("stoker-tuning-" + std::to_string(number));
@@ -30,9 +30,9 @@ public:
       std::ofstream(path_) << text;
     }
   }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() {
+  SharedFile(const SharedFile&) = delete;
+  SharedFile& operator=(const SharedFile&) = delete;
+  ~SharedFile() {
     barrier();
     if (world_rank() == 0) {
       std::filesystem::remove(path_);
@@ -110,8 +110,9 @@ protected:
 };
 
 TEST_F(Tuning, NamesTheAlgorithmOfWhatItCovers) {
-  const File file(file_of(entry("alltoall", "radix:r=3", "[4, 128]") +
-                          entry("alltoallv", "bruck-norotation", "[0, 64]") + entry("allreduce", "tree", "[0, 64]")));
+  const SharedFile file(file_of(entry("alltoall", "radix:r=3", "[4, 128]") +
+                                entry("alltoallv", "bruck-norotation", "[0, 64]") +
+                                entry("allreduce", "tree", "[0, 64]")));
   for (const auto& [ranks_per_node, executor] : {std::pair("0", "auto"), std::pair("2", "inline")}) {
     const Settings settings{{"tuning", file.path()}, {"ranks_per_node", ranks_per_node}, {"executor", executor}};
     Settings without = settings;
@@ -126,7 +127,7 @@ TEST_F(Tuning, NamesTheAlgorithmOfWhatItCovers) {
 }
 
 TEST_F(Tuning, InfoKeyAndSettingAreStronger) {
-  const File file(file_of(entry("alltoall", "radix:r=3", "[1, 128]")));
+  const SharedFile file(file_of(entry("alltoall", "radix:r=3", "[1, 128]")));
   EXPECT_EQ(alltoall({{"tuning", file.path()}}, 64, "pairwise"), "pairwise");
   EXPECT_EQ(alltoall({{"tuning", file.path()}, {"algorithms", "alltoall=bruck"}}, 64), "bruck");
   EXPECT_EQ(alltoall({{"tuning", file.path()}, {"algorithms", "alltoall=bruck"}}, 64, "pairwise"), "pairwise");
@@ -142,16 +143,16 @@ TEST_F(Tuning, DamagedFilesLeaveTheChoiceToTheModel) {
   ASSERT_NE(model, "radix:r=3");
   for (const std::string& text : {std::string(), std::string("version = 2\n"), good + "[[entry", good + good,
                                   good.substr(0, good.size() / 2), good + entry("alltoall", "magic", "[200, 300]")}) {
-    const File file(text);
+    const SharedFile file(text);
     EXPECT_EQ(alltoall({{"tuning", file.path()}, {"log", "error"}}, 64), model) << text;
   }
   EXPECT_EQ(alltoall({{"tuning", "/nonexistent/tuning.toml"}, {"log", "error"}}, 64), model);
 }
 
 TEST_F(Tuning, WhatDoesNotFitIsNotTaken) {
-  const File file(file_of(entry("alltoall", "radix:r=60", "[1, 128]") +
-                          entry("allreduce", "cyclic-shift", "[0, 4096]") +
-                          entry("reduce", "node-aware", "[0, 4096]")));
+  const SharedFile file(file_of(entry("alltoall", "radix:r=60", "[1, 128]") +
+                                entry("allreduce", "cyclic-shift", "[0, 4096]") +
+                                entry("reduce", "node-aware", "[0, 4096]")));
   const Settings tuned{{"tuning", file.path()}, {"ranks_per_node", "2"}, {"log", "error"}};
   EXPECT_EQ(alltoall(tuned, 64), alltoall({{"ranks_per_node", "2"}}, 64)) << "60 is more than there are ranks";
   EXPECT_EQ(allreduce(tuned, Elements::doubles, 8).substr(0, 12), "cyclic-shift");
@@ -166,7 +167,7 @@ TEST_F(Tuning, WhatDoesNotFitIsNotTaken) {
 }
 
 TEST_F(Tuning, IsNotHiddenByWisdom) {
-  const File file(file_of(entry("allreduce", "tree:factors=-3 3", "64")));
+  const SharedFile file(file_of(entry("allreduce", "tree:factors=-3 3", "64")));
   const std::string wisdom = file.path() + ".wisdom";
   const std::string model = allreduce({{"wisdom", wisdom}}, Elements::doubles, 8);
   EXPECT_EQ(allreduce({{"wisdom", wisdom}, {"tuning", file.path()}}, Elements::doubles, 8), "tree:factors=-3 3");
@@ -212,7 +213,7 @@ TEST(Starts, AnInitThatTheyDoNotWinBackIsNotMade) {
     GTEST_SKIP() << "two nodes, one of them of two ranks, need 3 ranks";
   }
   const auto algorithm = [](const char* send_overhead_us, const char* starts) {
-    const File model(machine_with_network(send_overhead_us));
+    const SharedFile model(machine_with_network(send_overhead_us));
     const EngineOwner engine(MPI_COMM_WORLD, {{"ranks_per_node", "2"}, {"cost_model", model.path()}});
     std::string name;
     EXPECT_TRUE(ok(init_code(engine.get(), starts, &name)));

@@ -107,15 +107,15 @@ Combiner sums(std::uint64_t doubles) {
   return {.code = {ReduceOp::sum, ReduceType::float64}, .element_bytes = doubles * word};
 }
 
-struct Shape {
+struct Lengths {
   std::uint64_t elements;
   std::uint64_t element; // doubles
   std::uint64_t longest; // elements in a block
 };
 // Single numbers; several chunks, in long runs and in more short ones than a system call takes; elements that divide no
 // chunk; elements longer than one.
-constexpr Shape shapes[] = {{1, 1, 1},      {20, 1, 5},       {50'000, 1, 50'000},
-                            {40'000, 1, 7}, {15'000, 3, 900}, {5, 20'000, 2}};
+constexpr Lengths all_lengths[] = {{1, 1, 1},      {20, 1, 5},       {50'000, 1, 50'000},
+                                   {40'000, 1, 7}, {15'000, 3, 900}, {5, 20'000, 2}};
 
 // What a system has to have for buffers that are attached to. Some emulators of other processors do not.
 bool can_attach() {
@@ -136,15 +136,15 @@ protected:
 TEST_P(Combine, WhateverIsCutHow) {
   const unsigned attached = GetParam();
   std::mt19937 random(attached + 1);
-  for (const Shape& shape : shapes) {
-    SCOPED_TRACE(std::to_string(shape.elements) + " elements of " + std::to_string(shape.element));
-    Operand target(shape.elements, shape.element, shape.longest, attached & 7U, random);
-    Operand left(shape.elements, shape.element, shape.longest, (attached >> 3U) & 7U, random);
-    Operand right(shape.elements, shape.element, shape.longest, (attached >> 6U) & 7U, random);
+  for (const Lengths& lengths : all_lengths) {
+    SCOPED_TRACE(std::to_string(lengths.elements) + " elements of " + std::to_string(lengths.element));
+    Operand target(lengths.elements, lengths.element, lengths.longest, attached & 7U, random);
+    Operand left(lengths.elements, lengths.element, lengths.longest, (attached >> 3U) & 7U, random);
+    Operand right(lengths.elements, lengths.element, lengths.longest, (attached >> 6U) & 7U, random);
     left.fill(1);
     right.fill(1'000'000);
-    ASSERT_EQ(combine(sums(shape.element), target.place(), left.place(), right.place()), 0);
-    const std::size_t doubles = shape.elements * shape.element;
+    ASSERT_EQ(combine(sums(lengths.element), target.place(), left.place(), right.place()), 0);
+    const std::size_t doubles = lengths.elements * lengths.element;
     for (std::size_t i = 0; i < doubles; ++i) {
       ASSERT_EQ(target.value(i), static_cast<double>(1'000'001 + (2 * i))) << i;
       ASSERT_EQ(left.value(i), static_cast<double>(1 + i));
@@ -157,16 +157,16 @@ TEST_P(Combine, WhateverIsCutHow) {
 TEST_P(Combine, ResultTakesAnOperandsPlace) {
   const unsigned attached = GetParam();
   std::mt19937 random(attached + 2);
-  for (const Shape& shape : shapes) {
+  for (const Lengths& lengths : all_lengths) {
     for (const bool is_left : {true, false}) {
-      Operand target(shape.elements, shape.element, shape.longest, attached & 7U, random);
-      Operand other(shape.elements, shape.element, shape.longest, (attached >> 3U) & 7U, random);
+      Operand target(lengths.elements, lengths.element, lengths.longest, attached & 7U, random);
+      Operand other(lengths.elements, lengths.element, lengths.longest, (attached >> 3U) & 7U, random);
       target.fill(1);
       other.fill(1'000'000);
-      ASSERT_EQ(combine(sums(shape.element), target.place(), (is_left ? target : other).place(),
+      ASSERT_EQ(combine(sums(lengths.element), target.place(), (is_left ? target : other).place(),
                         (is_left ? other : target).place()),
                 0);
-      for (std::size_t i = 0; i < shape.elements * shape.element; ++i) {
+      for (std::size_t i = 0; i < lengths.elements * lengths.element; ++i) {
         ASSERT_EQ(target.value(i), static_cast<double>(1'000'001 + (2 * i))) << i;
       }
     }
@@ -176,12 +176,12 @@ TEST_P(Combine, ResultTakesAnOperandsPlace) {
 TEST_P(Combine, CopiesGoTheSameWays) {
   const unsigned attached = GetParam();
   std::mt19937 random(attached + 3);
-  for (const Shape& shape : shapes) {
-    Operand target(shape.elements, shape.element, shape.longest, attached & 7U, random);
-    Operand source(shape.elements, shape.element, shape.longest, (attached >> 3U) & 7U, random);
+  for (const Lengths& lengths : all_lengths) {
+    Operand target(lengths.elements, lengths.element, lengths.longest, attached & 7U, random);
+    Operand source(lengths.elements, lengths.element, lengths.longest, (attached >> 3U) & 7U, random);
     source.fill(1);
     ASSERT_EQ(transfer(target.buffers.views(), target.cut.slices, source.buffers.views(), source.cut.slices), 0);
-    const std::size_t doubles = shape.elements * shape.element;
+    const std::size_t doubles = lengths.elements * lengths.element;
     for (std::size_t i = 0; i < doubles; ++i) {
       ASSERT_EQ(target.value(i), static_cast<double>(1 + i)) << i;
     }

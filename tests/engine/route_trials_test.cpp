@@ -71,20 +71,20 @@ private:
   std::uint64_t call_ = 0;
 };
 
-constexpr int trial = RouteTrials::of_short_calls.trial + RouteTrials::of_short_calls.lag;
-constexpr int settled = RouteTrials::warm_up + 2 * trial;
+constexpr int tried_for = RouteTrials::of_short_calls.trial + RouteTrials::of_short_calls.lag;
+constexpr int settled = RouteTrials::warm_up + 2 * tried_for;
 
 TEST(RouteTrials, TheFasterOneIsTaken) {
   Ranks<1> engine_wins;
-  EXPECT_EQ(engine_wins.go(200, {{{1.0, 2.0}}}), trial);
+  EXPECT_EQ(engine_wins.go(200, {{{1.0, 2.0}}}), tried_for);
   Ranks<1> mpi_wins;
-  EXPECT_EQ(mpi_wins.go(settled, {{{2.0, 1.0}}}), trial);
+  EXPECT_EQ(mpi_wins.go(settled, {{{2.0, 1.0}}}), tried_for);
   EXPECT_EQ(mpi_wins.go(100, {{{2.0, 1.0}}}), 100);
 }
 
 TEST(RouteTrials, ATieChangesNothing) {
   Ranks<1> run;
-  EXPECT_EQ(run.go(200, {{{1.0, 0.98}}}), trial);
+  EXPECT_EQ(run.go(200, {{{1.0, 0.98}}}), tried_for);
 }
 
 TEST(RouteTrials, TheSlowestRankCounts) {

@@ -2,6 +2,8 @@
 // Which ranks of a node form a domain, from their bindings on described machines.
 #include "topology/node.hpp"
 
+#include "tests/topology/described_machines.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -38,9 +40,6 @@ std::string domains_of(const std::string& machine_description, const std::vector
   const Machine machine(machine_description);
   return text(assign_domains(machine, ranks_bound_to(machine, bindings), kind, threads));
 }
-
-constexpr const char* two_by_four = "package:2 [numa] core:4 pu:1";
-constexpr const char* four_numa_smt = "package:2 numa:2 core:4 pu:2";
 
 TEST(AssignDomains, BoundRanksBelongWhereTheyAreBound) {
   EXPECT_EQ(domains_of(two_by_four, {"0", "4", "1", "5"}), "0:0,2 1:1,3");

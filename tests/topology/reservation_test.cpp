@@ -2,6 +2,8 @@
 // Where helpers go, on described machines: one row per situation.
 #include "topology/reservation.hpp"
 
+#include "tests/topology/described_machines.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -9,10 +11,6 @@
 
 namespace stoker::topology {
 namespace {
-
-constexpr const char* one_numa = "core:4 pu:1";
-constexpr const char* two_by_four = "package:2 [numa] core:4 pu:1";
-constexpr const char* four_numa_smt = "package:2 numa:2 core:4 pu:2"; // CPUs 2k and 2k+1 share core k
 
 struct Situation {
   const char* machine;
