@@ -83,6 +83,15 @@ progress() {
   fi
 }
 
+# Builds, and shows how far it is.
+ninja_targets() { # build folder, targets...
+  local dir=$1
+  shift
+  ninja -C "$dir" --quiet build.ninja >/dev/null # all that Meson says when it reads an edited meson.build
+  say "building ${dir##*/}/"
+  ninja -C "$dir" "$@" | { grep --line-buffered -vE '^ninja: (Entering directory|no work to do)' || true; } | progress
+}
+
 # Our own C and C++ sources, one path a line, relative to the repository.
 our_sources() {
   (cd "$root" && find algos api bench engine examples tests topology -name '*.[ch]pp' -o -name '*.[ch]' | sort)

@@ -54,8 +54,7 @@ build_for() { # build folder, suites or tests
   ninja -C "$1" --quiet build.ninja
   mapfile -t targets < <(needs_of "$1" "$2")
   if [[ ${#targets[@]} -gt 0 ]]; then
-    say "building $1/"
-    ninja -C "$1" --quiet "${targets[@]}"
+    ninja_targets "$1" "${targets[@]}"
   fi
 }
 
