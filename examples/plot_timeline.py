@@ -12,7 +12,7 @@ import statistics
 
 import svg
 
-RANK, HELPER, REQUESTS = 0, 1, 2  # thread numbers in a trace
+RANK, HELPER, REQUESTS = 0, 1, 2  # thread numbers in a trace; those above are requests, too
 COLOURS = {"start": "#000000", "wait": "#d62728", "progress": "#ff7f0e"}
 EXCHANGE = "#1f77b4"
 WIRE_OUT, WIRE_IN = "#7b4fa3", "#c3a6dd"
@@ -81,7 +81,7 @@ def main():
 
     with open(arguments.trace, encoding="utf-8") as file:
         events = json.load(file)
-    events = [e for e in events if e["ph"] == "X"]
+    events = [{**e, "tid": min(e["tid"], REQUESTS)} for e in events if e["ph"] == "X"]
     if not events:
         parser.exit(1, f"{arguments.trace}: no event in it\n")
     begin, end = window_of(events, arguments.region, arguments.milliseconds)

@@ -132,6 +132,12 @@ struct CalibrateOptions {
 };
 int calibrate(const CalibrateOptions& options);
 
+struct TraceOptions {
+  std::vector<std::string> files;
+  std::string otf2; // folder to make
+};
+int trace(const TraceOptions& options);
+
 struct DoctorOptions {
   bool json = false;
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The program `stoker`: runs a program with the drop-in library (run), says what that could gain (advise), shows what
 // there is (info), what to reserve and how to launch (plan), what algorithms send (schedule) and how long they take
-// (predict, simulate), which are the fastest (tune), what messages cost (calibrate), and what works here (doctor).
+// (predict, simulate), which are the fastest (tune), what messages cost (calibrate), and what works here (doctor); makes
+// of traces what other tools read (trace).
 #include "algos/collectives/registry.hpp"
 #include "algos/libraries/library_rules.hpp"
 #include "api/cli/commands.hpp"
@@ -383,6 +384,19 @@ void add_calibrate(CLI::App& app, Command& run) {
   command->callback([&run, options] { run = [options] { return calibrate(*options); }; });
 }
 
+void add_trace(CLI::App& app, Command& run) {
+  const auto options = std::make_shared<TraceOptions>();
+  CLI::App* command = app.add_subcommand(
+      "trace", "Makes an archive in the format OTF2, for Vampir and the like, of traces that the setting trace or\n"
+               "stoker simulate --trace has written");
+  command->add_option("file", options->files, "Chrome trace JSON; of several all go into the one archive")
+      ->type_name("FILE")
+      ->expected(1, -1)
+      ->required();
+  command->add_option("--otf2", options->otf2, "folder to make, for the archive")->type_name("FOLDER")->required();
+  command->callback([&run, options] { run = [options] { return trace(*options); }; });
+}
+
 void add_doctor(CLI::App& app, Command& run) {
   const auto options = std::make_shared<DoctorOptions>();
   CLI::App* command = app.add_subcommand(
@@ -418,6 +432,7 @@ int main(int argc, char** argv) {
   add_simulate(app, run);
   add_tune(app, run);
   add_calibrate(app, run);
+  add_trace(app, run);
   add_doctor(app, run);
   CLI11_PARSE(app, static_cast<int>(own_end - argv), argv);
   try {

@@ -196,7 +196,10 @@ void write_trace(const TimeLines& lines, const std::string& path) {
     events.push_back({{"name", "process_name"},
                       {"ph", "M"},
                       {"pid", process},
-                      {"args", {{"name", fmt::format("rank {}", process)}}}});
+                      {"args",
+                       {{"name", fmt::format("rank {}", process)},
+                        {"node", lines.layout.node_of(process)},
+                        {"domain", lines.layout.domain_of(process)}}}});
     events.push_back({{"name", "thread_name"},
                       {"ph", "M"},
                       {"pid", process},

@@ -97,7 +97,7 @@ void Engine::destroy() {
   meet(control_);
   destroyed_ = true;
   if (trace_ != nullptr) {
-    trace_->write(control_, statistics ? &*statistics : nullptr);
+    trace_->write(control_, layout().place(rank_), statistics ? &*statistics : nullptr);
   }
   while (!contexts_.empty()) {
     PMPI_Comm_delete_attr(contexts_.front().first, keyval_); // calls forget_context

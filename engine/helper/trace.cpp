@@ -3,9 +3,12 @@
 
 #include "engine/base/agreement.hpp"
 #include "engine/base/clock.hpp"
+#include "engine/base/clock_offset.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <array>
 #include <fstream>
 
 namespace stoker::engine {
@@ -14,25 +17,89 @@ namespace {
 // Enough for minutes of a run. Nobody looks at longer traces, and they must not use up the job's memory.
 constexpr std::size_t most_events = 1'000'000;
 
-// An instant at the end of the helper's lane, whose arguments a viewer shows.
-nlohmann::json statistics_event(const HelperStatistics& statistics, int process, int thread) {
-  const auto rounds = [&](Submitted kind) {
-    const HelperStatistics::Rounds& of = statistics.rounds[static_cast<std::size_t>(kind)];
-    return nlohmann::json{{"busy", of.busy}, {"idle", of.idle}};
-  };
-  return {{"name", "helper statistics"},
-          {"ph", "i"},
-          {"s", "t"},
-          {"pid", process},
-          {"tid", thread},
-          {"ts", 1e-3 * static_cast<double>(now_ns())},
-          {"args",
-           {{"busy_seconds", statistics.busy_seconds},
-            {"idle_seconds", statistics.idle_seconds},
-            {"sleeping_seconds", statistics.sleeping_seconds},
-            {"rounds_of_requests", rounds(Submitted::epoch)},
-            {"rounds_of_global_memory", rounds(Submitted::operation)}}}};
+// Events in progress together go to rows of their own.
+std::vector<std::vector<TraceLane::Event>> rows_of(std::vector<TraceLane::Event> events) {
+  std::ranges::stable_sort(events, {}, &TraceLane::Event::begin);
+  std::vector<std::vector<TraceLane::Event>> rows;
+  for (const TraceLane::Event& event : events) {
+    auto row = std::ranges::find_if(rows, [&](const auto& one) { return one.back().end <= event.begin; });
+    if (row == rows.end()) {
+      row = rows.emplace(rows.end());
+    }
+    row->push_back(event);
+  }
+  return rows;
 }
+
+// The part of the file that is about one process.
+class ProcessEvents {
+public:
+  // `offset_ns`: what the file's clock is ahead of this process's.
+  ProcessEvents(int process, std::int64_t offset_ns) : process_(process), offset_ns_(offset_ns) {}
+
+  // Viewers show the name. Place and host are for other readers of the file.
+  void add_process(const topology::Place& place) {
+    std::array<char, MPI_MAX_PROCESSOR_NAME + 1> host{};
+    int length = 0;
+    PMPI_Get_processor_name(host.data(), &length);
+    events_.push_back({{"name", "process_name"},
+                       {"ph", "M"},
+                       {"pid", process_},
+                       {"args",
+                        {{"name", "rank " + std::to_string(process_)},
+                         {"host", host.data()},
+                         {"node", place.node},
+                         {"domain", place.domain}}}});
+  }
+
+  void add_thread(int thread, const std::string& name, const std::vector<TraceLane::Event>& events) {
+    events_.push_back(
+        {{"name", "thread_name"}, {"ph", "M"}, {"pid", process_}, {"tid", thread}, {"args", {{"name", name}}}});
+    for (const TraceLane::Event& event : events) {
+      events_.push_back({{"name", event.name},
+                         {"ph", "X"},
+                         {"pid", process_},
+                         {"tid", thread},
+                         {"ts", microseconds(event.begin)},
+                         {"dur", 1e-3 * static_cast<double>(event.end - event.begin)}});
+    }
+  }
+
+  // An instant at the end of the helper's lane, whose arguments a viewer shows.
+  void add_statistics(int thread, const HelperStatistics& statistics) {
+    const auto rounds = [&](Submitted kind) {
+      const HelperStatistics::Rounds& of = statistics.rounds[static_cast<std::size_t>(kind)];
+      return nlohmann::json{{"busy", of.busy}, {"idle", of.idle}};
+    };
+    events_.push_back({{"name", "helper statistics"},
+                       {"ph", "i"},
+                       {"s", "t"},
+                       {"pid", process_},
+                       {"tid", thread},
+                       {"ts", microseconds(now_ns())},
+                       {"args",
+                        {{"busy_seconds", statistics.busy_seconds},
+                         {"idle_seconds", statistics.idle_seconds},
+                         {"sleeping_seconds", statistics.sleeping_seconds},
+                         {"rounds_of_requests", rounds(Submitted::epoch)},
+                         {"rounds_of_global_memory", rounds(Submitted::operation)}}}});
+  }
+
+  // Without the brackets around all. Regions may have names that are no UTF-8.
+  [[nodiscard]] std::string text() const {
+    const std::string whole = events_.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return whole.substr(1, whole.size() - 2);
+  }
+
+private:
+  [[nodiscard]] double microseconds(std::uint64_t ns) const {
+    return 1e-3 * static_cast<double>(static_cast<std::int64_t>(ns) + offset_ns_);
+  }
+
+  int process_;
+  std::int64_t offset_ns_;
+  nlohmann::json events_ = nlohmann::json::array();
+};
 
 } // namespace
 
@@ -59,37 +126,23 @@ void Trace::end() {
   }
 }
 
-void Trace::write(MPI_Comm comm, const HelperStatistics* statistics) const {
-  using nlohmann::json;
-  int self = 0;
+void Trace::write(MPI_Comm comm, const topology::Place& place, const HelperStatistics* statistics) const {
+  const int self = rank_in(comm);
   int ranks = 1;
-  PMPI_Comm_rank(comm, &self);
   PMPI_Comm_size(comm, &ranks);
-  json events = json::array();
-  events.push_back(
-      {{"name", "process_name"}, {"ph", "M"}, {"pid", self}, {"args", {{"name", "rank " + std::to_string(self)}}}});
-  for (const TraceLane* lane : {&rank, &helper, &requests}) {
-    static constexpr const char* names[] = {"rank", "helper", "requests"};
-    if (!lane->events().empty()) {
-      events.push_back({{"name", "thread_name"},
-                        {"ph", "M"},
-                        {"pid", self},
-                        {"tid", lane->thread()},
-                        {"args", {{"name", names[lane->thread()]}}}});
-    }
-    for (const TraceLane::Event& e : lane->events()) {
-      events.push_back({{"name", e.name},
-                        {"ph", "X"},
-                        {"pid", self},
-                        {"tid", lane->thread()},
-                        {"ts", 1e-3 * static_cast<double>(e.begin)},
-                        {"dur", 1e-3 * static_cast<double>(e.end - e.begin)}});
-    }
-  }
+  ProcessEvents events(self, offset_to_rank_0(comm));
+  events.add_process(place);
+  events.add_thread(rank.thread(), "rank", rank.events());
   if (statistics != nullptr) {
-    events.push_back(statistics_event(*statistics, self, helper.thread()));
+    events.add_thread(helper.thread(), "helper", helper.events());
+    events.add_statistics(helper.thread(), *statistics);
   }
-  const std::string text = events.dump();
+  int row = 0;
+  for (const std::vector<TraceLane::Event>& one : rows_of(requests.events())) {
+    events.add_thread(requests.thread() + row, row == 0 ? "requests" : "requests " + std::to_string(row + 1), one);
+    ++row;
+  }
+  const std::string text = events.text();
   const int bytes = static_cast<int>(text.size());
   std::optional<Error> failure;
   if (self != 0) {
@@ -98,14 +151,14 @@ void Trace::write(MPI_Comm comm, const HelperStatistics* statistics) const {
   } else {
     // Rank 0 holds one rank's text at a time.
     std::ofstream out(file_);
-    out << text.substr(0, text.size() - 1);
+    out << '[' << text;
     std::string other;
     for (int r = 1; r < ranks; ++r) {
       int length = 0;
       check_mpi(PMPI_Recv(&length, 1, MPI_INT, r, 0, comm, MPI_STATUS_IGNORE), "MPI_Recv");
       other.resize(static_cast<std::size_t>(length));
       check_mpi(PMPI_Recv(other.data(), length, MPI_CHAR, r, 1, comm, MPI_STATUS_IGNORE), "MPI_Recv");
-      out << ",\n" << other.substr(1, other.size() - 2);
+      out << ",\n" << other;
     }
     out << "]\n";
     out.close();

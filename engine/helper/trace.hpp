@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A trace of what happened when. It has one lane per thread, and is written as Chrome trace JSON (chrome://tracing,
 // Perfetto) when the engine is destroyed.
-// Process numbers are ranks; thread 0 of a process is the rank, 1 its helper, 2 the requests in progress.
+// Process numbers are ranks. Thread 0 of a process is the rank, 1 its helper. Threads from 2 on are the requests in
+// progress, as many as are in progress together: viewers expect the events of a thread to nest.
 #pragma once
 
 #include "engine/shared/helper_counters.hpp"
+#include "topology/layout.hpp"
 
 #include <mpi.h>
 
@@ -47,9 +49,10 @@ public:
   void begin(const char* name);
   void end();
 
-  // Collective over comm, after the helpers have stopped. Rank 0 writes the file; throws Error(resource) on every rank
-  // if it cannot. `statistics`: of the helper that this process hosts; null: none.
-  void write(MPI_Comm comm, const HelperStatistics* statistics) const;
+  // Collective over comm, after the helpers have stopped. Rank 0 writes the file, by its own clock; throws
+  // Error(resource) on every rank if it cannot. `place`: of this rank. `statistics`: of the helper that this process
+  // hosts; null: none.
+  void write(MPI_Comm comm, const topology::Place& place, const HelperStatistics* statistics) const;
 
 private:
   struct Open {

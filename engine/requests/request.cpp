@@ -276,7 +276,8 @@ void Request::finish() {
     }
     if (Trace* trace = engine_->trace()) {
       const std::lock_guard lock(trace->mutex);
-      trace->requests.add(algos::name_of(plan_.choice.algorithm->collective).data(), started_ns_, block_->completed_at);
+      trace->requests.add(algos::name_of(plan_.choice.algorithm->collective).data(), started_ns_,
+                          started_ns_ + exchange);
     }
   }
   const int code = block_->error.load(std::memory_order_relaxed); // ordered by `completed`

@@ -14,6 +14,8 @@ class Stoker(MesonPackage):
 
     version("main", branch="main")
 
+    variant("otf2", default=False, description="stoker trace writes archives in the format OTF2")
+
     depends_on("c", type="build")
     depends_on("cxx", type="build")
     depends_on("meson@1.0:", type="build")
@@ -32,13 +34,15 @@ class Stoker(MesonPackage):
     depends_on("fftw~mpi")
     depends_on("blas")
     depends_on("lapack")
+    depends_on("otf2@3:", when="+otf2")
 
     conflicts("%gcc@:11", msg="C++20 is needed")
     for other in ("intel-oneapi-mpi", "cray-mpich", "mvapich2", "mvapich"):
         conflicts(f"^[virtuals=mpi] {other}", msg="stoker is built for MPICH or Open MPI")
 
     def meson_args(self):
-        return [f"-Dmpi={self.spec['mpi'].name}", "-Dtests=disabled", "-Dman=enabled"]
+        otf2 = "enabled" if self.spec.satisfies("+otf2") else "disabled"
+        return [f"-Dmpi={self.spec['mpi'].name}", f"-Dotf2={otf2}", "-Dtests=disabled", "-Dman=enabled"]
 
     def setup_run_environment(self, env):
         env.prepend_path("LD_LIBRARY_PATH", self.prefix.lib)
