@@ -34,23 +34,12 @@ def window_of(events, region, milliseconds):
     return chosen["ts"] - margin, chosen["ts"] + length + margin
 
 
-def rows_for(events):
-    """Events that overlap go to rows of their own."""
-    ends = []
-    for event in sorted(events, key=lambda e: e["ts"]):
-        row = next((i for i, end in enumerate(ends) if end <= event["ts"]), len(ends))
-        if row == len(ends):
-            ends.append(0)
-        ends[row] = event["ts"] + event["dur"]
-        yield row, event
-
-
 def draw_lane(picture, events, top, begin, end, colours):
-    placed = list(rows_for(events)) if events[0]["tid"] == REQUESTS else [(0, e) for e in events]
+    placed = [(max(e["tid"] - REQUESTS, 0), e) for e in events]
     rows = 1 + max(row for row, _ in placed)
     for row, event in placed:
         name = event["name"]
-        if event["tid"] == REQUESTS:
+        if event["tid"] >= REQUESTS:
             colours.setdefault(name, EXCHANGE)
         elif name not in colours:
             colours[name] = COMPUTE[(len(colours) - len(COLOURS)) % len(COMPUTE)]
@@ -81,7 +70,7 @@ def main():
 
     with open(arguments.trace, encoding="utf-8") as file:
         events = json.load(file)
-    events = [{**e, "tid": min(e["tid"], REQUESTS)} for e in events if e["ph"] == "X"]
+    events = [e for e in events if e["ph"] == "X"]
     if not events:
         parser.exit(1, f"{arguments.trace}: no event in it\n")
     begin, end = window_of(events, arguments.region, arguments.milliseconds)
@@ -93,7 +82,7 @@ def main():
     top = 0
     for rank in sorted({e["pid"] for e in seen}):
         for thread, name in ((RANK, f"rank {rank}"), (HELPER, "its helper"), (REQUESTS, "exchanges under way")):
-            lane = [e for e in seen if e["pid"] == rank and e["tid"] == thread]
+            lane = [e for e in seen if e["pid"] == rank and min(e["tid"], REQUESTS) == thread]
             if lane:
                 draw_lane(picture, lane, top, begin, end, colours)
                 picture.label(top + LANE / 2, name)

@@ -2,7 +2,7 @@
 // The program `stoker`: runs a program with the drop-in library (run), says what that could gain (advise), shows what
 // there is (info), what to reserve and how to launch (plan), what algorithms send (schedule) and how long they take
 // (predict, simulate), which are the fastest (tune), what messages cost (calibrate), and what works here (doctor); makes
-// of traces what other tools read (trace).
+// traces readable for other tools (trace).
 #include "algos/collectives/registry.hpp"
 #include "algos/libraries/library_rules.hpp"
 #include "api/cli/commands.hpp"
@@ -389,7 +389,7 @@ void add_trace(CLI::App& app, Command& run) {
   CLI::App* command = app.add_subcommand(
       "trace", "Makes an archive in the format OTF2, for Vampir and the like, of traces that the setting trace or\n"
                "stoker simulate --trace has written");
-  command->add_option("file", options->files, "Chrome trace JSON; of several all go into the one archive")
+  command->add_option("file", options->files, "Chrome trace JSON; several files go into one archive")
       ->type_name("FILE")
       ->expected(1, -1)
       ->required();

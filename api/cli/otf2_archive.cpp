@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdarg>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
@@ -29,14 +30,16 @@ constexpr auto no_list = static_cast<OTF2_AttributeList*>(nullptr);
 // Every error of the library's comes here first. It goes on after one, and in the end frees memory twice (3.0.2): so the
 // first error ends the process, and no caller has to look at the codes that calls return.
 OTF2_ErrorCode end_process(void* folder, const char* /*file*/, std::uint64_t /*line*/, const char* /*function*/,
-                           OTF2_ErrorCode code, const char* /*format*/, va_list /*values*/) {
-  if (code == OTF2_WARNING) {
+                           OTF2_ErrorCode code, const char* format, va_list values) {
+  if (code == OTF2_WARNING || code == OTF2_DEPRECATED) {
     return code;
   }
   const auto& path = *static_cast<const std::string*>(folder);
   std::error_code none;
   std::filesystem::remove_all(path, none);
-  fmt::print(stderr, "stoker: --otf2 {}: {}\n", path, OTF2_Error_GetDescription(code));
+  fmt::print(stderr, "stoker: --otf2 {}: {}: ", path, OTF2_Error_GetDescription(code));
+  std::vfprintf(stderr, format, values);
+  std::fputc('\n', stderr);
   std::_Exit(EXIT_FAILURE);
 }
 
@@ -228,6 +231,7 @@ TimeRange range_of(const std::vector<TraceFile>& files) {
       }
     }
   }
+  range.first = std::min(range.first, range.last); // there may be no event
   return range;
 }
 

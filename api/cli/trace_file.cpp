@@ -24,6 +24,14 @@ constexpr std::string_view expected_trace =
 
 bool is_object(const json& value) { return value.is_object(); }
 
+// How far apart two times can be that are one: files have microseconds as doubles, whose steps grow with the uptime of
+// the machine, and an end is a sum of two.
+std::uint64_t rounding_of(std::uint64_t ns) {
+  const double microseconds = 1e-3 * static_cast<double>(ns);
+  const double step = std::nextafter(microseconds, std::numeric_limits<double>::max()) - microseconds;
+  return 1 + static_cast<std::uint64_t>(std::ceil(3e3 * step));
+}
+
 // Takes one event after the other from the parser, so that the text of a long trace is never in memory as a whole.
 class TraceReader {
 public:
@@ -34,6 +42,9 @@ public:
     using enum json::parse_event_t;
     if (depth == 0 && what != array_start && what != array_end) {
       throw std::runtime_error(fmt::format("{}: no list of events; {}", file_.path, expected_trace));
+    }
+    if (depth > deepest) {
+      fail(fmt::format("at most {} levels", deepest), "more");
     }
     if (depth != 1) {
       return true;
@@ -52,8 +63,8 @@ public:
 
   // After the last event.
   TraceFile finish() {
-    if (!has_events_) {
-      throw std::runtime_error(fmt::format("{}: no event in it; {}", file_.path, expected_trace));
+    if (file_.processes.empty()) {
+      throw std::runtime_error(fmt::format("{}: nothing in it; {}", file_.path, expected_trace));
     }
     for (auto& [number, process] : file_.processes) {
       for (auto& [thread_number, thread] : process.threads) {
@@ -115,7 +126,6 @@ private:
         check_counts(taken);
       }
       process.threads[whole_number(event, "tid")].events.push_back(std::move(taken));
-      has_events_ = true;
     } else {
       fail("X, i or M in \"ph\"", phase);
     }
@@ -146,7 +156,10 @@ private:
     }
     event.arguments.push_back({.name = *file_.names.insert(name).first, .value = {}});
     auto& taken = event.arguments.back().value;
-    if (value.is_number_integer() && value <= std::numeric_limits<std::int64_t>::max()) {
+    const bool fits =
+        !value.is_number_unsigned() ||
+        value.get<std::uint64_t>() <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    if (value.is_number_integer() && fits) {
       taken = value.get<std::int64_t>();
     } else if (value.is_number()) {
       taken = value.get<double>();
@@ -165,8 +178,8 @@ private:
     }
   }
 
-  // Sorts the events. Two that belong one behind the other, or one into the other, may overlap by 1 ns, because times
-  // in the file are no whole numbers of them; the later one gives way.
+  // Sorts the events. Two that belong one behind the other, or one into the other, may overlap by what times are
+  // rounded by; the later one gives way.
   void nest(TraceThread& thread, const std::string& where) const {
     std::ranges::reverse(thread.events); // of two that are equal the later one is the outer one
     std::ranges::stable_sort(thread.events, [](const TraceEvent& a, const TraceEvent& b) {
@@ -175,14 +188,14 @@ private:
     std::vector<const TraceEvent*> open;
     std::uint64_t reached = 0;
     for (TraceEvent& event : thread.events) {
-      for (; !open.empty() && open.back()->end <= event.begin + 1; open.pop_back()) {
+      for (; !open.empty() && open.back()->end <= event.begin + rounding_of(event.begin); open.pop_back()) {
         reached = std::max(reached, open.back()->end);
       }
       event.begin = std::max(event.begin, reached);
       event.end = std::max(event.end, event.begin);
       reached = event.begin;
       if (!open.empty() && event.end > open.back()->end) {
-        if (event.end > open.back()->end + 1) {
+        if (event.end > open.back()->end + rounding_of(event.end)) {
           throw std::runtime_error(fmt::format(
               "{}: {}: {} begins at {} ns, within {}, and ends after it; expected events of a thread that nest",
               file_.path, where, event.name, event.begin, open.back()->name));
@@ -193,9 +206,10 @@ private:
     }
   }
 
+  static constexpr int deepest = 8; // of arguments within arguments
+
   TraceFile file_;
   std::size_t number_ = 0; // of the event that was taken last, from 1
-  bool has_events_ = false;
 };
 
 } // namespace

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -16,7 +15,7 @@ namespace stoker::cli {
 
 // Times are in ns. Names belong to the TraceFile.
 struct TraceArgument {
-  std::string_view name; // of one in another: "outer.inner"
+  std::string_view name; // nested ones: "outer.inner"
   std::variant<std::int64_t, double, std::string> value;
 };
 
@@ -44,7 +43,10 @@ struct TraceProcess {
 struct TraceFile {
   std::string path;
   std::map<int, TraceProcess> processes;
-  std::set<std::string, std::less<>> names;
+  std::set<std::string> names;
+
+  TraceFile() = default;
+  TraceFile(TraceFile&&) = default; // but not copied: events point to its names
 };
 
 // Every thread's events nest. Throws std::runtime_error that names the file, and what was expected in it.

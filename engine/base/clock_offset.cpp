@@ -15,10 +15,13 @@ namespace {
 
 constexpr int clock_tag = 2;
 
-// Names the clock: each kernel has one, and each of its time namespaces another.
+// Names the clock: each kernel has one, and each of its time namespaces another. Empty where that cannot be known.
 std::string clock_identity() {
   std::string boot;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  if (boot.empty()) {
+    return {};
+  }
   std::error_code none;
   return boot + " " + std::filesystem::read_symlink("/proc/self/ns/time", none).string();
 }
@@ -60,7 +63,7 @@ std::int64_t measured_offset(MPI_Comm comm) {
 
 std::int64_t offset_to_rank_0(MPI_Comm comm) {
   const std::string mine = clock_identity();
-  const bool differs = text_of_rank_0(comm, mine) != mine;
+  const bool differs = text_of_rank_0(comm, mine) != mine || mine.empty();
   if (rank_in(comm) != 0) {
     const std::int64_t offset = differs ? measured_offset(comm) : 0;
     constexpr int asks_no_more = 0;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <utility>
 
 namespace stoker::engine {
 namespace {
@@ -34,7 +35,7 @@ std::vector<std::vector<TraceLane::Event>> rows_of(std::vector<TraceLane::Event>
 // The part of the file that is about one process.
 class ProcessEvents {
 public:
-  // `offset_ns`: what the file's clock is ahead of this process's.
+  // `offset_ns`: what to add to times of this process for those of the file.
   ProcessEvents(int process, std::int64_t offset_ns) : process_(process), offset_ns_(offset_ns) {}
 
   // Viewers show the name. Place and host are for other readers of the file.
@@ -42,26 +43,25 @@ public:
     std::array<char, MPI_MAX_PROCESSOR_NAME + 1> host{};
     int length = 0;
     PMPI_Get_processor_name(host.data(), &length);
-    events_.push_back({{"name", "process_name"},
-                       {"ph", "M"},
-                       {"pid", process_},
-                       {"args",
-                        {{"name", "rank " + std::to_string(process_)},
-                         {"host", host.data()},
-                         {"node", place.node},
-                         {"domain", place.domain}}}});
+    add({{"name", "process_name"},
+         {"ph", "M"},
+         {"pid", process_},
+         {"args",
+          {{"name", "rank " + std::to_string(process_)},
+           {"host", host.data()},
+           {"node", place.node},
+           {"domain", place.domain}}}});
   }
 
   void add_thread(int thread, const std::string& name, const std::vector<TraceLane::Event>& events) {
-    events_.push_back(
-        {{"name", "thread_name"}, {"ph", "M"}, {"pid", process_}, {"tid", thread}, {"args", {{"name", name}}}});
+    add({{"name", "thread_name"}, {"ph", "M"}, {"pid", process_}, {"tid", thread}, {"args", {{"name", name}}}});
     for (const TraceLane::Event& event : events) {
-      events_.push_back({{"name", event.name},
-                         {"ph", "X"},
-                         {"pid", process_},
-                         {"tid", thread},
-                         {"ts", microseconds(event.begin)},
-                         {"dur", 1e-3 * static_cast<double>(event.end - event.begin)}});
+      add({{"name", event.name},
+           {"ph", "X"},
+           {"pid", process_},
+           {"tid", thread},
+           {"ts", microseconds(event.begin)},
+           {"dur", 1e-3 * static_cast<double>(event.end - event.begin)}});
     }
   }
 
@@ -71,34 +71,36 @@ public:
       const HelperStatistics::Rounds& of = statistics.rounds[static_cast<std::size_t>(kind)];
       return nlohmann::json{{"busy", of.busy}, {"idle", of.idle}};
     };
-    events_.push_back({{"name", "helper statistics"},
-                       {"ph", "i"},
-                       {"s", "t"},
-                       {"pid", process_},
-                       {"tid", thread},
-                       {"ts", microseconds(now_ns())},
-                       {"args",
-                        {{"busy_seconds", statistics.busy_seconds},
-                         {"idle_seconds", statistics.idle_seconds},
-                         {"sleeping_seconds", statistics.sleeping_seconds},
-                         {"rounds_of_requests", rounds(Submitted::epoch)},
-                         {"rounds_of_global_memory", rounds(Submitted::operation)}}}});
+    add({{"name", "helper statistics"},
+         {"ph", "i"},
+         {"s", "t"},
+         {"pid", process_},
+         {"tid", thread},
+         {"ts", microseconds(now_ns())},
+         {"args",
+          {{"busy_seconds", statistics.busy_seconds},
+           {"idle_seconds", statistics.idle_seconds},
+           {"sleeping_seconds", statistics.sleeping_seconds},
+           {"rounds_of_requests", rounds(Submitted::epoch)},
+           {"rounds_of_global_memory", rounds(Submitted::operation)}}}});
   }
 
-  // Without the brackets around all. Regions may have names that are no UTF-8.
-  [[nodiscard]] std::string text() const {
-    const std::string whole = events_.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    return whole.substr(1, whole.size() - 2);
-  }
+  // Without the brackets around all.
+  [[nodiscard]] std::string text() && { return std::move(text_); }
 
 private:
+  // As text, which takes a tenth of the memory. Regions may have names that are no UTF-8.
+  void add(const nlohmann::json& event) {
+    text_ += text_.empty() ? "" : ",";
+    text_ += event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
   [[nodiscard]] double microseconds(std::uint64_t ns) const {
     return 1e-3 * static_cast<double>(static_cast<std::int64_t>(ns) + offset_ns_);
   }
 
   int process_;
   std::int64_t offset_ns_;
-  nlohmann::json events_ = nlohmann::json::array();
+  std::string text_;
 };
 
 } // namespace
@@ -126,11 +128,9 @@ void Trace::end() {
   }
 }
 
-void Trace::write(MPI_Comm comm, const topology::Place& place, const HelperStatistics* statistics) const {
-  const int self = rank_in(comm);
-  int ranks = 1;
-  PMPI_Comm_size(comm, &ranks);
-  ProcessEvents events(self, offset_to_rank_0(comm));
+std::string Trace::text_of(int process, std::int64_t offset_ns, const topology::Place& place,
+                           const HelperStatistics* statistics) const {
+  ProcessEvents events(process, offset_ns);
   events.add_process(place);
   events.add_thread(rank.thread(), "rank", rank.events());
   if (statistics != nullptr) {
@@ -142,9 +142,17 @@ void Trace::write(MPI_Comm comm, const topology::Place& place, const HelperStati
     events.add_thread(requests.thread() + row, row == 0 ? "requests" : "requests " + std::to_string(row + 1), one);
     ++row;
   }
-  const std::string text = events.text();
+  return std::move(events).text();
+}
+
+void Trace::write(MPI_Comm comm, const topology::Place& place, const HelperStatistics* statistics) const {
+  const int self = rank_in(comm);
+  int ranks = 1;
+  PMPI_Comm_size(comm, &ranks);
+  const std::int64_t offset_ns = offset_to_rank_0(comm);
+  std::string text; // empty: this rank has failed, which all will know in the end
+  std::optional<Error> failure = attempt([&] { text = text_of(self, offset_ns, place, statistics); });
   const int bytes = static_cast<int>(text.size());
-  std::optional<Error> failure;
   if (self != 0) {
     check_mpi(PMPI_Send(&bytes, 1, MPI_INT, 0, 0, comm), "MPI_Send");
     check_mpi(PMPI_Send(text.data(), bytes, MPI_CHAR, 0, 1, comm), "MPI_Send");

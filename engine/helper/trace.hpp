@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A trace of what happened when. It has one lane per thread, and is written as Chrome trace JSON (chrome://tracing,
-// Perfetto) when the engine is destroyed.
+// A trace of what happened when. It has a lane for the rank, one for its helper and one for its requests, and is written
+// as Chrome trace JSON (chrome://tracing, Perfetto) when the engine is destroyed.
 // Process numbers are ranks. Thread 0 of a process is the rank, 1 its helper. Threads from 2 on are the requests in
 // progress, as many as are in progress together: viewers expect the events of a thread to nest.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace stoker::engine {
 
-// Events of one thread. `name` has static storage. Times are CLOCK_MONOTONIC in ns.
+// Events of one kind. `name` has static storage. Times are CLOCK_MONOTONIC in ns.
 class TraceLane {
 public:
   explicit TraceLane(int thread) : thread_(thread) {}
@@ -55,6 +55,10 @@ public:
   void write(MPI_Comm comm, const topology::Place& place, const HelperStatistics* statistics) const;
 
 private:
+  // The part of the file that is about this process, number `process`; `offset_ns`: what to add to its times.
+  [[nodiscard]] std::string text_of(int process, std::int64_t offset_ns, const topology::Place& place,
+                                    const HelperStatistics* statistics) const;
+
   struct Open {
     const char* name;
     std::uint64_t begin;

@@ -547,7 +547,8 @@ class Usage(Case):
 
     def test_help_names_the_subcommands(self):
         text = self.succeed("--help")
-        for command in ("run", "info", "plan", "schedule", "predict", "simulate", "tune", "calibrate", "doctor"):
+        for command in ("run", "info", "plan", "schedule", "predict", "simulate", "tune", "calibrate", "doctor",
+                        "trace"):
             self.assertIn(command, text)
 
     def test_no_subcommand(self):
