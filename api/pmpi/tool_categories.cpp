@@ -145,9 +145,11 @@ int MPI_T_category_get_categories(int cat_index, int len, int indices[]) {
 // This library has no events.
 int MPI_T_category_get_num_events(int cat_index, int* num_events) {
   const ToolIndex place = category_indices.find(cat_index);
-  if (place.code != MPI_SUCCESS || !place.own) {
-    return place.code != MPI_SUCCESS ? place.code
-                                     : call_library(real().MPI_T_category_get_num_events, place.index, num_events);
+  if (place.code != MPI_SUCCESS) {
+    return place.code;
+  }
+  if (!place.own) {
+    return call_library(real().MPI_T_category_get_num_events, place.index, num_events);
   }
   return_value(num_events, 0);
   return MPI_SUCCESS;

@@ -18,7 +18,7 @@ def listing(*before):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("STOKER_") and key != "LD_PRELOAD"}
     result = subprocess.run([MPIRUN, MPI, "2", *before, PROGRAM, "listing"], capture_output=True, text=True, env=environment, check=False)
     if result.returncode != 0:
-        sys.exit(result.stdout + result.stderr)
+        sys.exit(result.stderr)
     return result.stdout.splitlines()
 
 
