@@ -137,8 +137,8 @@ static void list_all(enum kind kind) {
   }
 }
 
-// What the MPI library says of wrong arguments. MPICH crashes if it is asked for a variable beyond those that it has and
-// has none.
+// What the MPI library says of wrong arguments. Open MPI crashes where the index of a performance variable is negative,
+// and MPICH at any if it has none.
 static void list_codes(void) {
   int index = 0, count = 0;
   MPI_T_pvar_session session;
@@ -146,7 +146,9 @@ static void list_codes(void) {
   MPI_T_cvar_handle setting;
   char name[text_length];
   for (enum kind kind = pvar; kind < kinds; ++kind) {
-    printf("code %s below %d\n", kind_names[kind], name_of(kind, -1, name, NULL));
+    if (kind != pvar) {
+      printf("code %s below %d\n", kind_names[kind], name_of(kind, -1, name, NULL));
+    }
     if (has_any(kind)) {
       printf("code %s above %d\n", kind_names[kind], name_of(kind, number_of(kind), name, NULL));
       printf("code %s far above %d\n", kind_names[kind], name_of(kind, 1 << 30, name, NULL));
@@ -157,7 +159,6 @@ static void list_codes(void) {
   printf("code members above %d\n", MPI_T_category_get_cvars(number_of(category), 1, &index));
   CHECK(MPI_T_pvar_session_create(&session));
   if (has_any(pvar)) {
-    printf("code handle below %d\n", MPI_T_pvar_handle_alloc(session, -1, NULL, &handle, &count));
     printf("code handle above %d\n", MPI_T_pvar_handle_alloc(session, number_of(pvar), NULL, &handle, &count));
   }
   printf("code start all %d\n", MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
@@ -450,7 +451,7 @@ static void our_category(void) {
   }
 }
 
-// ---- before MPI_Init and after MPI_Finalize
+// ---- before MPI_Init and after MPI_Finalize, where MPI_T_finalize of Open MPI 4.1 crashes
 
 static void early_and_late(int* argc, char*** argv) {
   struct known known[kinds];
@@ -548,9 +549,9 @@ int main(int argc, char** argv) {
       }
     }
     demand(known, "no such section");
+    CHECK(MPI_T_finalize());
     MPI_Finalize();
   }
-  CHECK(MPI_T_finalize());
   free(send_buffer);
   free(receive_buffer);
   return 0;
