@@ -172,7 +172,8 @@ TEST(Reports, EachTotalHasARow) {
         [&](auto member) {
           EXPECT_EQ(totals.*member, 0) << row.name << ": of another row, too";
           totals.*member = static_cast<std::remove_reference_t<decltype(totals.*member)>>(number++);
-          EXPECT_EQ(std::is_same_v<decltype(member), double Totals::*>, row.quantity == Quantity::seconds) << row.name;
+          const bool in_seconds = std::is_same_v<decltype(member), double Totals::*>;
+          EXPECT_EQ(in_seconds, row.quantity == Quantity::seconds) << row.name;
         },
         row.member);
   }
