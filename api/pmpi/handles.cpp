@@ -87,7 +87,7 @@ public:
     return request;
   }
 
-  [[nodiscard]] bool any() const { return in_use_.load(std::memory_order_relaxed) != 0; }
+  [[nodiscard]] int in_use() const { return in_use_.load(std::memory_order_relaxed); }
 
   void free() {
     const std::lock_guard lock(mutex_);
@@ -151,7 +151,8 @@ MPI_Request insert(std::unique_ptr<Request> request) {
 
 Request* find(MPI_Request handle) { return handles.find(handle); }
 std::unique_ptr<Request> remove(MPI_Request handle) { return handles.remove(handle); }
-bool any_requests() { return handles.any(); }
+bool any_requests() { return handles.in_use() != 0; }
+int requests_in_use() { return handles.in_use(); }
 void free_handles() { handles.free(); }
 
 } // namespace stoker::pmpi

@@ -20,6 +20,7 @@ namespace stoker::pmpi {
 [[nodiscard]] std::unique_ptr<Request> remove(MPI_Request handle);
 // Whether there is any: a look at one counter.
 [[nodiscard]] bool any_requests();
+[[nodiscard]] int requests_in_use();
 // At finalize: frees the handles that are not in use.
 void free_handles();
 

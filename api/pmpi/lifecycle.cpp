@@ -14,6 +14,7 @@
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/state.hpp"
 #include "api/pmpi/statistics.hpp"
+#include "api/pmpi/tool_variables.hpp"
 #include "api/pmpi/watched_messages.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/base/spare_thread.hpp"
@@ -87,6 +88,7 @@ void shut_down() {
   } else if (reports_are_wanted()) {
     write_reports(MPI_COMM_WORLD);
   }
+  count_engine(nullptr);
   if (life.engine != nullptr) {
     const auto failure = engine::attempt([] { life.engine->destroy(); });
     if (failure) {
@@ -209,6 +211,8 @@ int initialise(int* argc, char*** argv, int asked, int* provided) {
   }
   const Inside inside;
   begin();
+  count_engine(life.engine.get());
+  show_settings(settings());
   return MPI_SUCCESS;
 }
 

@@ -39,19 +39,21 @@ public:
                     std::unique_ptr<engine::Request> by_engine, std::unique_ptr<MpiRequest> by_mpi)
       : Request(call.comm),
         op_(call.op), site_{call_path(call.site), communicator.value_or(0), call.collective, Form::persistent},
-        counts_(communicator.has_value()),
-        call_(the_engine(), std::move(by_engine), std::move(by_mpi), counts_ && reports_are_wanted()) {}
+        counts_(communicator.has_value()), call_(the_engine(), std::move(by_engine), std::move(by_mpi)) {}
 
   [[nodiscard]] bool persistent() const override { return true; }
   [[nodiscard]] bool active() const override { return call_.active(); }
-  void start() override { call_.start(); }
+  void start() override {
+    recorded_ = counts_ && calls_are_recorded();
+    call_.start(recorded_);
+  }
   [[nodiscard]] bool done() override { return call_.done(); }
   void wait() override { call_.wait(); }
   void look_around(std::uint64_t waited_ns) override { call_.look_around(waited_ns); }
   void settle() override { call_.settle(); }
   void finish() override {
     call_.finish();
-    if (counts_) {
+    if (recorded_) {
       record(site_, call_);
     }
   }
@@ -60,6 +62,7 @@ private:
   OperatorUse op_;
   CallSite site_;
   bool counts_;
+  bool recorded_ = false; // the latest call
   engine::PersistentCall call_;
 };
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <mutex>
@@ -23,12 +24,21 @@ namespace stoker::pmpi {
 namespace {
 
 struct Statistics {
-  std::mutex mutex;
   std::map<CallSite, reports::CallSums> calls;
   std::map<std::uint64_t, std::string> names; // of communicators that have had calls
 };
 // Never destroyed: MPI_Finalize may be called by a destructor.
 Statistics& statistics = *new Statistics;
+
+// Tools may look before constructors have run, and after destructors.
+struct Counted {
+  std::mutex mutex;                       // guards what follows, and `statistics`
+  reports::Totals totals;                 // of calls, of helpers that have ended, and of what was set to zero
+  bool begun = false;                     // MPI is initialised
+  const engine::Engine* engine = nullptr; // whose helper still counts
+};
+constinit Counted counted;
+constinit std::atomic<bool> tools_read{false};
 
 std::map<reports::CallGroup, reports::CallSums> sums_of_calls() {
   std::map<reports::CallGroup, reports::CallSums> groups;
@@ -43,32 +53,40 @@ std::map<reports::CallGroup, reports::CallSums> sums_of_calls() {
   return groups;
 }
 
-std::map<reports::LeftCalls, std::uint64_t> sums_of_left() {
-  std::map<reports::LeftCalls, std::uint64_t> groups;
+template <class Use>
+void for_each_fallback(Use use) {
   for (std::size_t form = 0; form < fallbacks.size(); ++form) {
     for (std::size_t collective = 0; collective < fallbacks[form].size(); ++collective) {
       for (std::size_t reason = 0; reason < fallbacks[form][collective].size(); ++reason) {
-        const std::uint64_t count = fallbacks[form][collective][reason].load(std::memory_order_relaxed);
-        if (count != 0) {
-          groups[{.collective = std::string(name_of(static_cast<Collective>(collective))),
-                  .form = std::string(name_of(static_cast<Form>(form))),
-                  .reason = std::string(text_of(static_cast<Reason>(reason)))}] = count;
-        }
+        use(static_cast<Form>(form), static_cast<Collective>(collective), static_cast<Reason>(reason),
+            fallbacks[form][collective][reason]);
       }
     }
   }
+}
+
+std::map<reports::LeftCalls, std::uint64_t> sums_of_left() {
+  std::map<reports::LeftCalls, std::uint64_t> groups;
+  for_each_fallback([&](Form form, Collective collective, Reason reason, const Counter& counter) {
+    const std::uint64_t count = counter.load(std::memory_order_relaxed);
+    if (count != 0) {
+      groups[{.collective = std::string(name_of(collective)),
+              .form = std::string(name_of(form)),
+              .reason = std::string(text_of(reason))}] = count;
+    }
+  });
   return groups;
 }
 
 // At a rank that hosts one, since MPI was initialised.
-std::vector<reports::Helper> own_helper(int rank) {
-  const auto& engine = the_engine();
+std::vector<reports::Helper> own_helper() {
+  const engine::Engine* const engine = counted.engine;
   if (engine == nullptr || engine->helper() == nullptr) {
     return {};
   }
   const engine::HelperStatistics sums = engine->helper_statistics();
   const engine::HelperStatistics::Rounds& rounds = sums.rounds[static_cast<std::size_t>(engine::Submitted::epoch)];
-  return {{.rank = rank,
+  return {{.rank = engine->rank(),
            .busy_seconds = sums.busy_seconds,
            .idle_seconds = sums.idle_seconds,
            .sleeping_seconds = sums.sleeping_seconds,
@@ -76,16 +94,20 @@ std::vector<reports::Helper> own_helper(int rank) {
            .idle_rounds = rounds.idle}};
 }
 
-// Windows and messages that made progress in the background.
-reports::Background own_background() {
+reports::Background background_sums() {
   const WatchedSums watched = watched_sums();
   const BackgroundPolls polls = background_polls();
-  reports::Background background{.messages = watched.messages,
-                                 .unfinished = watched.unfinished,
-                                 .given_up = watched.given_up,
-                                 .polls = polls.polls,
-                                 .poll_seconds = 1e-9 * static_cast<double>(polls.nanoseconds),
-                                 .help = {}};
+  return {.messages = watched.messages,
+          .unfinished = watched.unfinished,
+          .given_up = watched.given_up,
+          .polls = polls.polls,
+          .poll_seconds = 1e-9 * static_cast<double>(polls.nanoseconds),
+          .help = {}};
+}
+
+// Windows and messages that made progress in the background.
+reports::Background own_background() {
+  reports::Background background = background_sums();
   const auto if_known = [](double seconds) {
     return seconds == 0 ? std::vector<double>() : std::vector<double>{seconds};
   };
@@ -102,21 +124,31 @@ reports::Background own_background() {
 
 } // namespace
 
+bool calls_are_recorded() { return reports_are_wanted() || tools_read.load(std::memory_order_relaxed); }
+
+void record_for_tools() { tools_read.store(true, std::memory_order_relaxed); }
+
 void record(const CallSite& site, const engine::CallUnderWay& call) {
-  if (!reports_are_wanted()) {
+  if (!calls_are_recorded()) {
     return;
   }
   const engine::CallUnderWay::Report report = call.report();
-  const std::lock_guard lock(statistics.mutex);
-  reports::CallSums& sums = statistics.calls[site];
-  ++sums.calls;
-  sums.bytes += report.bytes;
-  sums.calls_by_mpi += report.by_mpi ? 1 : 0;
-  sums.exchange_seconds += report.exchange_seconds;
-  sums.hidden_seconds += std::max(0.0, report.exchange_seconds - report.exposed_seconds);
-  sums.exposed_seconds += report.exposed_seconds;
-  if (!report.by_mpi && sums.algorithm != report.algorithm) {
-    sums.algorithm = report.algorithm;
+  const reports::CallSums sums{.calls = 1,
+                               .calls_by_mpi = report.by_mpi ? 1U : 0U,
+                               .bytes = report.bytes,
+                               .exchange_seconds = report.exchange_seconds,
+                               .hidden_seconds = std::max(0.0, report.exchange_seconds - report.exposed_seconds),
+                               .exposed_seconds = report.exposed_seconds,
+                               .algorithm = {}};
+  const std::lock_guard lock(counted.mutex);
+  counted.totals.add(sums);
+  if (!reports_are_wanted()) {
+    return;
+  }
+  reports::CallSums& of_site = statistics.calls[site];
+  of_site.add(sums);
+  if (!report.by_mpi && of_site.algorithm != report.algorithm) {
+    of_site.algorithm = report.algorithm;
   }
 }
 
@@ -133,35 +165,60 @@ void name_communicator(std::uint64_t id, MPI_Comm comm) {
     PMPI_Comm_size(comm, &size);
     text = fmt::format("(of {} ranks)", size);
   }
-  const std::lock_guard lock(statistics.mutex);
+  const std::lock_guard lock(counted.mutex);
   statistics.names[id] = std::move(text);
 }
 
 void reset_statistics() {
-  const std::lock_guard lock(statistics.mutex);
+  const std::lock_guard lock(counted.mutex);
   statistics.calls.clear();
-  reset_watched_sums();
-  for (auto& families : fallbacks) {
-    for (auto& reasons : families) {
-      for (Counter& counter : reasons) {
-        counter.store(0, std::memory_order_relaxed);
-      }
-    }
-  }
+  const WatchedSums watched = reset_watched_sums();
+  counted.totals.messages_watched += watched.messages;
+  counted.totals.messages_given_up += watched.given_up;
+  for_each_fallback([](Form /*form*/, Collective /*collective*/, Reason /*reason*/, Counter& counter) {
+    counted.totals.calls_by_mpi += counter.exchange(0, std::memory_order_relaxed);
+  });
 }
 
 reports::Summary own_summary() {
-  int rank = 0;
-  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const bool in_background = settings().pmpi_p2p || settings().pmpi_rma;
-  const std::lock_guard lock(statistics.mutex);
+  const std::lock_guard lock(counted.mutex);
   return {.ranks = 1,
           .hosts = {host_name()},
           .calls = sums_of_calls(),
           .left = sums_of_left(),
-          .helpers = own_helper(rank),
+          .helpers = own_helper(),
           .in_background = in_background,
           .background = in_background ? own_background() : reports::Background{}};
+}
+
+void count_engine(const engine::Engine* engine) {
+  const std::lock_guard lock(counted.mutex);
+  for (const reports::Helper& helper : own_helper()) {
+    counted.totals.add(helper);
+  }
+  counted.begun = true;
+  counted.engine = engine;
+}
+
+reports::Totals own_totals() {
+  const std::lock_guard lock(counted.mutex);
+  reports::Totals totals = counted.totals;
+  for_each_fallback([&](Form /*form*/, Collective /*collective*/, Reason /*reason*/, const Counter& counter) {
+    totals.calls_by_mpi += counter.load(std::memory_order_relaxed);
+  });
+  if (counted.begun) {
+    totals.add(background_sums());
+  }
+  for (const reports::Helper& helper : own_helper()) {
+    totals.add(helper);
+  }
+  return totals;
+}
+
+std::uint64_t shared_bytes_in_use() {
+  const std::lock_guard lock(counted.mutex);
+  return counted.engine != nullptr ? counted.engine->memory()->arena().bytes_in_use() : 0;
 }
 
 } // namespace stoker::pmpi

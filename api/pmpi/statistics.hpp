@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The data of the reports: the calls from each place in the program on each communicator. Kept only if reports are
-// wanted.
+// The data of the reports: the calls from each place in the program on each communicator, kept only if reports are
+// wanted; and what tools read, the totals of the process.
 #pragma once
 
 #include "api/pmpi/call_path.hpp"
 #include "api/pmpi/state.hpp"
 #include "api/reports/summary.hpp"
+#include "api/reports/totals.hpp"
 #include "engine/calls/call_under_way.hpp"
 
 #include <mpi.h>
 
 #include <compare>
 #include <cstdint>
+
+namespace stoker::engine {
+class Engine;
+}
 
 namespace stoker::pmpi {
 
@@ -24,6 +29,10 @@ struct CallSite {
   auto operator<=>(const CallSite&) const = default;
 };
 
+// Whether finished calls are to be recorded: for reports, or because a tool reads performance variables. Any thread.
+[[nodiscard]] bool calls_are_recorded();
+// A tool does from now on. Any thread, also before this library's constructors have run.
+void record_for_tools();
 // A call that is finished. Any thread.
 void record(const CallSite& site, const engine::CallUnderWay& call);
 // Its name in the summary: what MPI_Comm_get_name says.
@@ -32,5 +41,15 @@ void name_communicator(std::uint64_t id, MPI_Comm comm);
 void reset_statistics();
 // What this process has to report.
 [[nodiscard]] reports::Summary own_summary();
+
+// Once MPI is initialised; null where there is no engine. Its helper counts until it is null again, as it has to be
+// before the engine is destroyed.
+void count_engine(const engine::Engine* engine);
+// Of this process, of calls since they are recorded. They never become less, but for helpers_sleeping_seconds: what a
+// helper does at present counts as sleep until it has done it. Any thread, also before this library's constructors have
+// run.
+[[nodiscard]] reports::Totals own_totals();
+// Bytes in use in this process's shared memory; 0 without an engine. Any thread.
+[[nodiscard]] std::uint64_t shared_bytes_in_use();
 
 } // namespace stoker::pmpi

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 namespace stoker::pmpi {
 namespace {
@@ -211,9 +212,9 @@ WatchedSums watched_sums() {
   return sums;
 }
 
-void reset_watched_sums() {
+WatchedSums reset_watched_sums() {
   const std::lock_guard lock(state.mutex);
-  state.sums = {};
+  return std::exchange(state.sums, {});
 }
 
 std::vector<LearnedHelp> learned_help() {

@@ -25,7 +25,8 @@ struct WatchedSums {
   std::uint64_t given_up = 0;
 };
 [[nodiscard]] WatchedSums watched_sums();
-void reset_watched_sums();
+// Returns what they were.
+WatchedSums reset_watched_sums();
 
 // What was learned of intervals that began with a message of at least so many bytes, a power of two, and less than
 // twice as many.

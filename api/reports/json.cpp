@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/reports/json.hpp"
 
+#include "api/reports/totals.hpp"
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <utility>
+#include <variant>
 
 namespace stoker::reports {
 
@@ -126,23 +129,11 @@ std::string line_of(const Job& job, const Summary& summary) {
     sums.add(of_group);
     blocking = blocking && group.blocking();
   }
-  std::uint64_t left = 0;
-  for (const auto& [group, count] : summary.left) {
-    left += count;
-  }
-  Helper helpers;
-  for (const Helper& helper : summary.helpers) {
-    helpers.busy_seconds += helper.busy_seconds;
-    helpers.idle_seconds += helper.idle_seconds;
-  }
   ordered_json line = head(job, summary);
-  line["calls_by_engine"] = sums.calls - sums.calls_by_mpi;
-  line["calls_by_mpi"] = sums.calls_by_mpi + left;
-  line["exchange_seconds"] = sums.exchange_seconds;
-  line["hidden_seconds"] = sums.hidden_seconds;
-  line["exposed_seconds"] = sums.exposed_seconds;
-  line["helpers_busy_seconds"] = helpers.busy_seconds;
-  line["helpers_idle_seconds"] = helpers.idle_seconds;
+  const Totals totals = totals_of(summary);
+  for (const TotalRow& row : total_rows()) {
+    std::visit([&](auto member) { line[std::string(row.name)] = totals.*member; }, row.member);
+  }
   line["verdict"] = verdict(sums, blocking);
   return dump(line) + '\n';
 }

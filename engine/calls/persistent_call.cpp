@@ -14,18 +14,20 @@ double seconds(std::chrono::steady_clock::duration duration) { return std::chron
 } // namespace
 
 PersistentCall::PersistentCall(std::shared_ptr<Engine> engine, std::unique_ptr<Request> by_engine,
-                               std::unique_ptr<MpiRequest> by_mpi, bool timed)
-    : engine_(std::move(engine)), by_engine_(std::move(by_engine)), by_mpi_(std::move(by_mpi)), always_timed_(timed),
-      trials_(tried()) {
+                               std::unique_ptr<MpiRequest> by_mpi)
+    : engine_(std::move(engine)), by_engine_(std::move(by_engine)), by_mpi_(std::move(by_mpi)), trials_(tried()) {
   if (by_engine_ != nullptr) {
     const RequestPlan& plan = by_engine_->plan();
     report_.bytes = plan.send.bytes() > 0 ? plan.send.bytes() : plan.recv.bytes();
   }
 }
 
-void PersistentCall::start() {
+void PersistentCall::start(bool timed) {
   number_ = calls_++;
-  timed_ = always_timed_ || trials_.times(number_);
+  timed_ = timed || trials_.times(number_);
+  if (timed_ && by_engine_ != nullptr) {
+    before_ = by_engine_->statistics();
+  }
   begin_ = now();
   exposed_ = Clock::duration::zero();
   complete_.reset();
@@ -181,7 +183,6 @@ void PersistentCall::take_times(Clock::time_point end) {
   const RequestStatistics& so_far = by_engine_->statistics();
   report_.exchange_seconds = so_far.exchange_seconds - before_.exchange_seconds;
   report_.exposed_seconds = so_far.exposed_seconds - before_.exposed_seconds;
-  before_ = so_far;
 }
 
 } // namespace stoker::engine

@@ -23,13 +23,14 @@ class PersistentCall final : public CallUnderWay, private PutOff {
 public:
   // Local. The requests are of the same call and inactive; one of them may be null. Both: both are tried, for which
   // MPI_THREAD_MULTIPLE has to be provided on all ranks. `engine`: whose inline requests go on while a thread waits;
-  // null: none's. `timed`: report() is wanted of every call; else only those are timed whose times are compared.
-  PersistentCall(std::shared_ptr<Engine> engine, std::unique_ptr<Request> by_engine, std::unique_ptr<MpiRequest> by_mpi,
-                 bool timed);
+  // null: none's.
+  PersistentCall(std::shared_ptr<Engine> engine, std::unique_ptr<Request> by_engine,
+                 std::unique_ptr<MpiRequest> by_mpi);
 
   [[nodiscard]] bool active() const { return active_; }
-  // Local. The call may be put off until the ranks have decided on its route. Throws Error: nothing is started then.
-  void start();
+  // Local. The call may be put off until the ranks have decided on its route. `timed`: report() is wanted; else the call
+  // is timed only if its time is compared. Throws Error: nothing is started then.
+  void start(bool timed);
   [[nodiscard]] bool done() override;
   void wait() override;
   void look_around(std::uint64_t waited_ns) override;
@@ -59,9 +60,8 @@ private:
   std::shared_ptr<Engine> engine_;
   std::unique_ptr<Request> by_engine_;
   std::unique_ptr<MpiRequest> by_mpi_;
-  bool always_timed_;
   RouteTrials trials_;
-  RequestStatistics before_; // the latest call of the engine's
+  RequestStatistics before_; // the latest call that is timed
   Report report_;
   std::uint64_t calls_ = 0;
   // The latest call.

@@ -2,12 +2,16 @@
 // What a summary becomes as text and as JSON.
 #include "api/reports/json.hpp"
 #include "api/reports/text.hpp"
+#include "api/reports/totals.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <type_traits>
+#include <variant>
 
 namespace stoker::reports {
 namespace {
@@ -152,7 +156,37 @@ TEST(Reports, AJobIsOneLine) {
   EXPECT_EQ(told["calls_by_mpi"], 10);
   EXPECT_EQ(told["hidden_seconds"], 0.5);
   EXPECT_EQ(told["helpers_busy_seconds"], 1.5);
+  EXPECT_EQ(told["helpers_sleeping_seconds"], 2.0);
+  EXPECT_EQ(told["helpers_idle_rounds"], 9);
+  EXPECT_EQ(told["bytes"], 1000);
   EXPECT_EQ(told["verdict"], "worth it");
+}
+
+TEST(Reports, EachTotalHasARow) {
+  static_assert(sizeof(std::uint64_t) == sizeof(double));
+  EXPECT_EQ(total_rows().size() * sizeof(double), sizeof(Totals));
+  Totals totals;
+  double number = 1;
+  for (const TotalRow& row : total_rows()) {
+    std::visit(
+        [&](auto member) {
+          EXPECT_EQ(totals.*member, 0) << row.name << ": of another row, too";
+          totals.*member = static_cast<std::remove_reference_t<decltype(totals.*member)>>(number++);
+          const bool in_seconds = std::is_same_v<decltype(member), double Totals::*>;
+          EXPECT_EQ(in_seconds, row.quantity == Quantity::seconds) << row.name;
+        },
+        row.member);
+  }
+}
+
+TEST(Reports, TotalsOfTheBackground) {
+  Summary summary;
+  summary.background = {.messages = 4, .unfinished = 1, .given_up = 2, .polls = 9, .poll_seconds = 0.5, .help = {}};
+  const Totals totals = totals_of(summary);
+  EXPECT_EQ(totals.messages_watched, 4U);
+  EXPECT_EQ(totals.messages_given_up, 2U);
+  EXPECT_EQ(totals.polls, 9U);
+  EXPECT_EQ(totals.poll_seconds, 0.5);
 }
 
 TEST(Reports, AJobWithoutCallsIsLeftToMpi) {
