@@ -34,8 +34,7 @@ struct OpenShmemCalls {
 
   // Whether all were found.
   bool load() {
-    // Open MPI 4.1's shmem_finalize unloads this library, which MPI's free() goes on calling: it has to stay. Newer ones
-    // do without it.
+    // Open MPI 4.1.4's shmem_finalize unloads this library, whose hook free() goes on calling: it has to stay.
     (void)dlopen("libmca_common_ucx.so.40", RTLD_NOW | RTLD_NODELETE);
     void* const library = dlopen("liboshmem.so.40", RTLD_NOW | RTLD_GLOBAL);
     bool found = library != nullptr;
