@@ -53,6 +53,7 @@ public:
         ->delimiter(',')
         ->check(CLI::IsMember({"atomic", "many", "put-get", "put-get-pipelined"}))
         ->capture_default_str();
+    app.add_flag("--openshmem", openshmem_, openshmem_help);
   }
 
   void run(Session& session) override {
@@ -60,7 +61,7 @@ public:
     Engine engine = session.make_engine("engine");
     session.describe(engine);
     HelperSwitch helpers(&engine);
-    const OneSidedWays ways(session, engine, table.per_rank * sizeof(std::uint64_t), false);
+    const OneSidedWays ways(session, engine, table.per_rank * sizeof(std::uint64_t), {.openshmem = openshmem_});
     session.report().note(
         fmt::format("table of {} words of 8 bytes, {} updates a word", table.words, updates_per_word_));
     session.report().table({"updates", "table_words", "executor", "iterations", "median_us", "mad_us", "gups", "ratio",
@@ -275,6 +276,7 @@ private:
   static constexpr std::size_t pairs_at_a_time = 64;
   int log2_words_ = 18;
   int updates_per_word_ = 4;
+  bool openshmem_ = false;
   std::vector<std::string> kinds_ = {"atomic", "many", "put-get", "put-get-pipelined"};
 };
 

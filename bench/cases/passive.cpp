@@ -36,6 +36,7 @@ public:
         ->capture_default_str();
     app.add_option("--target", target_, "the rank that computes; the last one when not given")
         ->check(CLI::NonNegativeNumber);
+    app.add_flag("--openshmem", openshmem_, openshmem_help);
   }
 
   void run(Session& session) override {
@@ -47,7 +48,7 @@ public:
     session.describe(engine);
     HelperSwitch helpers(&engine);
     const auto most = std::max<std::uint64_t>(sizeof(std::uint64_t), *std::max_element(bytes_.begin(), bytes_.end()));
-    const OneSidedWays ways(session, engine, most, false);
+    const OneSidedWays ways(session, engine, most, {.openshmem = openshmem_});
     RegisterKernel kernel;
     std::uint64_t units = 0;
     if (session.rank() == target) {
@@ -60,6 +61,7 @@ public:
     for (OneSided* way : chosen) {
       helpers.set(way->needs_helpers());
       validate(*way, session, target, most);
+      validate_atomics(*way, session, target);
     }
     const Target computing{target, kernel, units};
     for (const std::uint64_t bytes : bytes_) {
@@ -69,7 +71,7 @@ public:
               [&](OneSided& way) { way.get(target, 0, buffer.data(), bytes); });
     }
     compare(session, helpers, chosen, computing, "fetch-and-op", sizeof(std::uint64_t),
-            [&](OneSided& way) { (void)way.fetch_xor(target, 0, 1); });
+            [&](OneSided& way) { (void)way.fetch_add(target, 0, 1); });
   }
 
 private:
@@ -137,6 +139,7 @@ private:
   std::vector<std::uint64_t> bytes_ = {8, 64U << 10U};
   double compute_ms_ = 20;
   int target_ = -1;
+  bool openshmem_ = false;
 };
 
 } // namespace

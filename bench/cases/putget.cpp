@@ -43,6 +43,7 @@ public:
                  "nonblocking transfers with computation as long as MPI's blocking one (64 KiB to 4 MiB if no --bytes "
                  "are given)")
         ->excludes(distance);
+    app.add_flag("--openshmem", openshmem_, openshmem_help);
   }
 
   void run(Session& session) override {
@@ -61,7 +62,7 @@ public:
     Engine engine = session.make_engine("engine");
     session.describe(engine);
     HelperSwitch helpers(&engine);
-    const OneSidedWays ways(session, engine, most, !overlap_);
+    const OneSidedWays ways(session, engine, most, {.load_store = !overlap_, .openshmem = openshmem_});
     buffer_.assign(most, std::byte{1});
 
     if (overlap_) {
@@ -195,6 +196,7 @@ private:
   int target_ = -1;
   bool distance_ = false;
   bool overlap_ = false;
+  bool openshmem_ = false;
   std::vector<std::byte> buffer_; // rank 0's
 };
 

@@ -18,8 +18,6 @@
 
 #include <fmt/core.h>
 
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -239,6 +237,7 @@ public:
                    "iterations between the checks for convergence, an MPI_Allreduce each")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
+    app.add_flag("--openshmem", openshmem_, openshmem_help);
   }
 
   void run(Session& session) override {
@@ -252,7 +251,7 @@ public:
         throw std::invalid_argument(fmt::format("--side: {} rows are fewer than ranks", side));
       }
       const OneSidedWays ways(session, engine, Strip::bytes_needed(static_cast<std::size_t>(side), session.ranks()),
-                              false);
+                              {.openshmem = openshmem_});
       compare(session, helpers, ways, static_cast<std::size_t>(side));
     }
   }
@@ -313,6 +312,7 @@ private:
   double tolerance_ = 1e-5;
   int iterations_ = 2000;
   int check_every_ = 20;
+  bool openshmem_ = false;
 };
 
 } // namespace

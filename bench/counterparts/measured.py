@@ -11,9 +11,10 @@ from counterparts import drawing
 from counterparts.drawing import size_text, time_text
 from counterparts.simulation import read_machine
 
-WAYS = {"mpi-allocated": "MPI, allocated window", "mpi-created": "MPI, created window", "engine": "stoker",
-        "load-store": "load and store"}
-BASELINE = "mpi-allocated"
+WAYS = {"mpi-allocated": "MPI, allocated window", "mpi-created": "MPI, created window", "openshmem": "OpenSHMEM",
+        "engine": "stoker", "load-store": "load and store"}
+COLUMNS = [way for way in WAYS if way != "load-store"]
+BASELINES = {"mpi-allocated": "MPI, allocated", "openshmem": "OpenSHMEM"}
 NOTHING = "Not measured."
 
 
@@ -58,22 +59,20 @@ def spread(row, unit=1e-6):
     return f"{time_text(row['median_us'] * unit)} ± {row['mad_us'] / row['median_us']:.0%}"
 
 
-def ratio(ways):
-    """Stoker's time to that of MPI's allocated window in the same launch."""
-    if "engine" not in ways or BASELINE not in ways:
-        return "-"
-    return f"{ways['engine']['median_us'] / ways[BASELINE]['median_us']:.2g}"
+def ratios(ways, what):
+    """Stoker's time, or another quantity, to that of each baseline in the same launch."""
+    return [f"{ways['engine'][what] / ways[way][what]:.2g}" if {"engine", way} <= set(ways) else "-" for way in BASELINES]
 
 
-def table(head, groups, cells_of):
-    """A line for each group: the key's parts, the cells, each way's time, and the ratio."""
-    head = [*head, *list(WAYS.values())[:3], "stoker / MPI, allocated"]
+def table(head, groups, cells_of, text_of=spread, what="median_us", name_of="{}"):
+    """A line for each group: the key's parts, the cells, each way's time or other quantity, and the ratios."""
+    head = [*head, *[name_of.format(WAYS[way]) for way in COLUMNS], *[f"stoker / {name}" for name in BASELINES.values()]]
     if not groups:
         return NOTHING
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for key, ways in groups.items():
-        times = [spread(ways[way]) if way in ways else "-" for way in list(WAYS)[:3]]
-        lines.append("| " + " | ".join([*map(str, cells_of(key, ways)), *times, ratio(ways)]) + " |")
+        values = [text_of(ways[way]) if way in ways else "-" for way in COLUMNS]
+        lines.append("| " + " | ".join([*map(str, cells_of(key, ways)), *values, *ratios(ways, what)]) + " |")
     return "\n".join(lines)
 
 
@@ -122,18 +121,12 @@ def gups_text(row):
 
 def figure_5(runs, _sim, pictures):
     rows = runs.rows("gups")
-    if not rows:
-        return NOTHING
-    head = ["", "updates", *[f"{name}: GUPS" for name in list(WAYS.values())[:3]], "stoker / MPI, allocated"]
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    for (place, updates), ways in grouped(rows, lambda row: (where(row), row["updates"])).items():
-        cells = [gups_text(ways[way]) if way in ways else "-" for way in list(WAYS)[:3]]
-        factor = f"{ways['engine']['gups'] / ways[BASELINE]['gups']:.3g}" if {"engine", BASELINE} <= set(ways) else "-"
-        lines.append("| " + " | ".join([place, updates, *cells, factor]) + " |")
+    text = table(["", "updates"], grouped(rows, lambda row: (where(row), row["updates"])), lambda key, _: key, gups_text,
+                 "gups", "{}: GUPS")
     panels = curves([row for row in rows if row["mpi"] == "openmpi" and row["nodes"] == 1],
                     lambda row: f"Open MPI, one host: {row['updates']}", lambda row: row["ppn"],
                     lambda row: row["gups"])
-    return with_picture(pictures, "5", panels, "\n".join(lines), "ranks", ylabel="giga-updates per second", unit=1)
+    return with_picture(pictures, "5", panels, text, "ranks", ylabel="giga-updates per second", unit=1)
 
 
 def figure_6(runs, _sim, pictures):

@@ -2,6 +2,7 @@
 // stoker-bench BENCHMARK [options]: one driver for all benchmarks. Started by the MPI launcher, with the same arguments
 // on every rank.
 #include "bench/lib/benchmark.hpp"
+#include "bench/lib/openshmem.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -126,6 +127,6 @@ int main(int argc, char** argv) {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
-  MPI_Finalize();
+  bench::finalize();
   return status;
 }

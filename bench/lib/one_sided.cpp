@@ -2,10 +2,13 @@
 // The ways of one-sided communication: see one_sided.hpp.
 #include "bench/lib/one_sided.hpp"
 #include "bench/lib/native_rma.hpp"
+#include "bench/lib/openshmem.hpp"
 
 #include <stoker/stoker_global.h>
 
 #include <fmt/core.h>
+
+#include <sched.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -20,6 +23,14 @@ namespace {
 
 std::uint64_t load_acquire(std::byte* word) {
   return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(word)).load(std::memory_order_acquire);
+}
+
+// There may be more ranks than cores.
+template <class Ready>
+void yield_until(Ready&& ready) {
+  while (!ready()) {
+    sched_yield();
+  }
 }
 
 constexpr std::size_t page = 4096;
@@ -87,9 +98,9 @@ public:
       MPI_Win_flush(target, win()); // at both ends; a request would say so of this one only
     }
   }
-  std::uint64_t fetch_xor(int target, std::size_t offset, std::uint64_t value) override {
+  std::uint64_t fetch_add(int target, std::size_t offset, std::uint64_t value) override {
     std::uint64_t before = 0;
-    MPI_Fetch_and_op(&value, &before, MPI_UINT64_T, target, static_cast<MPI_Aint>(offset), MPI_BXOR, win());
+    MPI_Fetch_and_op(&value, &before, MPI_UINT64_T, target, static_cast<MPI_Aint>(offset), MPI_SUM, win());
     MPI_Win_flush(target, win());
     return before;
   }
@@ -99,11 +110,13 @@ public:
   }
   // A library that carries puts in messages delivers them inside MPI calls of the target only; in MPICH, a probe of
   // MPI_COMM_SELF is not one of those.
-  [[nodiscard]] std::uint64_t flag(std::size_t offset) override {
-    int found = 0;
-    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, MPI_STATUS_IGNORE);
-    MPI_Win_sync(win());
-    return load_acquire(memory() + offset);
+  void await_flag(std::size_t offset, std::uint64_t value) override {
+    yield_until([&] {
+      int found = 0;
+      MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, MPI_STATUS_IGNORE);
+      MPI_Win_sync(win());
+      return load_acquire(memory() + offset) == value;
+    });
   }
   void synchronise() override { MPI_Win_sync(win()); }
 
@@ -198,9 +211,9 @@ public:
     }
     check(stoker_accumulate_many(global_, targets_.data(), MPI_UINT64_T, MPI_BXOR, values_.data(), targets_.size()));
   }
-  std::uint64_t fetch_xor(int target, std::size_t offset, std::uint64_t value) override {
+  std::uint64_t fetch_add(int target, std::size_t offset, std::uint64_t value) override {
     std::uint64_t before = 0;
-    check(stoker_fetch_and_op(global_, at(target, offset), MPI_UINT64_T, MPI_BXOR, &value, &before));
+    check(stoker_fetch_and_op(global_, at(target, offset), MPI_UINT64_T, MPI_SUM, &value, &before));
     return before;
   }
   // Within a node a put is a store, which the fence keeps behind those of the data; between nodes data that are
@@ -214,7 +227,6 @@ public:
     check(stoker_put_signal_nb(global_, at(target, offset), local, bytes, at(target, flag), value,
                                &transfers_.emplace_back()));
   }
-  [[nodiscard]] std::uint64_t flag(std::size_t offset) override { return load_acquire(memory_ + offset); }
   void await_flag(std::size_t offset, std::uint64_t value) override {
     check(stoker_wait_until(global_, at(rank_, offset), STOKER_EQ, value));
   }
@@ -270,16 +282,18 @@ public:
     get(target, offset, local, bytes);
   }
   void start_xor(int target, std::size_t offset, const std::uint64_t& value) override {
-    (void)fetch_xor(target, offset, value);
+    word(target, offset).fetch_xor(value, std::memory_order_relaxed);
   }
   void complete([[maybe_unused]] int target) override {}
-  std::uint64_t fetch_xor(int target, std::size_t offset, std::uint64_t value) override {
-    return word(target, offset).fetch_xor(value, std::memory_order_relaxed);
+  std::uint64_t fetch_add(int target, std::size_t offset, std::uint64_t value) override {
+    return word(target, offset).fetch_add(value, std::memory_order_relaxed);
   }
   void set_flag(int target, std::size_t offset, std::uint64_t value) override {
     word(target, offset).store(value, std::memory_order_release);
   }
-  [[nodiscard]] std::uint64_t flag(std::size_t offset) override { return load_acquire(memory() + offset); }
+  void await_flag(std::size_t offset, std::uint64_t value) override {
+    yield_until([&] { return load_acquire(memory() + offset) == value; });
+  }
   void synchronise() override {}
 
 private:
@@ -299,7 +313,7 @@ private:
 
 // Rounds up to whole pages. Windows that MPI allocates for a node lie one behind the other, and MPICH 4.0 puts to the
 // wrong place if sizes are not multiples of 16.
-OneSidedWays::OneSidedWays(Session& session, Engine& engine, std::size_t least, bool direct) {
+OneSidedWays::OneSidedWays(Session& session, Engine& engine, std::size_t least, Further further) {
   const std::size_t bytes = (least + page - 1) / page * page;
   const auto leave_out = [&](const char* what, const std::exception& error) {
     session.report().note(fmt::format("left out: {}: {}", what, error.what()));
@@ -315,8 +329,15 @@ OneSidedWays::OneSidedWays(Session& session, Engine& engine, std::size_t least, 
     leave_out("windows over memory that is there", error);
   }
   try {
+    if (further.openshmem) {
+      ways_.push_back(make_openshmem(session.comm(), bytes));
+    }
+  } catch (const std::runtime_error& error) {
+    leave_out("OpenSHMEM", error);
+  }
+  try {
     auto ours = std::make_unique<StokerMemory>(session.comm(), engine, bytes);
-    auto copies = direct ? std::make_unique<LoadStore>(*ours, session.comm(), bytes) : nullptr;
+    auto copies = further.load_store ? std::make_unique<LoadStore>(*ours, session.comm(), bytes) : nullptr;
     ways_.push_back(std::move(ours));
     if (copies != nullptr) {
       ways_.push_back(std::move(copies));
@@ -393,6 +414,26 @@ void validate(OneSided& way, const Session& session, int target, std::size_t byt
   MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_SUM, session.comm());
   if (wrong != 0) {
     throw std::runtime_error(fmt::format("wrong data: {}, {} bytes to rank {}", way.name(), bytes, target));
+  }
+}
+
+void validate_atomics(OneSided& way, const Session& session, int target) {
+  const std::vector<std::uint64_t> expected = {40, 41, 43}; // before each of the two additions, and after both
+  std::vector<std::uint64_t> seen(expected.size());
+  if (session.rank() == target) {
+    std::memcpy(way.memory(), expected.data(), sizeof expected[0]);
+    way.synchronise();
+  }
+  MPI_Barrier(session.comm());
+  if (session.rank() == 0) {
+    seen[0] = way.fetch_add(target, 0, 1);
+    seen[1] = way.fetch_add(target, 0, 2);
+    way.get(target, 0, &seen[2], sizeof seen[2]);
+  }
+  int wrong = session.rank() == 0 && seen != expected ? 1 : 0;
+  MPI_Bcast(&wrong, 1, MPI_INT, 0, session.comm());
+  if (wrong != 0) {
+    throw std::runtime_error(fmt::format("wrong atomics: {}, to rank {}", way.name(), target));
   }
 }
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One-sided communication behind one interface: every rank has a piece of memory that all ranks reach, by stoker's
-// global memory, by MPI's windows, or by plain loads and stores within a node. All calls go through the same virtual
-// functions.
+// global memory, by MPI's windows, by OpenSHMEM, or by plain loads and stores within a node. All calls go through the
+// same virtual functions.
 #pragma once
 
 #include "bench/lib/session.hpp"
-
-#include <sched.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +23,7 @@ public:
   OneSided(const OneSided&) = delete;
   OneSided& operator=(const OneSided&) = delete;
   virtual ~OneSided() = default; // collective
-  // What the reports call it: "engine" (stoker), "mpi-allocated", "mpi-created", "load-store".
+  // What the reports call it: "engine" (stoker), "mpi-allocated", "mpi-created", "openshmem", "load-store".
   [[nodiscard]] virtual std::string name() const = 0;
   // Whether rank 0 reaches the target; the same answer on all ranks.
   [[nodiscard]] virtual bool reaches([[maybe_unused]] int target) const { return true; }
@@ -60,7 +58,7 @@ public:
       complete(target);
     }
   }
-  virtual std::uint64_t fetch_xor(int target, std::size_t offset, std::uint64_t value) = 0;
+  virtual std::uint64_t fetch_add(int target, std::size_t offset, std::uint64_t value) = 0;
 
   // Stores a word that the target polls with `flag`; whoever sees it sees what this rank completed before, too.
   virtual void set_flag(int target, std::size_t offset, std::uint64_t value) = 0;
@@ -75,14 +73,8 @@ public:
     std::erase_if(flags_,
                   [&](const Flag& f) { return f.target == target && (set_flag(f.target, f.place, f.value), true); });
   }
-  // A word of this rank's part, as it is now.
-  [[nodiscard]] virtual std::uint64_t flag(std::size_t offset) = 0;
-  // Waits until the flag is `value`.
-  virtual void await_flag(std::size_t offset, std::uint64_t value) {
-    while (flag(offset) != value) {
-      sched_yield(); // there may be more ranks than cores
-    }
-  }
+  // Waits until a word of this rank's part is `value`.
+  virtual void await_flag(std::size_t offset, std::uint64_t value) = 0;
   // To be called after a barrier, so that loads from memory() see what others have completed; and before one, so that
   // others' gets see what was stored there.
   virtual void synchronise() = 0;
@@ -100,7 +92,12 @@ private:
 // rank, in whole pages. A way that the MPI library or stoker refuses is left out with a note. Collective.
 class OneSidedWays {
 public:
-  OneSidedWays(Session& session, Engine& engine, std::size_t least, bool direct);
+  // Ways beside MPI's windows and stoker's global memory.
+  struct Further {
+    bool load_store = false;
+    bool openshmem = false;
+  };
+  OneSidedWays(Session& session, Engine& engine, std::size_t least, Further further);
   // Those that reach the target.
   [[nodiscard]] std::vector<OneSided*> reaching(int target) const;
   [[nodiscard]] const std::vector<std::unique_ptr<OneSided>>& all() const { return ways_; }
@@ -108,6 +105,10 @@ public:
 private:
   std::vector<std::unique_ptr<OneSided>> ways_;
 };
+
+// Of the option for Further::openshmem.
+constexpr const char* openshmem_help =
+    "also OpenSHMEM of the MPI library, where it has one; it takes part in the other ways' waits, too";
 
 // A variant that runs `body` with helpers running exactly when `way` needs them, until all ranks are done with it,
 // because a rank's helper carries the transfers of others. A null `way` is a computation. `enter` and `leave` are
@@ -119,5 +120,7 @@ Variant in_turn(
 // Puts from rank 0, blocking and nonblocking, arrive at the target, and gets bring them back. Throws on all ranks if
 // they do not. Collective.
 void validate(OneSided& way, const Session& session, int target, std::size_t bytes);
+// The same of atomics that fetch.
+void validate_atomics(OneSided& way, const Session& session, int target);
 
 } // namespace stoker::bench

@@ -340,6 +340,7 @@ def draw_reduction(rows, output, title):
 MEMORY_STYLES = {
     "mpi-allocated": ("MPI, allocated window", "tab:orange", "^"),
     "mpi-created": ("MPI, created window", "tab:red", "v"),
+    "openshmem": ("OpenSHMEM", "tab:green", "D"),
     "engine": ("stoker", "tab:blue", "o"),
     "load-store": ("load and store", "tab:gray", "s"),
 }

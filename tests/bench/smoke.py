@@ -31,6 +31,7 @@ class Driver:
     def __init__(self, mpirun, mpi, program):
         self.mpi = mpi
         self.command = [mpirun, mpi, "2", program]
+        self.printed = ""  # by the last run whose rows were asked for
 
     def run(self, *arguments):
         return subprocess.run([*self.command, *arguments], text=True, capture_output=True, check=False)
@@ -39,6 +40,7 @@ class Driver:
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "rows.json")
             done = self.run(*arguments, "--json", file)
+            self.printed = done.stdout
             sys.stdout.write(done.stdout)
             sys.stderr.write(done.stderr)
             expect(done.returncode == 0, f"exit status {done.returncode}")
@@ -230,6 +232,15 @@ def neighbor(driver):
 MEMORIES = ["mpi-allocated", "mpi-created", "engine"]
 
 
+def expect_openshmem(driver, benchmark, *arguments, more=()):
+    """A way of its own where stoker-bench was built with it; else a line says that it is left out."""
+    rows = driver.rows(benchmark, *TINY, "--openshmem", *arguments)
+    absent = "left out: OpenSHMEM: this MPI library came without shmem.h" in driver.printed
+    expect(not absent or driver.mpi == "mpich", "Open MPI brings OpenSHMEM")
+    expected = {*MEMORIES, *more} if absent else {*MEMORIES, *more, "openshmem"}
+    expect({row["executor"] for row in rows} == expected, f"all ways, absent: {absent}: {rows}")
+
+
 def putget(driver):
     operations = ["put", "get"]
     rows = driver.rows("putget", *TINY, "--bytes", "1,4K")
@@ -244,6 +255,8 @@ def putget(driver):
         efficiency = max(row["compute_us"], row["pure_us"]) / row["overall_us"]
         expect(math.isclose(row["efficiency"], efficiency, rel_tol=1e-9), f"not what efficiency is: {row}")
         expect(row["pure"] == "mpi-allocated", f"the pure time is MPI's: {row}")
+    expect_openshmem(driver, "putget", "--bytes", "1,4K", more=["load-store"])
+    expect_openshmem(driver, "putget", "--overlap", "--bytes", "4K")
 
 
 def gups(driver):
@@ -252,6 +265,7 @@ def gups(driver):
     for row in rows:
         expect(math.isclose(row["gups"], 4 * 512 / (row["median_us"] * 1e3), rel_tol=1e-9), f"updates a nanosecond: {row}")
         expect(row["updates"].startswith("put-get") or (row["wrong_words"] == 0 and row["verified"]), f"atomics lose nothing: {row}")
+    expect_openshmem(driver, "gups", "--log2-words", "9")
 
 
 def stencil(driver):
@@ -262,6 +276,7 @@ def stencil(driver):
     expect(len(histories) == 2 and all(history == sorted(history, reverse=True) for history in histories), histories)
     rows = driver.rows("stencil", *TINY, "--side", "32", "--iterations", "3")
     expect(not any(row["converged"] for row in rows), "three iterations are too few")
+    expect_openshmem(driver, "stencil", "--side", "5,16", "--iterations", "20")
 
 
 def passive(driver):
@@ -269,6 +284,7 @@ def passive(driver):
     expect_combinations(rows, ["operation", "target_does", "executor"], ["put", "get", "fetch-and-op"], ["wait", "compute"],
                         MEMORIES)
     expect(all(row["ratio"] == 1 for row in rows if row["target_does"] == "wait"), "waiting is what computing is compared with")
+    expect_openshmem(driver, "passive", "--bytes", "8", "--compute-ms", "2")
 
 
 def fft(driver):

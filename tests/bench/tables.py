@@ -155,6 +155,25 @@ def check_examples(bench, folder):
            "all contestants are listed")
 
 
+def check_openshmem(bench, folder):
+    """Two launches: a get takes half of OpenSHMEM's time, and more than it in the second; random access takes twice as long."""
+    def rows(benchmark, times, **more):
+        return [{"benchmark": benchmark, "nodes": 1, "ppn": 2, "bytes": None, "executor": executor, "median_us": time, **more}
+                for executor, time in times.items()]
+    for launch, ours in ((1, 5.0), (2, 11.0)):
+        write(f"{folder}/openshmem-putget.{launch}.1x2.openmpi.json",
+              rows("putget", {"mpi-allocated": 20.0, "openshmem": 10.0, "engine": ours}, operation="get", bytes=1024))
+        write(f"{folder}/openshmem-gups.{launch}.1x2.openmpi.json",
+              rows("gups", {"openshmem": 10.0, "engine": 20.0}, updates="atomic"))
+        write(f"{folder}/openshmem-stencil.{launch}.1x2.openmpi.json", rows("stencil", {"engine": 7.0}, side=64, form="blocking"))
+    done = run(f"{bench}/openshmem.py", folder)
+    expect(done.returncode == 0, done.stderr)
+    for text in ("| one host x 2 | get, 1 KiB | 8 | 10 | 20 | 0.8 (0.5 to 1.1) | yes |",
+                 "| one host x 2 | random access, atomic | 20 | 10 | - | 2 (2 to 2) | no |",
+                 "| one host x 2 | stencil 64 x 64, blocking | 7 | - | - | - | - |", "Ahead at 1 of 2 points."):
+        expect(text in done.stdout, f"{text} is not in the table:\n{done.stdout}")
+
+
 def memory_rows():
     common = {"mpi": "mpich", "nodes": 2, "ppn": 2, "collective": None, "efficiency": None, "median_us": 3.0, "bytes": 8}
     for executor in ("mpi-allocated", "engine", "load-store"):
@@ -173,7 +192,8 @@ def check_measured_page(bench, folder):
     """bench/figures --measured: of each benchmark one launch, but for one that was given up."""
     common = {"mpi": "mpich", "mpi_version": "MPICH Version: 4", "cores_online": 2, "nodes": 2, "ppn": 2, "mad_us": 1.0,
               "collective": None, "bytes": 8}
-    ways = [{**common, "executor": "mpi-allocated", "median_us": 20.0}, {**common, "executor": "engine", "median_us": 5.0}]
+    ways = [{**common, "executor": executor, "median_us": time}
+            for executor, time in (("mpi-allocated", 20.0), ("openshmem", 10.0), ("engine", 5.0))]
     write(f"{folder}/putget.2x2.mpich.json", [{**way, "operation": "put"} for way in ways])
     write(f"{folder}/distance.2x2.mpich.json",
           [{**way, "operation": "get", "target": target} for way in ways for target in (1, 2)])
@@ -192,8 +212,8 @@ def check_measured_page(bench, folder):
     expect(done.returncode == 0, done.stderr)
     with open(f"{folder}/page/figures-measured.md", encoding="utf-8") as file:
         page = file.read()
-    for text in ("MPICH 4, 2 cores.", "failed: stencil-64.1x8.mpich.", "| MPICH, 2 x 2 | put | 8 B | 20 µs ± 5% | - | 5 µs ± 20% | 0.25 |",
-                 "| 1, on the same node |", "| 2, on another node |", "| MPICH, 2 x 2 | atomic | 0.05 ± 5% | - | 0.2 ± 20% | 4 |",
+    for text in ("MPICH 4, 2 cores.", "failed: stencil-64.1x8.mpich.", "| MPICH, 2 x 2 | put | 8 B | 20 µs ± 5% | - | 10 µs ± 10% | 5 µs ± 20% | 0.25 | 0.5 |",
+                 "| 1, on the same node |", "| 2, on another node |", "| MPICH, 2 x 2 | atomic | 0.05 ± 5% | - | 0.1 ± 10% | 0.2 ± 20% | 4 | 2 |",
                  "| 64 x 64 | MPICH, 2 x 2 | blocking | 7, converged |", "| 72 | 8 B | `tree` | 8 µs ± 12% | 2 µs ± 50% |",
                  "| 1000000, 112 a node | bcast | `tree` | 2.5 ms | 440 ms | 2 KiB | 0 B | 256 KiB |",
                  "99.18 MiB for it while init runs", "16 MiB (1000000, 112 a node)."):
@@ -280,6 +300,8 @@ def main():
         check_harmless(bench, f"{folder}/run-harmless")
         os.mkdir(f"{folder}/run-examples")
         check_examples(bench, f"{folder}/run-examples")
+        os.mkdir(f"{folder}/run-openshmem")
+        check_openshmem(bench, f"{folder}/run-openshmem")
         os.mkdir(f"{folder}/run-figures")
         check_measured_page(bench, f"{folder}/run-figures")
         done = run(f"{bench}/plot.py", "--output", f"{folder}/none", "/dev/null")
