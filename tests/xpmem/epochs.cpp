@@ -283,7 +283,7 @@ long mappings() {
 long descriptors() { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); }
 
 TEST_P(Epochs, NothingGrowsWithChangingBuffers) {
-  constexpr std::size_t length = 2048;
+  constexpr std::size_t length = 4096; // a third of which is more than goes through a slot
   constexpr std::size_t places = 3 * AttachedMemory::most_kept;
   constexpr int epochs = 10'000;
   const SharedDoubles memory(2 * places * length);
