@@ -166,8 +166,9 @@ void print_topology(const ordered_json& info) {
       fmt::print("    domain {} on NUMA {}: carrier rank {}; {}\n", domain.at("domain").get<int>(),
                  domain.at("numa").get<int>(), domain.at("carrier").get<int>(), place);
       for (const ordered_json& rank : domain.at("ranks")) {
-        fmt::print("      rank {} on CPUs {}; cross-memory attach to its node: {}\n", rank.at("rank").get<int>(),
-                   rank.at("cpus").get<std::string>(), rank.at("cross_memory_attach").get<std::string>());
+        fmt::print("      rank {} on CPUs {}; cross-memory attach to its node: {}; XPMEM: {}\n",
+                   rank.at("rank").get<int>(), rank.at("cpus").get<std::string>(),
+                   rank.at("cross_memory_attach").get<std::string>(), rank.at("xpmem").get<std::string>());
       }
     }
   }

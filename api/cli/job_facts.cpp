@@ -31,6 +31,15 @@ std::string attach_result(const engine::NodeMemory* memory) {
   return refused == errors.end() ? "works" : std::strerror(*refused);
 }
 
+// The same for XPMEM, which is in nobody's way where there is none.
+std::string xpmem_result(const engine::NodeMemory* memory) {
+  if (memory == nullptr) {
+    return "not tried";
+  }
+  const std::string& refusal = memory->xpmem_refusal();
+  return memory->xpmem_works() ? "works" : refusal.empty() ? "refused on another rank" : refusal;
+}
+
 // Sorts the ranks' own reports by node and domain. The report of a domain's carrier, its first rank, about the helper
 // holds for the domain.
 ordered_json arrange(const std::vector<ordered_json>& ranks) {
@@ -51,8 +60,10 @@ ordered_json arrange(const std::vector<ordered_json>& ranks) {
                          {"ranks", ordered_json::array()}});
       domain = std::prev(domains.end());
     }
-    domain->at("ranks").push_back(
-        {{"rank", rank.at("rank")}, {"cpus", rank.at("cpus")}, {"cross_memory_attach", rank.at("attach")}});
+    domain->at("ranks").push_back({{"rank", rank.at("rank")},
+                                   {"cpus", rank.at("cpus")},
+                                   {"cross_memory_attach", rank.at("attach")},
+                                   {"xpmem", rank.at("xpmem")}});
   }
   return nodes;
 }
@@ -88,7 +99,8 @@ ordered_json gather_job(const MpiSession& session, std::span<const engine::Setti
                     {"cpus", topology::process_binding(machine).to_string()},
                     {"carrier", engine->carrier()},
                     {"helper", nullptr},
-                    {"attach", attach_result(engine->memory().get())}};
+                    {"attach", attach_result(engine->memory().get())},
+                    {"xpmem", xpmem_result(engine->memory().get())}};
   if (engine->helper() != nullptr) {
     mine["helper"] = {{"cpus", engine->helper()->binding().obtained.to_string()},
                       {"reserved", engine->helper_facts().reserved != 0},

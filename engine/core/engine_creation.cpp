@@ -212,8 +212,13 @@ void Engine::map_node_memory(const OwnedComm& node) {
     const auto os = machine_->numa_domain(discovery_->numa_of(rank_)).os;
     numa = os ? os->value : -1;
   }
-  const bool attachable = discovery_->node_ranks.size() > 1 && settings_.access != AccessChoice::staged;
-  memory_ = std::make_shared<NodeMemory>(node, settings_.arena_bytes, numa, attachable);
+  const bool shares_node = discovery_->node_ranks.size() > 1;
+  const bool chooses = settings_.access == AccessChoice::automatic || settings_.access == AccessChoice::device;
+  memory_ = std::make_shared<NodeMemory>(
+      node, NodeMemoryOptions{.bytes = settings_.arena_bytes,
+                              .numa = numa,
+                              .attachable = shares_node && settings_.access != AccessChoice::staged,
+                              .xpmem = shares_node && chooses && settings_.xpmem == XpmemChoice::automatic});
   if (!memory_->attach_works() && settings_.access == AccessChoice::cma) {
     const auto& errors = memory_->attach_errors();
     const auto refused = std::ranges::find_if(errors, [](int e) { return e != 0; });

@@ -126,7 +126,7 @@ bool try_recv(const Program& program, const StepView& view, std::uint32_t index,
     program.require(sizeof slot + length <= view.channel->slot_bytes);
     check_transfer(program, view, receive(program, view, slot.payload(), length));
   } else if (const auto message = program.message_of(view)) {
-    check_transfer(program, view, receive(program, view, {message->views, message->slices}));
+    check_transfer(program, view, receive(program, view, {message->buffers.views, message->slices}));
   } else { // it counts as received, so that this rank is not left waiting
     record_not_fetched(program, view, Code::peer_lost, "the sender's shared memory is damaged");
   }

@@ -203,7 +203,7 @@ bool Placement::needs_bounce(const algos::Step& step) const {
     return true;
   }
   return map_.endpoint_arena != memory_.self() && !slices.empty() &&
-         buffers_[static_cast<std::size_t>(slices[0].buffer)].path == Path::cma;
+         buffers_[static_cast<std::size_t>(slices[0].buffer)].path == Path::attached;
 }
 
 // A fence that waits for nothing delays nothing, so that puts can be sent first of all.

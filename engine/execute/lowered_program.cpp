@@ -124,6 +124,7 @@ void publish_epoch(LoweredProgram& program, Block& block) {
       *seals++ = checksum_of(&slice, 1);
     }
   }
+  block.unattached.store(0, std::memory_order_relaxed);
   program.buffers_seal = buffers_seal(program);
   std::memcpy(static_cast<EpochPart*>(&block), static_cast<const EpochPart*>(&program), sizeof(EpochPart));
 }

@@ -6,6 +6,11 @@
 #include <algorithm>
 
 namespace stoker::engine {
+namespace {
+
+constexpr std::uint32_t all_buffers = ~0U;
+
+} // namespace
 
 Program::Program(SharedRef block, const NodeMemory& memory, const Operation* operation)
     : block_(memory.at<Block>(block)), memory_(&memory), lowered_(read_program(block, memory)),
@@ -25,19 +30,20 @@ void Program::take_epoch() {
   if (!engine::take_epoch(lowered_, *block_)) {
     memory_->refuse(lowered_.arena, Damage::buffers);
   }
-  buffers_ = views_of(lowered_, lowered_.arena);
+  buffers_ = reach(lowered_, *block_, lowered_.arena, all_buffers);
 }
 
 void Program::publish_epoch() {
   engine::publish_epoch(lowered_, *block_);
-  buffers_ = views_of(lowered_, lowered_.arena);
+  buffers_ = reach(lowered_, *block_, lowered_.arena, all_buffers);
 }
 
 std::optional<Program::Message> Program::message_of(const StepView& step) const {
   const Channel& channel = *step.channel;
   const std::uint32_t arena = channel.peer_block.arena;
+  Block& block = *memory_->at<Block>(channel.peer_block);
   EpochPart sender;
-  bool intact = take_buffers(sender, *memory_->at<Block>(channel.peer_block));
+  bool intact = take_buffers(sender, block);
   if (channel.peer_slice_count > 0) {
     copy_once(peer_slices_.data(), memory_->base(arena) + channel.peer_slices,
               channel.peer_slice_count * sizeof(algos::Slice));
@@ -50,7 +56,12 @@ std::optional<Program::Message> Program::message_of(const StepView& step) const 
     memory_->note_damage(arena, Damage::buffers);
     return std::nullopt;
   }
-  return Message{views_of(sender, arena), std::span(peer_slices_).first(channel.peer_slice_count)};
+  const std::span<const algos::Slice> slices = std::span(peer_slices_).first(channel.peer_slice_count);
+  std::uint32_t used = 0;
+  for (const algos::Slice& slice : slices) {
+    used |= bit_of(slice.buffer);
+  }
+  return Message{reach(sender, block, arena, used), slices};
 }
 
 WireMessage Program::checked_message(std::uint32_t index) const {
@@ -81,12 +92,24 @@ StepView Program::message(std::uint32_t index) const {
   return view;
 }
 
-BufferViews Program::views_of(const EpochPart& part, std::uint32_t arena) const {
-  BufferViews views;
-  for (std::size_t i = 0; i < views.size(); ++i) {
-    views[i] = view_of(part.buffers[i], memory_->pid(arena), arena == memory_->self(), memory_->base(arena));
+ReachedBuffers Program::reach(const EpochPart& part, Block& block, std::uint32_t arena, std::uint32_t used) const {
+  ReachedBuffers reached;
+  const bool own_process = arena == memory_->self();
+  for (const algos::Buffer buffer : {algos::Buffer::send, algos::Buffer::recv, algos::Buffer::scratch}) {
+    const auto i = static_cast<std::size_t>(buffer);
+    const BufferDescriptor& descriptor = part.buffers[i];
+    BufferView& view = reached.views[i] = view_of(descriptor, memory_->pid(arena), own_process, memory_->base(arena));
+    const bool attaches = descriptor.path == Path::attached && !own_process && memory_->xpmem_works();
+    if (!attaches || (used & bit_of(buffer)) == 0) {
+      continue;
+    }
+    if (auto& range = reached.attached[i] = memory_->attach_by_xpmem(arena, descriptor.address, descriptor.bytes)) {
+      view.direct = range->at(descriptor.address);
+    } else {
+      block.unattached.fetch_or(bit_of(buffer), std::memory_order_relaxed);
+    }
   }
-  return views;
+  return reached;
 }
 
 } // namespace stoker::engine

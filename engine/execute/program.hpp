@@ -12,6 +12,8 @@
 #include "engine/shared/block.hpp"
 #include "engine/shared/node_memory.hpp"
 
+#include <array>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -27,6 +29,12 @@ struct StepView {
   std::span<const algos::Slice> target;
   std::byte* ready = nullptr; // node: the channel's slots in the receiver's block
   TakenWord* taken = nullptr; // node, in the sender's block
+};
+
+// A rank's buffers as this process reaches them, and what keeps those that are attached by XPMEM in place meanwhile.
+struct ReachedBuffers {
+  BufferViews views;
+  std::array<std::shared_ptr<const AttachedRange>, 3> attached; // as views
 };
 
 class Program {
@@ -45,10 +53,10 @@ public:
 
   [[nodiscard]] Block& block() const { return *block_; } // for the state of the epoch
   [[nodiscard]] const LoweredProgram& lowered() const { return lowered_; }
-  [[nodiscard]] const BufferViews& buffers() const { return buffers_; }
+  [[nodiscard]] const BufferViews& buffers() const { return buffers_.views; }
   // A message in the sender's buffers. Between the sender's `ready` and this rank's `taken` only (block.hpp).
   struct Message {
-    BufferViews views;
+    ReachedBuffers buffers;
     std::span<const algos::Slice> slices; // until the next one is looked up
   };
   // Nothing if the sender's memory is damaged.
@@ -128,14 +136,16 @@ private:
   [[nodiscard]] std::span<const algos::Slice> slices(algos::Range range) const {
     return std::span(lowered_.slice_list).subspan(range.begin, range.count);
   }
-  [[nodiscard]] BufferViews views_of(const EpochPart& part, std::uint32_t arena) const;
+  // `used`: bits of the buffers that are wanted. They are those of a rank's block.
+  [[nodiscard]] ReachedBuffers reach(const EpochPart& part, Block& block, std::uint32_t arena,
+                                     std::uint32_t used) const;
 
   Block* block_;
   const NodeMemory* memory_;
   LoweredProgram lowered_;
   std::byte* arena_;
   RankRoot* root_;
-  BufferViews buffers_;
+  ReachedBuffers buffers_;
   Combiner combiner_;
   mutable std::vector<algos::Slice> peer_slices_; // of one message within the node
   mutable LoweredStep message_;                   // the one between nodes that was looked up

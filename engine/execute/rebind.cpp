@@ -100,7 +100,7 @@ std::uint64_t Rebinding::most_bounce_bytes(const Program& program) const {
 std::uint64_t Rebinding::bounce_bytes(const Program& program) const {
   std::uint64_t bytes = 0;
   for (const Bounced& message : bounced_) {
-    if (program.lowered().buffers[static_cast<std::size_t>(message.buffer)].path == Path::cma) {
+    if (program.lowered().buffers[static_cast<std::size_t>(message.buffer)].path == Path::attached) {
       bytes += bounce_room(program.step(message.step).step->bytes);
     }
   }
@@ -111,7 +111,7 @@ void Rebinding::bounce(Program& program, std::uint64_t place) const {
   const bool has_place = place != 0;
   for (const Bounced& message : bounced_) {
     const bool copied =
-        has_place && program.lowered().buffers[static_cast<std::size_t>(message.buffer)].path == Path::cma;
+        has_place && program.lowered().buffers[static_cast<std::size_t>(message.buffer)].path == Path::attached;
     program.change_message(message.step, [&](WireMessage& changed) {
       changed.bounce = copied && changed.bytes > 0 ? place : 0;
       place += copied ? bounce_room(changed.bytes) : 0;

@@ -26,7 +26,7 @@ std::optional<BufferDescriptor> GlobalMemory::reachable(const void* local, std::
   } else if (helper_ != nullptr) {
     descriptor.path = Path::own;
   } else if (memory_->attach_works() && engine_->settings().access != AccessChoice::staged) {
-    descriptor.path = Path::cma;
+    descriptor.path = Path::attached;
   } else {
     return std::nullopt;
   }

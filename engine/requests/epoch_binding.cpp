@@ -94,6 +94,7 @@ BufferDescriptor EpochBinding::reach(const BoundData& data, std::uint64_t bytes,
     descriptor.path = chosen_path(engine_, data, readers);
     if (descriptor.path != Path::staged) {
       descriptor.address = reinterpret_cast<std::uint64_t>(data.lowest());
+      descriptor.bytes = data.span();
       if (descriptor.path == Path::mapped) {
         descriptor.offset = engine_.memory()->arena().offset_of(data.lowest());
       }
@@ -107,8 +108,9 @@ BufferDescriptor EpochBinding::reach(const BoundData& data, std::uint64_t bytes,
     if (shared && !engine_.memory()->attach_works()) {
       throw exhausted(bytes);
     }
-    descriptor.path = shared ? Path::cma : Path::own;
+    descriptor.path = shared ? Path::attached : Path::own;
     descriptor.address = reinterpret_cast<std::uint64_t>(staged);
+    descriptor.bytes = bytes;
   }
   return descriptor;
 }

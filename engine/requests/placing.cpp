@@ -34,6 +34,7 @@ BufferDescriptor describe(NodeMemory& memory, const UserBuffer& buffer, Path pat
   }
   std::byte* const lowest = buffer.address() + buffer.lower();
   descriptor.address = reinterpret_cast<std::uint64_t>(lowest);
+  descriptor.bytes = static_cast<std::uint64_t>(buffer.upper() - buffer.lower());
   if (path == Path::mapped) {
     descriptor.offset = memory.arena().offset_of(lowest);
   }
@@ -198,7 +199,7 @@ std::unique_ptr<DeviceEpochs> place_program(Engine& engine, RequestPlan& plan, c
 void decide_on_window(Engine& engine, RequestPlan& plan, Paths& paths) {
   plan.through_window = puts_through_window(engine, plan);
   const bool over_recv = plan.choice.algorithm->puts_into == algos::Buffer::recv;
-  if (plan.through_window && over_recv && plan.executor == Executor::engine && paths.recv == Path::cma) {
+  if (plan.through_window && over_recv && plan.executor == Executor::engine && paths.recv == Path::attached) {
     paths.recv = Path::staged; // a carrier can expose what it maps
   }
 }

@@ -68,7 +68,7 @@ Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& 
     }
     return in_arena ? Path::mapped : Path::own;
   case AccessChoice::cma:
-    return Path::cma; // that it works was checked when the engine was created
+    return Path::attached; // that it works was checked when the engine was created
   case AccessChoice::staged:
     return Path::staged;
   case AccessChoice::automatic:
@@ -83,7 +83,7 @@ Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& 
   }
   const bool small = readers.helper && buffer.bytes() <= engine.settings().staged_bytes;
   const bool attachable = memory.attach_works() && buffer.residence() == Residence::host;
-  return small || !attachable ? Path::staged : Path::cma;
+  return small || !attachable ? Path::staged : Path::attached;
 }
 
 Path chosen_path(const Engine& engine, const BoundData& data, const Readers& readers) {
@@ -101,13 +101,13 @@ Path chosen_path(const Engine& engine, const BoundData& data, const Readers& rea
   }
   const bool small = readers.helper && data.bytes() <= engine.settings().staged_bytes && choice != AccessChoice::cma;
   const bool attachable = memory.attach_works() && data.attachable();
-  return small || choice == AccessChoice::mapped || !attachable ? Path::staged : Path::cma;
+  return small || choice == AccessChoice::mapped || !attachable ? Path::staged : Path::attached;
 }
 
 bool is_packed(const UserBuffer& buffer) {
   return buffer.residence() == Residence::host && buffer.type().contiguous() &&
-         program_bytes(buffer, Path::staged) == program_bytes(buffer, Path::cma) &&
-         program_offsets(buffer, Path::staged) == program_offsets(buffer, Path::cma);
+         program_bytes(buffer, Path::staged) == program_bytes(buffer, Path::attached) &&
+         program_offsets(buffer, Path::staged) == program_offsets(buffer, Path::attached);
 }
 
 bool may_be_direct(const Engine& engine) {

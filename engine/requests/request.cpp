@@ -155,12 +155,12 @@ void Request::start(EpochBuffers buffers) {
   start();
 }
 
-// An epoch that this thread is going to carry out needs no staging. Whoever else takes part uses cross-memory attach.
+// An epoch that this thread is going to carry out needs no staging. Whoever else takes part attaches to the buffers.
 void Request::choose_paths() {
   for (const Buffer buffer : {Buffer::send, Buffer::recv}) {
     BufferDescriptor& descriptor = task_.program.own_copy().buffers[static_cast<std::size_t>(buffer)];
     if (has_staging(buffer) && descriptor.address != 0) {
-      descriptor.path = direct_ ? Path::cma : Path::staged;
+      descriptor.path = direct_ ? Path::attached : Path::staged;
     }
   }
   task_.program.publish_epoch();
@@ -228,7 +228,13 @@ const char* Request::access_name(algos::Buffer buffer) const {
     return "device";
   }
   static constexpr const char* names[] = {"own", "mapped", "cma", "staged", "none"};
-  return names[static_cast<std::size_t>(lowered_.buffers[static_cast<std::size_t>(buffer)].path)];
+  const auto which = static_cast<std::size_t>(buffer);
+  const Path path = lowered_.buffers[which].path;
+  if (path == Path::attached && memory_->xpmem_works() &&
+      (block_->unattached.load(std::memory_order_relaxed) & bit_of(buffer)) == 0) {
+    return "xpmem";
+  }
+  return names[static_cast<std::size_t>(path)];
 }
 
 const char* Request::puts_name() const {

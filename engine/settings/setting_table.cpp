@@ -29,6 +29,8 @@ constexpr std::array<std::string_view, 3> names<ExecutorChoice>{"auto", "engine"
 template <>
 constexpr std::array<std::string_view, 6> names<AccessChoice>{"auto", "own", "mapped", "cma", "staged", "device"};
 template <>
+constexpr std::array<std::string_view, 2> names<XpmemChoice>{"auto", "never"};
+template <>
 constexpr std::array<std::string_view, 2> names<DomainChoice>{"numa", "node"};
 template <>
 constexpr std::array<std::string_view, 2> names<WakeChoice>{"auto", "always"};
@@ -205,6 +207,10 @@ std::vector<SettingRow> engine_rows() {
       row<&S::access>("access",
                       "how other processes reach a rank's buffers; auto takes the best that works for each buffer, "
                       "any other is demanded, and an error where it cannot be had"),
+      row<&S::xpmem>("xpmem",
+                     "whether ranks of a node address each other's ordinary memory by the kernel module XPMEM; auto: "
+                     "where it, libxpmem.so.0 and cross-memory attach work between all ranks of the node and access is "
+                     "auto or device; never: cross-memory attach is used as without the module"),
       row<&S::rma>("rma",
                    "how the puts of rma-* algorithms, and the puts and gets of global memory between nodes, are "
                    "carried out: by the MPI library through windows, or by messages that are received in place; auto "

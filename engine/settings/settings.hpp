@@ -20,6 +20,7 @@ enum class ExecutorChoice { automatic, engine, inline_ };
 enum class AccessChoice { automatic, own, mapped, cma, staged, device };
 enum class DomainChoice { numa, node };
 enum class WakeChoice { automatic, always };
+enum class XpmemChoice { automatic, never };
 enum class RmaChoice { automatic, window, messages };
 enum class LogLevel { error, warn, info, debug };
 
@@ -30,6 +31,7 @@ using AutoBytes = std::optional<std::uint64_t>;
 struct Settings {
   ExecutorChoice executor = ExecutorChoice::automatic;
   AccessChoice access = AccessChoice::automatic;
+  XpmemChoice xpmem = XpmemChoice::automatic;
   DomainChoice domains = DomainChoice::numa;
   int threads_per_domain = 1;
   std::string reserve = "auto";

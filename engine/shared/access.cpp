@@ -297,7 +297,7 @@ BufferView view_of(const BufferDescriptor& descriptor, pid_t pid, bool own_proce
   case Path::none:
     return {.pid = no_memory};
   case Path::own:
-  case Path::cma:
+  case Path::attached:
     break;
   }
   if (own_process) {
@@ -376,7 +376,7 @@ std::byte* contiguous(const BufferViews& views, std::span<const Slice> slices) {
     return nullptr;
   }
   const BufferView& view = views[static_cast<std::size_t>(slices[0].buffer)];
-  return view.direct != nullptr ? view.direct + slices[0].offset : nullptr;
+  return view.direct != nullptr && view.pid == 0 ? view.direct + slices[0].offset : nullptr;
 }
 
 int probe_cross_memory_attach(pid_t pid, std::uint64_t address, std::uint64_t expected) {

@@ -19,7 +19,7 @@ namespace stoker::engine {
 // A buffer as this process reaches it: by pointer, or else by cross-memory attach.
 struct BufferView {
   std::byte* direct = nullptr;
-  pid_t pid = 0;
+  pid_t pid = 0;             // not 0: it is not this process's own memory, nor an arena
   std::uint64_t address = 0; // in process `pid`; used when direct is null
 };
 using BufferViews = std::array<BufferView, 3>; // indexed by algos::Buffer
@@ -72,7 +72,8 @@ private:
 // Whether they are one run of bytes, or none at all.
 [[nodiscard]] bool is_contiguous(std::span<const algos::Slice> slices);
 
-// The pointer to the bytes of `slices` if they are one contiguous run that this process can address, else nullptr.
+// The pointer to the bytes of `slices` if they are one contiguous run that MPI can be given, else nullptr: networks can
+// register what this process can address, but for what is attached by XPMEM.
 [[nodiscard]] std::byte* contiguous(const BufferViews& views, std::span<const algos::Slice> slices);
 
 // Finds out whether cross-memory attach to process `pid` is allowed. It really reads and writes a word at `address`,

@@ -21,6 +21,8 @@
 //   taken      of a channel, in the sender's block: the receiver's executor, once it has the message (release). It is
 //              the receiver's last access to the sender's block. Acquired by the sender's executor, and by the sender
 //              before it gives the block back.
+//   unattached whoever reaches a buffer by cross-memory attach because XPMEM refuses it (a peer before `taken`); reset by
+//              the rank when it publishes buffers. Relaxed: reports read it, by which nobody goes.
 //   buffers    that differ from epoch to epoch, with them all of EpochPart, the messages, and the slices that an
 //              exchange of any sizes changes: the rank, before Start, while no epoch runs. An executor reads them once
 //              it has the epoch, from the ring or from the rank itself. A peer reads buffers and slices once it has
@@ -51,17 +53,20 @@ struct SharedRef {
 
 // How executors in other processes reach a rank's buffer: its access path.
 enum class Path : std::uint8_t {
-  own,    // they do not: only the rank's own process touches it
-  mapped, // it lies in the rank's arena
-  cma,    // cross-memory attach: process_vm_readv and process_vm_writev
-  staged, // the rank copies it to and from staging in its arena
-  none,   // nobody does in this epoch: there is no memory that they could reach
+  own,      // they do not: only the rank's own process touches it
+  mapped,   // it lies in the rank's arena
+  attached, // they attach to it: by XPMEM, or else by process_vm_readv and process_vm_writev (cross-memory attach)
+  staged,   // the rank copies it to and from staging in its arena
+  none,     // nobody does in this epoch: there is no memory that they could reach
 };
+
+[[nodiscard]] constexpr std::uint32_t bit_of(algos::Buffer buffer) { return 1U << static_cast<unsigned>(buffer); }
 
 struct BufferDescriptor {
   Path path = Path::own;
   std::uint64_t address = 0; // in the rank's process
   std::uint64_t offset = 0;  // in the rank's arena; mapped and staged
+  std::uint64_t bytes = 0;   // from the first to the last in use; attached
 };
 
 enum class Op : std::uint8_t {
@@ -225,6 +230,7 @@ struct Block : BlockHeader, EpochPart {
   std::uint64_t wire_began_at = 0; // the first message to another node was handed to MPI; 0: there was none
   std::uint64_t wire_ended_at = 0; // the last message to or from another node was done
   char error_text[256] = {};
+  std::atomic<std::uint32_t> unattached{0}; // a bit for each buffer
   alignas(cache_line) std::atomic<std::uint64_t> submitted{0};
   alignas(cache_line) std::atomic<std::uint64_t> retired{0};
   alignas(cache_line) Ownership ownership;

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <new>
+#include <system_error>
 
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -55,7 +56,11 @@ void NodeMemory::create(std::uint64_t bytes, int numa) {
 }
 
 NodeMemory::Introduction NodeMemory::introduction() const {
-  return {own_->descriptor(), root_, reinterpret_cast<std::uint64_t>(&probe_), probe_};
+  return {.arena = own_->descriptor(),
+          .root = root_,
+          .probe_address = reinterpret_cast<std::uint64_t>(&probe_),
+          .probe_value = probe_,
+          .arena_address = reinterpret_cast<std::uint64_t>(own_->base())};
 }
 
 void NodeMemory::attach(std::uint32_t self, std::span<const Introduction> ranks) {
@@ -75,6 +80,23 @@ void NodeMemory::attach(std::uint32_t self, std::span<const Introduction> ranks)
     roots_.push_back(reinterpret_cast<RankRoot*>(bases_[i] + rank.root));
   }
   attach_works_ = std::ranges::all_of(attach_errors_, [](int error) { return error == 0; });
+}
+
+// The word is one of the peer's arena, which stays as it is.
+void NodeMemory::probe_xpmem(std::span<const Introduction> ranks) {
+  xpmem_refusal_ = own_xpmem().refusal;
+  for (std::size_t i = 0; i < ranks.size() && xpmem_refusal_.empty(); ++i) {
+    const Introduction& rank = ranks[i];
+    if (rank.xpmem_segment == -1) {
+      xpmem_refusal_ = "another rank of the node has none";
+      return;
+    }
+    attached_.push_back(i == self_ ? nullptr : std::make_unique<AttachedMemory>(rank.xpmem_segment));
+    const std::uint64_t word = rank.arena_address + offsetof(ArenaHeader, identity);
+    if (const int error = i == self_ ? 0 : attached_.back()->probe(word, rank.arena.identity)) {
+      xpmem_refusal_ = std::system_category().message(error);
+    }
+  }
 }
 
 BlockHeader NodeMemory::header(SharedRef place) const {
@@ -109,22 +131,29 @@ std::string NodeMemory::damage(std::uint32_t arena) const {
                      what < std::size(names) ? names[what] : "the damage itself");
 }
 
-NodeMemory::NodeMemory(MPI_Comm node, std::uint64_t bytes, int numa, bool attachable) {
-  bytes = bytes != 0 ? bytes : agreed_arena_bytes(node);
+NodeMemory::NodeMemory(MPI_Comm node, const NodeMemoryOptions& options) {
+  const std::uint64_t bytes = options.bytes != 0 ? options.bytes : agreed_arena_bytes(node);
   Introduction mine;
   agree(node, attempt([&] {
-          create(bytes, numa);
+          create(bytes, options.numa);
           mine = introduction();
+          mine.xpmem_segment = options.xpmem ? own_xpmem().segment : -1;
         }));
-  if (attachable) {
+  if (options.attachable) {
     let_others_attach();
   }
   const std::vector<Introduction> all = gathered(node, mine);
   agree(node, attempt([&] {
           attach(static_cast<std::uint32_t>(rank_in(node)), all);
+          if (options.xpmem) {
+            probe_xpmem(all);
+          }
         })); // and every peer has attached and probed
   own_->close_descriptor();
   attach_works_ = on_all(node, attach_works_);
+  if (!on_all(node, attach_works_ && xpmem_refusal_.empty())) {
+    attached_.clear();
+  }
 }
 
 } // namespace stoker::engine

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine/shared/arena.hpp"
+#include "engine/shared/attached_memory.hpp"
 #include "engine/shared/block.hpp"
 #include "engine/shared/doorbell.hpp"
 #include "engine/shared/helper_counters.hpp"
@@ -45,6 +46,13 @@ struct RankRoot {
   }
 };
 
+struct NodeMemoryOptions {
+  std::uint64_t bytes = 0; // address space for each arena; 0: default_arena_bytes()
+  int numa = -1;           // this rank's NUMA node by OS index; -1: no placement
+  bool attachable = false; // others may attach to this process's memory even where the system's default forbids it
+  bool xpmem = false;      // by XPMEM, too, where all ranks of the node say so and can
+};
+
 // The arenas of the node's ranks, in the order of their ranks. Kept alive by everything that holds a pointer into one.
 class NodeMemory {
 public:
@@ -54,12 +62,12 @@ public:
     std::uint64_t root = 0;
     std::uint64_t probe_address = 0; // of a word in private memory ...
     std::uint64_t probe_value = 0;   // ... that holds this
+    std::uint64_t arena_address = 0; // where the arena is in the rank's own process
+    std::int64_t xpmem_segment = -1; // of its address space; -1: there is none
   };
 
-  // Collective over the ranks of the node. `bytes` of address space for each arena, 0 for default_arena_bytes(). `numa`
-  // is this rank's NUMA node by OS index, -1 for no placement. `attachable`: others may attach to this process's memory
-  // even where the system's default forbids it. Throws on every rank of the node when it fails on one.
-  NodeMemory(MPI_Comm node, std::uint64_t bytes, int numa, bool attachable);
+  // Collective over the ranks of the node. Throws on every rank of the node when it fails on one.
+  NodeMemory(MPI_Comm node, const NodeMemoryOptions& options);
   // In two steps without MPI: this rank's own arena, then, once all ranks of the node have one, the others', in the
   // order of their ranks. `self`: which one this is. Until a rank has attached, the others must exist.
   NodeMemory(std::uint64_t bytes, int numa) { create(bytes, numa); }
@@ -96,8 +104,19 @@ public:
   // Whether it works between all ranks of the node: equal on all of them.
   [[nodiscard]] bool attach_works() const { return attach_works_; }
 
+  // Why XPMEM is not used, as far as this rank is concerned; empty: it works from here. Whether it works between all
+  // ranks of the node is equal on all of them, and then so does cross-memory attach, for what XPMEM refuses.
+  [[nodiscard]] const std::string& xpmem_refusal() const { return xpmem_refusal_; }
+  [[nodiscard]] bool xpmem_works() const { return !attached_.empty(); }
+  // Where it works: memory of another rank's process; null if it is refused. Any thread.
+  [[nodiscard]] std::shared_ptr<const AttachedRange> attach_by_xpmem(std::uint32_t arena, std::uint64_t address,
+                                                                     std::uint64_t bytes) const {
+    return attached_[arena]->attach(address, bytes);
+  }
+
 private:
   void create(std::uint64_t bytes, int numa);
+  void probe_xpmem(std::span<const Introduction> ranks);
 
   std::unique_ptr<Arena> own_;
   std::uint64_t root_ = 0;  // in own_
@@ -109,6 +128,8 @@ private:
   std::vector<RankRoot*> roots_;
   std::vector<int> attach_errors_;
   bool attach_works_ = false;
+  std::vector<std::unique_ptr<AttachedMemory>> attached_; // by arena, but for this rank's own; empty: XPMEM is not used
+  std::string xpmem_refusal_ = "it is not asked for";
   std::uint32_t self_ = 0;
 };
 

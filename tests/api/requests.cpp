@@ -457,7 +457,7 @@ TEST_P(Requests, Statistics) {
   EXPECT_EQ(statistics.starts, 3u);
   EXPECT_STREQ(statistics.executor, GetParam());
   const std::set<std::string> algorithms = {"nonblocking", "hierarchical"};
-  const std::set<std::string> accesses = {"own", "mapped", "cma", "staged"};
+  const std::set<std::string> accesses = {"own", "mapped", "xpmem", "cma", "staged"};
   EXPECT_TRUE(algorithms.contains(statistics.algorithm)) << statistics.algorithm;
   EXPECT_TRUE(accesses.contains(statistics.send_access)) << statistics.send_access;
   EXPECT_TRUE(accesses.contains(statistics.recv_access)) << statistics.recv_access;

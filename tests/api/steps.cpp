@@ -92,7 +92,7 @@ struct StepCase {
 std::string describe(const StepCase& c) {
   return std::string(c.user ? "user's operation" : "sum") + (c.helped ? ", by another process" : "") +
          (c.nodes ? ", messages" : ", within the node") + (c.eager ? ", eager" : "") +
-         (c.path == Path::cma ? ", cma, " : ", mapped, ") + std::to_string(c.elements) + " elements";
+         (c.path == Path::attached ? ", cma, " : ", mapped, ") + std::to_string(c.elements) + " elements";
 }
 
 // One rank's part.
@@ -133,7 +133,7 @@ public:
 
 private:
   double* buffer(std::uint64_t bytes) {
-    if (what_.path == Path::cma) {
+    if (what_.path == Path::attached) {
       return heap_.emplace_back(bytes / word).data();
     }
     places_.push_back(memory_.arena().allocate(bytes));
@@ -211,7 +211,7 @@ private:
 
 class Steps : public ::testing::Test {
 protected:
-  Steps() : memory_(MPI_COMM_WORLD, std::uint64_t{64} << 20U, -1, true) {
+  Steps() : memory_(MPI_COMM_WORLD, {.bytes = std::uint64_t{64} << 20U, .attachable = true}) {
     for (MPI_Comm& comm : comms_) {
       MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     }
@@ -246,8 +246,8 @@ protected:
 TEST_F(Steps, OperandsAreCombinedWhereverTheyComeFrom) {
   for (const bool nodes : {false, true}) {
     for (const bool eager : {false, true}) {
-      for (const Path path : {Path::mapped, Path::cma}) {
-        if (path == Path::cma && !memory_.attach_works()) {
+      for (const Path path : {Path::mapped, Path::attached}) {
+        if (path == Path::attached && !memory_.attach_works()) {
           continue;
         }
         for (const std::uint64_t elements : {2U, 7U, 40'001U}) {

@@ -580,7 +580,7 @@ class Info(Case):
     def test_text_has_all_parts(self):
         text = self.succeed("info")
         for part in ("topology: 1 rank, 1 node", "algorithms", "selection", "Settings of an engine", "Settings of the drop-in",
-                     "may change", "cross-memory attach", "puts of one-sided", "hwloc"):
+                     "may change", "cross-memory attach", "XPMEM", "puts of one-sided", "hwloc"):
             self.assertIn(part, text)
 
     def test_origins_of_settings(self):

@@ -546,7 +546,8 @@ typedef struct stoker_statistics {
   uint64_t bytes_node;     /**< bytes that this rank sends within its node in an epoch */
   const char* algorithm;   /**< name with parameters, as stoker_algorithm takes it; valid until the request is freed */
   const char* executor;    /**< "engine", "inline" or "device"; static storage */
-  /* How others reach the buffers in the latest epoch: "own", "mapped", "cma", "staged" or "device"; static storage. */
+  /* How others reach the buffers in the latest epoch: "own", "mapped", "xpmem", "cma", "staged" or "device"; static
+   * storage. */
   const char* send_access; /**< the send buffer */
   const char* recv_access; /**< the receive buffer */
   /* How exchange_seconds divides on a rank that sends to other nodes; 0 elsewhere. The rest of it comes after both. */

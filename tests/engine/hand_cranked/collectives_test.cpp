@@ -61,7 +61,7 @@ TEST_P(EveryAlgorithm, BringsEveryByteToItsPlaceInAnyOrder) {
     };
     const RigOptions options{
         .layout = seed % 3 == 0 ? Layout::uniform(5, 2) : Layout::uniform(4, 2),
-        .path = one_of(Path::mapped, Path::cma, Path::staged),
+        .path = one_of(Path::mapped, Path::attached, Path::staged),
         .eager_bytes = one_of(0UL, 64UL, 4096UL),
         .piece_bytes = one_of(0UL, 48UL, 1000UL),
         .buffered_bytes = one_of(0UL, 100UL, 100'000UL),
@@ -112,7 +112,7 @@ WholeCollective one_message(std::uint64_t bytes) {
 }
 
 TEST(OneMessage, AShortOneWaitsInTheChannelForItsReceiver) {
-  for (const Path path : {Path::mapped, Path::cma, Path::staged}) {
+  for (const Path path : {Path::mapped, Path::attached, Path::staged}) {
     const WholeCollective collective = one_message(64);
     Rig rig({.layout = Layout::uniform(2, 2), .path = path, .eager_bytes = 64}, collective);
     // Two epochs ahead of the receiver, but not three: there are two slots.
@@ -140,7 +140,7 @@ TEST(OneMessage, AShortOneWaitsInTheChannelForItsReceiver) {
 }
 
 TEST(OneMessage, ALongOneIsFetchedFromItsSender) {
-  for (const Path path : {Path::mapped, Path::cma, Path::staged}) {
+  for (const Path path : {Path::mapped, Path::attached, Path::staged}) {
     const WholeCollective collective = one_message(10'000);
     Rig rig({.layout = Layout::uniform(2, 2), .path = path, .eager_bytes = 64}, collective);
     for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {

@@ -129,7 +129,7 @@ const Case found_at_adoption[] = {
 
 TEST(Damage, OfOneWordIsFoundBeforeItLeadsAnywhere) {
   for (const std::uint64_t bytes : {40, 1000}) { // in the slot, and fetched
-    for (const Path path : {Path::mapped, Path::cma}) {
+    for (const Path path : {Path::mapped, Path::attached}) {
       for (const Case& each : found_at_adoption) {
         SCOPED_TRACE(std::string(each.name) + ", " + std::to_string(bytes) + " bytes");
         const WholeCollective collective = whole_alltoall(Layout::uniform(3, 3), bytes);

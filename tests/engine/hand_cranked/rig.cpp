@@ -89,14 +89,15 @@ void Rig::create_memories() {
     }
   }
   // Emulated processors lack the system call.
-  if (options_.path == Path::cma && process_vm_readv(getpid(), nullptr, 0, nullptr, 0, 0) != 0 && errno == ENOSYS) {
+  if (options_.path == Path::attached && process_vm_readv(getpid(), nullptr, 0, nullptr, 0, 0) != 0 &&
+      errno == ENOSYS) {
     options_.path = Path::mapped;
   }
 }
 
 BufferDescriptor Rig::allocate(Rank& rank, std::uint64_t bytes, std::byte*& buffer) const {
   BufferDescriptor descriptor{.path = options_.path};
-  if (options_.path == Path::cma) {
+  if (options_.path == Path::attached) {
     buffer = rank.heap.emplace_back(bytes + 1).data(); // + 1: an address also for nothing
   } else {
     descriptor.offset = rank.memory->arena().allocate(bytes + 1);
