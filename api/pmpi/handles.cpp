@@ -57,6 +57,9 @@ private:
   std::vector<Bucket> buckets_;
 };
 
+// Tools may ask before this library's constructors have run.
+constinit std::atomic<int> requests_held{0};
+
 class Handles {
 public:
   MPI_Request insert(std::unique_ptr<Request> request) {
@@ -65,7 +68,7 @@ public:
       entry = make();
     }
     entry->request.store(request.release(), std::memory_order_release); // acquired in find()
-    in_use_.fetch_add(1, std::memory_order_relaxed);
+    requests_held.fetch_add(1, std::memory_order_relaxed);
     return entry->handle;
   }
 
@@ -81,13 +84,11 @@ public:
   std::unique_ptr<Request> remove(MPI_Request handle) {
     Entry* const entry = index_.load(std::memory_order_acquire)->find(handle);
     std::unique_ptr<Request> request(entry->request.exchange(nullptr, std::memory_order_relaxed));
-    in_use_.fetch_sub(1, std::memory_order_relaxed);
+    requests_held.fetch_sub(1, std::memory_order_relaxed);
     const std::lock_guard lock(mutex_);
     unused_.push_back(entry);
     return request;
   }
-
-  [[nodiscard]] int in_use() const { return in_use_.load(std::memory_order_relaxed); }
 
   void free() {
     const std::lock_guard lock(mutex_);
@@ -128,7 +129,6 @@ private:
     return &kept;
   }
 
-  std::atomic<int> in_use_{0};
   std::atomic<const Index*> index_{nullptr}; // the last of indices_
   std::mutex mutex_;                         // guards what follows; find() goes through the atomics
   std::vector<std::unique_ptr<Entry>> entries_;
@@ -151,8 +151,8 @@ MPI_Request insert(std::unique_ptr<Request> request) {
 
 Request* find(MPI_Request handle) { return handles.find(handle); }
 std::unique_ptr<Request> remove(MPI_Request handle) { return handles.remove(handle); }
-bool any_requests() { return handles.in_use() != 0; }
-int requests_in_use() { return handles.in_use(); }
+bool any_requests() { return requests_in_use() != 0; }
+int requests_in_use() { return requests_held.load(std::memory_order_relaxed); }
 void free_handles() { handles.free(); }
 
 } // namespace stoker::pmpi

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,7 @@ namespace {
 struct Statistics {
   std::map<CallSite, reports::CallSums> calls;
   std::map<std::uint64_t, std::string> names; // of communicators that have had calls
+  std::vector<std::uint64_t> left_before;     // as left_counts() when statistics were last reset
 };
 // Never destroyed: MPI_Finalize may be called by a destructor.
 Statistics& statistics = *new Statistics;
@@ -33,7 +35,8 @@ Statistics& statistics = *new Statistics;
 // Tools may look before constructors have run, and after destructors.
 struct Counted {
   std::mutex mutex;                       // guards what follows, and `statistics`
-  reports::Totals totals;                 // of calls, of helpers that have ended, and of what was set to zero
+  reports::Totals totals;                 // of calls, of helpers that have ended, and of messages before a reset
+  double most_sleep = 0;                  // helpers_sleeping_seconds that were last said
   bool begun = false;                     // MPI is initialised
   const engine::Engine* engine = nullptr; // whose helper still counts
 };
@@ -65,10 +68,23 @@ void for_each_fallback(Use use) {
   }
 }
 
+// Of each counter, in the order of for_each_fallback.
+std::vector<std::uint64_t> left_counts() {
+  std::vector<std::uint64_t> counts;
+  for_each_fallback([&](Form /*form*/, Collective /*collective*/, Reason /*reason*/, const Counter& counter) {
+    counts.push_back(counter.load(std::memory_order_relaxed));
+  });
+  return counts;
+}
+
 std::map<reports::LeftCalls, std::uint64_t> sums_of_left() {
   std::map<reports::LeftCalls, std::uint64_t> groups;
+  const std::vector<std::uint64_t>& before = statistics.left_before;
+  std::size_t i = 0;
   for_each_fallback([&](Form form, Collective collective, Reason reason, const Counter& counter) {
-    const std::uint64_t count = counter.load(std::memory_order_relaxed);
+    const std::uint64_t all = counter.load(std::memory_order_relaxed);
+    const std::uint64_t count = all - (before.empty() ? 0 : std::min(all, before[i]));
+    ++i;
     if (count != 0) {
       groups[{.collective = std::string(name_of(collective)),
               .form = std::string(name_of(form)),
@@ -79,19 +95,19 @@ std::map<reports::LeftCalls, std::uint64_t> sums_of_left() {
 }
 
 // At a rank that hosts one, since MPI was initialised.
-std::vector<reports::Helper> own_helper() {
+std::optional<reports::Helper> own_helper() {
   const engine::Engine* const engine = counted.engine;
   if (engine == nullptr || engine->helper() == nullptr) {
-    return {};
+    return std::nullopt;
   }
   const engine::HelperStatistics sums = engine->helper_statistics();
   const engine::HelperStatistics::Rounds& rounds = sums.rounds[static_cast<std::size_t>(engine::Submitted::epoch)];
-  return {{.rank = engine->rank(),
-           .busy_seconds = sums.busy_seconds,
-           .idle_seconds = sums.idle_seconds,
-           .sleeping_seconds = sums.sleeping_seconds,
-           .busy_rounds = rounds.busy,
-           .idle_rounds = rounds.idle}};
+  return reports::Helper{.rank = engine->rank(),
+                         .busy_seconds = sums.busy_seconds,
+                         .idle_seconds = sums.idle_seconds,
+                         .sleeping_seconds = sums.sleeping_seconds,
+                         .busy_rounds = rounds.busy,
+                         .idle_rounds = rounds.idle};
 }
 
 reports::Background background_sums() {
@@ -175,27 +191,26 @@ void reset_statistics() {
   const WatchedSums watched = reset_watched_sums();
   counted.totals.messages_watched += watched.messages;
   counted.totals.messages_given_up += watched.given_up;
-  for_each_fallback([](Form /*form*/, Collective /*collective*/, Reason /*reason*/, Counter& counter) {
-    counted.totals.calls_by_mpi += counter.exchange(0, std::memory_order_relaxed);
-  });
+  statistics.left_before = left_counts();
 }
 
 reports::Summary own_summary() {
   const bool in_background = settings().pmpi_p2p || settings().pmpi_rma;
   const std::lock_guard lock(counted.mutex);
+  const std::optional<reports::Helper> helper = own_helper();
   return {.ranks = 1,
           .hosts = {host_name()},
           .calls = sums_of_calls(),
           .left = sums_of_left(),
-          .helpers = own_helper(),
+          .helpers = helper ? std::vector{*helper} : std::vector<reports::Helper>{},
           .in_background = in_background,
           .background = in_background ? own_background() : reports::Background{}};
 }
 
 void count_engine(const engine::Engine* engine) {
   const std::lock_guard lock(counted.mutex);
-  for (const reports::Helper& helper : own_helper()) {
-    counted.totals.add(helper);
+  if (const auto helper = own_helper()) {
+    counted.totals.add(*helper);
   }
   counted.begun = true;
   counted.engine = engine;
@@ -210,9 +225,12 @@ reports::Totals own_totals() {
   if (counted.begun) {
     totals.add(background_sums());
   }
-  for (const reports::Helper& helper : own_helper()) {
-    totals.add(helper);
+  if (const auto helper = own_helper()) {
+    totals.add(*helper);
   }
+  // What a helper does at present counts as sleep until it has done it.
+  counted.most_sleep = std::max(counted.most_sleep, totals.helpers_sleeping_seconds);
+  totals.helpers_sleeping_seconds = counted.most_sleep;
   return totals;
 }
 

@@ -31,7 +31,7 @@ struct CallSite {
 
 // Whether finished calls are to be recorded: for reports, or because a tool reads performance variables. Any thread.
 [[nodiscard]] bool calls_are_recorded();
-// A tool does from now on. Any thread, also before this library's constructors have run.
+// A tool reads performance variables from now on. Any thread, also before this library's constructors have run.
 void record_for_tools();
 // A call that is finished. Any thread.
 void record(const CallSite& site, const engine::CallUnderWay& call);
@@ -42,12 +42,12 @@ void reset_statistics();
 // What this process has to report.
 [[nodiscard]] reports::Summary own_summary();
 
-// Once MPI is initialised; null where there is no engine. Its helper counts until it is null again, as it has to be
-// before the engine is destroyed.
+// Once MPI is initialised; null where there is no engine. Its helper is counted until this is called with null, which
+// must happen before the engine is destroyed.
 void count_engine(const engine::Engine* engine);
-// Of this process, of calls since they are recorded. They never become less, but for helpers_sleeping_seconds: what a
-// helper does at present counts as sleep until it has done it. Any thread, also before this library's constructors have
-// run.
+// This process's: calls of the engine since they are recorded, all else since the beginning. They do not become less,
+// except that threads which count calls left to the MPI library at once may undo each other's counts. Any thread, also
+// before this library's constructors have run.
 [[nodiscard]] reports::Totals own_totals();
 // Bytes in use in this process's shared memory; 0 without an engine. Any thread.
 [[nodiscard]] std::uint64_t shared_bytes_in_use();

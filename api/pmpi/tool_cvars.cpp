@@ -4,6 +4,7 @@
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/tool_information.hpp"
 #include "api/pmpi/tool_variables.hpp"
+#include "engine/base/agreement.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -120,11 +121,14 @@ int MPI_T_cvar_read(MPI_T_cvar_handle handle, void* buf) {
     return MPI_T_ERR_INVALID;
   }
   const int code = cvar_indices.settle();
-  if (code == MPI_SUCCESS) {
+  if (code != MPI_SUCCESS) {
+    return code;
+  }
+  const auto failure = stoker::engine::attempt([&] {
     int length = stoker::pmpi::most_letters;
     return_text(text_of(variables[*index]), static_cast<char*>(buf), &length);
-  }
-  return code;
+  });
+  return failure ? MPI_T_ERR_MEMORY : MPI_SUCCESS;
 }
 
 int MPI_T_cvar_write(MPI_T_cvar_handle handle, const void* buf) {

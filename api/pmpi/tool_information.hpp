@@ -54,7 +54,7 @@ template <class Function, class... Arguments>
   return function != nullptr ? function(arguments...) : MPI_ERR_UNSUPPORTED_OPERATION;
 }
 
-// An argument of theirs that may be null, which means that the tool does not want to know.
+// An output argument; null: the tool does not want it.
 template <class T>
 void return_value(T* argument, T value) {
   if (argument != nullptr) {

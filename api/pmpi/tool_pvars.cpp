@@ -50,7 +50,7 @@ private:
     std::visit(
         [&](auto number) {
           using Number = decltype(number);
-          if (!variable_->is_level()) { // threads that count at once may set a counter back a little
+          if (!variable_->is_level()) { // threads that count at once may set a counter back
             number = std::get<Number>(at_origin_) + number - std::min(number, std::get<Number>(origin_));
           }
           std::memcpy(to, &number, sizeof number);
@@ -212,7 +212,6 @@ int MPI_T_pvar_get_index(const char* name, int var_class, int* pvar_index) {
 int MPI_T_pvar_session_create(MPI_T_pvar_session* session) {
   const int code = call_library(real().MPI_T_pvar_session_create, session);
   if (code == MPI_SUCCESS) {
-    stoker::pmpi::record_for_tools();
     (void)stoker::engine::attempt([&] { sessions().open(*session); });
   }
   return code;
@@ -240,12 +239,18 @@ int MPI_T_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void* ob
   if (handle == nullptr || count == nullptr) {
     return MPI_T_ERR_INVALID;
   }
+  stoker::pmpi::record_for_tools();
   int code = MPI_SUCCESS;
   const auto failure = stoker::engine::attempt([&] {
     code = sessions().allocate(session, performance_variables()[static_cast<std::size_t>(place.index)], handle);
   });
-  *count = 1;
-  return failure ? MPI_T_ERR_OUT_OF_HANDLES : code;
+  if (failure) {
+    return MPI_T_ERR_OUT_OF_HANDLES;
+  }
+  if (code == MPI_SUCCESS) {
+    *count = 1;
+  }
+  return code;
 }
 
 int MPI_T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle* handle) {
@@ -260,7 +265,7 @@ int MPI_T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle* handle
   return code;
 }
 
-// All handles of a session but those of continuous variables: only the MPI library has such.
+// MPI_T_PVAR_ALL_HANDLES skips continuous variables, which all of this library's are: the MPI library's answer is complete.
 int MPI_T_pvar_start(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
   return is_own(handle) ? stoker::pmpi::refuse_to_start_or_stop(session, handle)
                         : call_library(real().MPI_T_pvar_start, session, handle);
@@ -299,7 +304,8 @@ int MPI_T_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
     return stoker::pmpi::change(session, handle, [](OwnHandle& own) { own.reset(); });
   }
   const int code = call_library(real().MPI_T_pvar_reset, session, handle);
-  if (code == MPI_SUCCESS && handle == MPI_T_PVAR_ALL_HANDLES) { // but those that cannot be written
+  // Open MPI refuses all handles where one of its own is no longer valid. Levels are skipped.
+  if ((code == MPI_SUCCESS || code == MPI_T_ERR_PVAR_NO_WRITE) && handle == MPI_T_PVAR_ALL_HANDLES) {
     (void)sessions().with(session, [](auto& handles) {
       for (auto& [number, own] : handles) {
         if (own.writable()) {
@@ -319,7 +325,13 @@ int MPI_T_pvar_readreset(MPI_T_pvar_session session, MPI_T_pvar_handle handle, v
   if (buf == nullptr) {
     return MPI_T_ERR_INVALID;
   }
-  return stoker::pmpi::change(session, handle, [&](OwnHandle& own) { own.read_and_reset(buf); });
+  return sessions().with(session, handle, [&](OwnHandle& own) {
+    if (!own.writable()) {
+      return MPI_T_ERR_PVAR_NO_ATOMIC;
+    }
+    own.read_and_reset(buf);
+    return MPI_SUCCESS;
+  });
 }
 }
 

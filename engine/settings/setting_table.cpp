@@ -366,7 +366,7 @@ std::vector<SettingRow> all_rows() {
 } // namespace
 
 const std::vector<SettingRow>& setting_table() {
-  static const std::vector<SettingRow> rows = all_rows();
+  static const auto& rows = *new std::vector<SettingRow>(all_rows()); // never destroyed: destructors may ask
   return rows;
 }
 

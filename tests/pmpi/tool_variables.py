@@ -14,16 +14,16 @@ import sys
 MPIRUN, MPI, LIBRARY, PROGRAM = sys.argv[1:]
 
 
-def listing(*before):
+def listing(before, *options):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("STOKER_") and key != "LD_PRELOAD"}
-    result = subprocess.run([MPIRUN, MPI, "2", *before, PROGRAM, "listing"], capture_output=True, text=True, env=environment, check=False)
+    result = subprocess.run([MPIRUN, MPI, "2", *before, PROGRAM, *options, "listing"], capture_output=True, text=True, env=environment, check=False)
     if result.returncode != 0:
         sys.exit(result.stderr)
     return result.stdout.splitlines()
 
 
-alone = listing()
-under_stoker = listing("env", f"LD_PRELOAD={LIBRARY}")
+alone = listing([])
+under_stoker = listing(["env", f"LD_PRELOAD={LIBRARY}"], "--stoker")
 for kind in ("cvar", "category", "code"):
     if not any(line.startswith(f"{kind} ") for line in alone):
         sys.exit(f"no {kind} is listed")
