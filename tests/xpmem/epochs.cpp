@@ -285,7 +285,7 @@ long descriptors() { return std::distance(std::filesystem::directory_iterator("/
 TEST_P(Epochs, NothingGrowsWithChangingBuffers) {
   constexpr std::size_t length = 4096; // a third of which is more than goes through a slot
   constexpr std::size_t places = 3 * AttachedMemory::most_kept;
-  constexpr int epochs = 10'000;
+  const int epochs = world_size() == 2 ? 10'000 : 2000; // which take long where ranks share cores
   const SharedDoubles memory(2 * places * length);
   const EngineOwner engine(MPI_COMM_WORLD, settings());
   Calls calls(stoker::api::engine_of(engine.get()), MPI_COMM_WORLD, false);
