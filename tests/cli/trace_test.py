@@ -175,7 +175,7 @@ class Refusals(Case):
 class Archives(Case):
     def printed(self, *files):
         self.succeed(STOKER, "trace", "--otf2", self.archive, *files)
-        return self.succeed(OTF2_PRINT, "-Werror", "--show-global-defs", f"{self.archive}/traces.otf2")
+        return self.succeed(OTF2_PRINT, "-Werror", "--show-all", f"{self.archive}/traces.otf2")
 
     def read(self, *files):
         """Definitions, and for each process and thread, by name, its events: (name, begin, end)."""
