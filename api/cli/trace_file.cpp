@@ -140,7 +140,7 @@ private:
   void take_arguments(const json& value, const std::string& name, TraceEvent& event) {
     if (value.is_object()) {
       for (const auto& [key, inner] : value.items()) {
-        take_arguments(inner, name.empty() ? key : name + "." + key, event);
+        take_arguments(inner, name.empty() ? key : fmt::format("{}.{}", name, key), event);
       }
       return;
     }
