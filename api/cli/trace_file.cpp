@@ -39,8 +39,8 @@ public:
 
   // The parser's callback: false drops what was parsed.
   bool take(int depth, json::parse_event_t what, const json& parsed) {
-    using enum json::parse_event_t;
-    if (depth == 0 && what != array_start && what != array_end) {
+    using What = json::parse_event_t;
+    if (depth == 0 && what != What::array_start && what != What::array_end) {
       throw std::runtime_error(fmt::format("{}: no list of events; {}", file_.path, expected_trace));
     }
     if (depth > deepest) {
@@ -49,11 +49,11 @@ public:
     if (depth != 1) {
       return true;
     }
-    if (what == value || what == array_start) {
+    if (what == What::value || what == What::array_start) {
       ++number_;
       fail("an object", "something else");
     }
-    if (what != object_end) {
+    if (what != What::object_end) {
       return true;
     }
     ++number_;
@@ -150,7 +150,7 @@ private:
   void take_arguments(const json& value, const std::string& name, TraceEvent& event) {
     if (value.is_object()) {
       for (const auto& [key, inner] : value.items()) {
-        take_arguments(inner, name.empty() ? key : name + "." + key, event);
+        take_arguments(inner, name.empty() ? key : fmt::format("{}.{}", name, key), event);
       }
       return;
     }

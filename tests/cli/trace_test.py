@@ -81,7 +81,6 @@ class Traces(Case):
             self.assertEqual(collections.Counter(event["name"] for event in done[rank, 0]), {"step": STEPS, "start": STEPS, "wait": STEPS})
             epochs = collections.Counter(event["name"] for (pid, tid), row in done.items() if pid == rank and tid >= 2 for event in row)
             self.assertEqual(epochs, {"alltoall": STEPS, "allreduce": STEPS})
-            self.assertGreater(len(done[rank, 1]), 0)
         self.assertEqual(names[0, 3], "requests 2")  # the program has two in progress there
         self.assertEqual({rank: (one["name"], one["node"], one["domain"]) for rank, one in processes(events).items()},
                          {0: ("rank 0", 0, 0), 1: ("rank 1", 1, 1)})
