@@ -210,7 +210,8 @@ std::vector<SettingRow> engine_rows() {
       row<&S::xpmem>("xpmem",
                      "whether ranks of a node address each other's ordinary memory by the kernel module XPMEM; auto: "
                      "where it, libxpmem.so.0 and cross-memory attach work between all ranks of the node and access is "
-                     "auto or device; never: cross-memory attach is used as without the module"),
+                     "auto or device; never: cross-memory attach is used as without the module; no machine with it "
+                     "has been at hand, so it has to be asked for"),
       row<&S::rma>("rma",
                    "how the puts of rma-* algorithms, and the puts and gets of global memory between nodes, are "
                    "carried out: by the MPI library through windows, or by messages that are received in place; auto "

@@ -31,7 +31,7 @@ using AutoBytes = std::optional<std::uint64_t>;
 struct Settings {
   ExecutorChoice executor = ExecutorChoice::automatic;
   AccessChoice access = AccessChoice::automatic;
-  XpmemChoice xpmem = XpmemChoice::automatic;
+  XpmemChoice xpmem = XpmemChoice::never; // no machine with it has been at hand
   DomainChoice domains = DomainChoice::numa;
   int threads_per_domain = 1;
   std::string reserve = "auto";
