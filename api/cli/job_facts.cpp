@@ -37,7 +37,10 @@ std::string xpmem_result(const engine::NodeMemory* memory) {
     return "not tried";
   }
   const std::string& refusal = memory->xpmem_refusal();
-  return memory->xpmem_works() ? "works" : refusal.empty() ? "refused on another rank" : refusal;
+  if (memory->xpmem_works() || !refusal.empty()) {
+    return memory->xpmem_works() ? "works" : refusal;
+  }
+  return memory->attach_works() ? "refused on another rank" : "needs cross-memory attach, which is refused";
 }
 
 // Sorts the ranks' own reports by node and domain. The report of a domain's carrier, its first rank, about the helper

@@ -10,6 +10,22 @@ namespace {
 
 constexpr std::uint32_t all_buffers = ~0U;
 
+// Whether a slice of a buffer that is attached to ends within it. Of others nothing is said.
+bool lies_in_attached(const algos::Slice& slice, const EpochPart& part) {
+  const auto which = static_cast<std::size_t>(slice.buffer);
+  if (which >= std::size(part.buffers)) {
+    return false;
+  }
+  const BufferDescriptor& buffer = part.buffers[which];
+  if (buffer.path != Path::attached || slice.count == 0 || slice.length == 0) {
+    return true;
+  }
+  std::uint64_t end = 0;
+  return !__builtin_mul_overflow(slice.count - 1, slice.stride, &end) &&
+         !__builtin_add_overflow(end, slice.offset, &end) && !__builtin_add_overflow(end, slice.length, &end) &&
+         end <= buffer.bytes;
+}
+
 } // namespace
 
 Program::Program(SharedRef block, const NodeMemory& memory, const Operation* operation)
@@ -59,6 +75,11 @@ std::optional<Program::Message> Program::message_of(const StepView& step) const 
   const std::span<const algos::Slice> slices = std::span(peer_slices_).first(channel.peer_slice_count);
   std::uint32_t used = 0;
   for (const algos::Slice& slice : slices) {
+    // By cross-memory attach a place outside of the buffer would be in the sender; here it would be in this process.
+    if (memory_->xpmem_works() && !lies_in_attached(slice, sender)) {
+      memory_->note_damage(arena, Damage::buffers);
+      return std::nullopt;
+    }
     used |= bit_of(slice.buffer);
   }
   return Message{reach(sender, block, arena, used), slices};

@@ -6,7 +6,10 @@
 #include "engine/shared/arena.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <limits>
+#include <new>
 #include <utility>
 
 #include <fcntl.h>
@@ -17,6 +20,8 @@ namespace stoker::engine {
 namespace {
 
 std::uint64_t page_of(std::uint64_t address) { return address / page_size() * page_size(); }
+
+std::atomic<std::size_t> ranges_of_process{0};
 
 } // namespace
 
@@ -41,30 +46,43 @@ AttachedRange::AttachedRange(std::shared_ptr<const AccessPermit> permit, std::ui
     error_ = errno;
   } else {
     base_ = static_cast<std::byte*>(base);
+    ranges_of_process.fetch_add(1, std::memory_order_relaxed);
   }
 }
 
 AttachedRange::~AttachedRange() {
   if (error_ == 0) {
     own_xpmem().library.detach(base_);
+    ranges_of_process.fetch_sub(1, std::memory_order_relaxed);
   }
 }
 
-std::shared_ptr<const AttachedRange> AttachedMemory::attach(std::uint64_t address, std::uint64_t bytes) {
+std::shared_ptr<const AttachedRange> AttachedMemory::attach(std::uint64_t address, std::uint64_t bytes) try {
+  if (bytes == 0 || bytes > most_bytes || address > std::numeric_limits<std::uint64_t>::max() - bytes - page_size()) {
+    return nullptr;
+  }
+  std::shared_ptr<const AttachedRange> dropped; // is detached after the lock is released
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find_if(kept_, [&](const auto& range) { return range->contains(address, bytes); });
   if (found != kept_.end()) {
     std::rotate(kept_.begin(), found, found + 1);
     return kept_.front();
   }
+  const bool full = ranges_of_process.load(std::memory_order_relaxed) >= most_of_process;
+  if (!kept_.empty() && (full || kept_.size() == most_kept)) {
+    dropped = std::move(kept_.back());
+    kept_.pop_back();
+  }
+  if (full) {
+    return nullptr;
+  }
   auto range = std::make_shared<const AttachedRange>(permit_, address, bytes);
   if (range->error() != 0) {
     return nullptr;
   }
-  if (kept_.size() == most_kept) {
-    kept_.pop_back();
-  }
   return *kept_.insert(kept_.begin(), std::move(range));
+} catch (const std::bad_alloc&) {
+  return nullptr;
 }
 
 // Through a pipe: where a load of this process's own would end it, a system call has an error.

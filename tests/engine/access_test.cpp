@@ -198,6 +198,14 @@ TEST(Access, NothingIsCombinedWithNothing) {
   EXPECT_EQ(combine(sums(1), {none, {}}, {none, {}}, {none, {}}), 0);
 }
 
+TEST(Access, NetworksAreGivenNoAttachedPages) {
+  double value = 1;
+  auto* const bytes = reinterpret_cast<std::byte*>(&value);
+  const Slice one{.length = word};
+  EXPECT_EQ(contiguous({BufferView{.direct = bytes}}, {&one, 1}), bytes);
+  EXPECT_EQ(contiguous({BufferView{.direct = bytes, .pid = 7}}, {&one, 1}), nullptr);
+}
+
 TEST(Access, RefusalsAreToldWhicheverPlaceTheyMeet) {
   if (!can_attach()) {
     GTEST_SKIP() << "this system has no cross-memory attach";

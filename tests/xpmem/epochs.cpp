@@ -273,6 +273,7 @@ TEST_P(Epochs, SettingsDoWithoutIt) {
     const Accesses accesses = check_allreduce(engine.get(), send.span(), recv.span());
     count.expect(true);
     EXPECT_EQ(accesses.send, "cma") << key;
+    EXPECT_FALSE(stoker::api::engine_of(engine.get())->memory()->xpmem_works()) << key;
   }
 }
 
