@@ -171,16 +171,6 @@ static void list_codes(void) {
   printf("code setting above %d\n", MPI_T_cvar_handle_alloc(number_of(cvar), NULL, &setting, &count));
 }
 
-static void listing(void) {
-  demand((how_many_ours(look(pvar)) > 0) == under_stoker, "stoker's variables are there without it, or are not");
-  if (rank == 0) {
-    for (enum kind kind = pvar; kind < kinds; ++kind) {
-      list_all(kind);
-    }
-    list_codes();
-  }
-}
-
 // ---- indices
 
 struct known {
@@ -203,6 +193,16 @@ static int how_many_ours(struct known known) {
     ours += is_ours(known.names[i]);
   }
   return ours;
+}
+
+static void listing(void) {
+  demand((how_many_ours(look(pvar)) > 0) == under_stoker, "stoker's variables are there without it, or are not");
+  if (rank == 0) {
+    for (enum kind kind = pvar; kind < kinds; ++kind) {
+      list_all(kind);
+    }
+    list_codes();
+  }
 }
 
 // Whether what was seen before MPI_Init is still in its place, and all that can be found by name is where it says.
