@@ -231,7 +231,10 @@ TimeRange range_of(const std::vector<TraceFile>& files) {
       }
     }
   }
-  range.first = std::min(range.first, range.last); // there may be no event
+  if (range.first > range.last) { // readers take an archive without events for a damaged one
+    throw std::runtime_error(
+        fmt::format("{}: no event in it{}", files.front().path, files.size() > 1 ? ", nor in the others" : ""));
+  }
   return range;
 }
 
@@ -298,12 +301,13 @@ private:
 } // namespace
 
 ArchiveContents write_otf2(const std::vector<TraceFile>& files, std::string folder) {
+  const TimeRange range = range_of(files);
   if (mkdir(folder.c_str(), 0777) != 0) {
     throw std::runtime_error(fmt::format("--otf2 {}: {}; expected the name of a folder that can be made", folder,
                                          std::generic_category().message(errno)));
   }
   OTF2_Error_RegisterCallback(end_process, &folder);
-  Archive archive(folder, range_of(files));
+  Archive archive(folder, range);
   for (const TraceFile& file : files) {
     for (const auto& [number, process] : file.processes) {
       const std::string name = process.name.empty() ? fmt::format("process {}", number) : process.name;

@@ -44,6 +44,7 @@ public:
       throw std::runtime_error(fmt::format("{}: no list of events; {}", file_.path, expected_trace));
     }
     if (depth > deepest) {
+      ++number_;
       fail(fmt::format("at most {} levels", deepest), "more");
     }
     if (depth != 1) {

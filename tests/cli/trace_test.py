@@ -269,8 +269,15 @@ class Archives(Case):
         self.assertRegex(text, rf'"small" <\d+>; INT64; {2**63 - 1}')
 
     def test_no_event(self):
-        self.write({"name": "process_name", "ph": "M", "args": {"name": "rank 0"}})
-        self.assertIn('"rank 0"', self.printed(self.file))
+        self.write({"name": "process_name", "ph": "M", "args": {"name": "rank 7"}})
+        result = run(STOKER, "trace", "--otf2", self.archive, self.file)
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.assertIn(f"{self.file}: no event in it", result.stderr)
+        self.assertFalse(os.path.exists(self.archive))
+        empty = str(self.folder / "empty.json")
+        os.rename(self.file, empty)
+        self.trace_simulation()
+        self.assertIn(f'"{empty}: rank 7"', self.printed(empty, self.file))
 
     def test_several_files(self):
         of_first = self.expected(self.trace_simulation())
