@@ -13,12 +13,14 @@
 #include <atomic>
 
 // MPI-4's, which the headers of older MPI libraries lack.
+#if MPI_VERSION < 4
 extern "C" {
 int MPI_T_category_get_num_events(int cat_index, int* num_events);
 int MPI_T_category_get_events(int cat_index, int len, int indices[]);
 int PMPI_T_category_get_num_events(int cat_index, int* num_events);
 int PMPI_T_category_get_events(int cat_index, int len, int indices[]);
 }
+#endif
 
 namespace stoker::pmpi {
 

@@ -31,13 +31,19 @@ std::atomic<int> attaches{0}; // of the engine, across memory, by any thread
 } // namespace
 
 // In the place of the C library's.
-extern "C" ssize_t process_vm_readv(pid_t pid, const iovec* local, unsigned long locals, const iovec* remote,
-                                    unsigned long remotes, unsigned long flags) noexcept {
+extern "C" {
+ssize_t counted_readv(pid_t pid, const iovec* local, unsigned long locals, const iovec* remote, unsigned long remotes,
+                      unsigned long flags) noexcept __asm__("process_vm_readv");
+ssize_t counted_writev(pid_t pid, const iovec* local, unsigned long locals, const iovec* remote, unsigned long remotes,
+                       unsigned long flags) noexcept __asm__("process_vm_writev");
+}
+ssize_t counted_readv(pid_t pid, const iovec* local, unsigned long locals, const iovec* remote, unsigned long remotes,
+                      unsigned long flags) noexcept {
   ++attaches;
   return syscall(SYS_process_vm_readv, pid, local, locals, remote, remotes, flags);
 }
-extern "C" ssize_t process_vm_writev(pid_t pid, const iovec* local, unsigned long locals, const iovec* remote,
-                                     unsigned long remotes, unsigned long flags) noexcept {
+ssize_t counted_writev(pid_t pid, const iovec* local, unsigned long locals, const iovec* remote, unsigned long remotes,
+                       unsigned long flags) noexcept {
   ++attaches;
   return syscall(SYS_process_vm_writev, pid, local, locals, remote, remotes, flags);
 }
@@ -129,7 +135,7 @@ protected:
         }
       }
     }
-    const Accesses accesses = accesses_of(request);
+    Accesses accesses = accesses_of(request);
     EXPECT_TRUE(ok(stoker_request_free(&request)));
     return accesses;
   }
