@@ -39,10 +39,10 @@ static bool is_ours(const char* name) { return strncmp(name, "stoker", 6) == 0; 
 
 // ---- what there is
 
-enum kind { pvar, cvar, category, kinds };
+enum Kind { pvar, cvar, category, kinds };
 static const char* const kind_names[] = {"pvar", "cvar", "category"};
 
-static int number_of(enum kind kind) {
+static int number_of(enum Kind kind) {
   int number = 0;
   CHECK(kind == pvar   ? MPI_T_pvar_get_num(&number)
         : kind == cvar ? MPI_T_cvar_get_num(&number)
@@ -51,7 +51,7 @@ static int number_of(enum kind kind) {
 }
 
 // The name, with what else there is to know if `facts` is not null. Returns the code; the name is empty after an error.
-static int name_of(enum kind kind, int index, char* name, char* facts) {
+static int name_of(enum Kind kind, int index, char* name, char* facts) {
   int length = text_length, class = 0, verbosity = 0, bind = 0, flags[3] = {0}, numbers[3] = {0};
   MPI_Datatype type = MPI_DATATYPE_NULL;
   name[0] = '\0';
@@ -80,7 +80,7 @@ static int class_of(int index) {
   return class;
 }
 
-static int index_of(enum kind kind, const char* name, int class) {
+static int index_of(enum Kind kind, const char* name, int class) {
   int index = -1;
   const int code = kind == pvar   ? MPI_T_pvar_get_index(name, class, &index)
                    : kind == cvar ? MPI_T_cvar_get_index(name, &index)
@@ -99,7 +99,7 @@ static int our_pvar(const char* name, int class) {
 
 // ---- listing
 
-static void list_members(enum kind kind, int index, int number) {
+static void list_members(enum Kind kind, int index, int number) {
   char name[text_length];
   int* members = malloc(sizeof(int) * (size_t)(number + 1));
   members[number] = -7; // not to be touched
@@ -114,12 +114,12 @@ static void list_members(enum kind kind, int index, int number) {
   free(members);
 }
 
-static bool has_any(enum kind kind) {
+static bool has_any(enum Kind kind) {
   char name[text_length];
   return number_of(kind) > 0 && (name_of(kind, 0, name, NULL) != MPI_SUCCESS || !is_ours(name));
 }
 
-static void list_all(enum kind kind) {
+static void list_all(enum Kind kind) {
   char name[text_length], facts[text_length];
   for (int index = 0; index < number_of(kind); ++index) {
     const int code = name_of(kind, index, name, facts);
@@ -145,7 +145,7 @@ static void list_codes(void) {
   MPI_T_pvar_handle handle;
   MPI_T_cvar_handle setting;
   char name[text_length];
-  for (enum kind kind = pvar; kind < kinds; ++kind) {
+  for (enum Kind kind = pvar; kind < kinds; ++kind) {
     if (kind != pvar) {
       printf("code %s below %d\n", kind_names[kind], name_of(kind, -1, name, NULL));
     }
@@ -178,7 +178,7 @@ struct known {
   char (*names)[text_length];
 };
 
-static struct known look(enum kind kind) {
+static struct known look(enum Kind kind) {
   struct known known = {.number = number_of(kind)};
   known.names = calloc((size_t)known.number + 1, sizeof *known.names);
   for (int i = 0; i < known.number; ++i) {
@@ -198,7 +198,7 @@ static int how_many_ours(struct known known) {
 static void listing(void) {
   demand((how_many_ours(look(pvar)) > 0) == under_stoker, "stoker's variables are there without it, or are not");
   if (rank == 0) {
-    for (enum kind kind = pvar; kind < kinds; ++kind) {
+    for (enum Kind kind = pvar; kind < kinds; ++kind) {
       list_all(kind);
     }
     list_codes();
@@ -206,7 +206,7 @@ static void listing(void) {
 }
 
 // Whether what was seen before MPI_Init is still in its place, and all that can be found by name is where it says.
-static void compare(enum kind kind, struct known before) {
+static void compare(enum Kind kind, struct known before) {
   struct known after = look(kind);
   demand(after.number >= before.number, "variables have gone");
   demand(how_many_ours(after) == how_many_ours(before), "stoker's variables have changed");
@@ -420,7 +420,7 @@ static void settings(void) {
   }
 }
 
-static void expect_members(enum kind kind, int index, int number) {
+static void expect_members(enum Kind kind, int index, int number) {
   char name[text_length];
   int* members = calloc((size_t)number + 1, sizeof(int));
   CHECK(kind == pvar ? MPI_T_category_get_pvars(index, number + 1, members)
@@ -456,7 +456,7 @@ static void our_category(void) {
 
 static void early_and_late(int* argc, char*** argv) {
   struct known known[kinds];
-  for (enum kind kind = pvar; kind < kinds; ++kind) {
+  for (enum Kind kind = pvar; kind < kinds; ++kind) {
     known[kind] = look(kind);
   }
   settings();
@@ -469,7 +469,7 @@ static void early_and_late(int* argc, char*** argv) {
   }
   MPI_Init(argc, argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  for (enum kind kind = pvar; kind < kinds; ++kind) {
+  for (enum Kind kind = pvar; kind < kinds; ++kind) {
     compare(kind, known[kind]);
   }
   settings();
