@@ -68,7 +68,7 @@ void for_each_fallback(Use use) {
   }
 }
 
-// Of each counter, in the order of for_each_fallback.
+// What each counter says, in the order of for_each_fallback.
 std::vector<std::uint64_t> left_counts() {
   std::vector<std::uint64_t> counts;
   for_each_fallback([&](Form /*form*/, Collective /*collective*/, Reason /*reason*/, const Counter& counter) {

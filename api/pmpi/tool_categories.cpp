@@ -116,18 +116,9 @@ int MPI_T_category_get_info(int cat_index, char* name, int* name_len, char* desc
 }
 
 int MPI_T_category_get_index(const char* name, int* cat_index) {
-  if (const int code = category_indices.settle(); code != MPI_SUCCESS) {
-    return code;
-  }
-  if (name != nullptr && cat_index != nullptr && std::strcmp(name, own_category) == 0) {
-    *cat_index = category_indices.shown_own(0);
-    return MPI_SUCCESS;
-  }
-  const int code = call_library(real().MPI_T_category_get_index, name, cat_index);
-  if (code == MPI_SUCCESS) {
-    *cat_index = category_indices.shown(*cat_index);
-  }
-  return code;
+  return category_indices.get_index(
+      name, cat_index, [&] { return std::strcmp(name, own_category) == 0 ? 0 : -1; },
+      [&] { return call_library(real().MPI_T_category_get_index, name, cat_index); });
 }
 
 int MPI_T_category_get_cvars(int cat_index, int len, int indices[]) {

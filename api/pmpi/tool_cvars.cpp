@@ -16,13 +16,11 @@ namespace {
 
 constexpr int most_letters = 4096; // of a value, with its zero; longer ones are cut
 
-// A handle of this library's is an odd number, which says whose it is: the MPI library's are addresses of structures.
 MPI_T_cvar_handle handle_of(int index) {
   return reinterpret_cast<MPI_T_cvar_handle>((2 * static_cast<std::uintptr_t>(index)) + 1);
 }
 std::optional<std::size_t> index_of(MPI_T_cvar_handle handle) {
-  const auto number = reinterpret_cast<std::uintptr_t>(handle);
-  return number % 2 != 0 ? std::optional(number / 2) : std::nullopt;
+  return is_odd(handle) ? std::optional(reinterpret_cast<std::uintptr_t>(handle) / 2) : std::nullopt;
 }
 
 } // namespace
@@ -63,22 +61,14 @@ int MPI_T_cvar_get_info(int cvar_index, char* name, int* name_len, int* verbosit
 }
 
 int MPI_T_cvar_get_index(const char* name, int* cvar_index) {
-  if (const int code = cvar_indices.settle(); code != MPI_SUCCESS) {
-    return code;
-  }
-  if (name != nullptr && cvar_index != nullptr) {
-    const auto& variables = control_variables();
-    const auto found = std::ranges::find(variables, name, &ControlVariable::name);
-    if (found != variables.end()) {
-      *cvar_index = cvar_indices.shown_own(static_cast<int>(found - variables.begin()));
-      return MPI_SUCCESS;
-    }
-  }
-  const int code = call_library(real().MPI_T_cvar_get_index, name, cvar_index);
-  if (code == MPI_SUCCESS) {
-    *cvar_index = cvar_indices.shown(*cvar_index);
-  }
-  return code;
+  return cvar_indices.get_index(
+      name, cvar_index,
+      [&] {
+        const auto& variables = control_variables();
+        const auto found = std::ranges::find(variables, name, &ControlVariable::name);
+        return found != variables.end() ? static_cast<int>(found - variables.begin()) : -1;
+      },
+      [&] { return call_library(real().MPI_T_cvar_get_index, name, cvar_index); });
 }
 
 int MPI_T_cvar_handle_alloc(int cvar_index, void* obj_handle, MPI_T_cvar_handle* handle, int* count) {

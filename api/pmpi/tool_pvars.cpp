@@ -63,11 +63,8 @@ private:
   ToolNumber at_origin_; // what the handle said then
 };
 
-// A handle of this library's is an odd number, which says whose it is: the MPI library's are addresses of structures.
 // Numbers are not used again, so that a freed handle is never taken for another.
-bool is_own(MPI_T_pvar_handle handle) {
-  return handle != MPI_T_PVAR_ALL_HANDLES && reinterpret_cast<std::uintptr_t>(handle) % 2 != 0;
-}
+bool is_own(MPI_T_pvar_handle handle) { return handle != MPI_T_PVAR_ALL_HANDLES && is_odd(handle); }
 
 // This library's handles, by the MPI library's sessions. Any thread.
 class Sessions {
@@ -190,22 +187,15 @@ int MPI_T_pvar_get_info(int pvar_index, char* name, int* name_len, int* verbosit
 }
 
 int MPI_T_pvar_get_index(const char* name, int var_class, int* pvar_index) {
-  if (const int code = pvar_indices.settle(); code != MPI_SUCCESS) {
-    return code;
-  }
-  if (name != nullptr && pvar_index != nullptr) {
-    const auto& variables = performance_variables();
-    const auto found = std::ranges::find(variables, name, &PerformanceVariable::name);
-    if (found != variables.end() && found->var_class == var_class) {
-      *pvar_index = pvar_indices.shown_own(static_cast<int>(found - variables.begin()));
-      return MPI_SUCCESS;
-    }
-  }
-  const int code = call_library(real().MPI_T_pvar_get_index, name, var_class, pvar_index);
-  if (code == MPI_SUCCESS) {
-    *pvar_index = pvar_indices.shown(*pvar_index);
-  }
-  return code;
+  return pvar_indices.get_index(
+      name, pvar_index,
+      [&] {
+        const auto& variables = performance_variables();
+        const auto found = std::ranges::find(variables, name, &PerformanceVariable::name);
+        return found != variables.end() && found->var_class == var_class ? static_cast<int>(found - variables.begin())
+                                                                         : -1;
+      },
+      [&] { return call_library(real().MPI_T_pvar_get_index, name, var_class, pvar_index); });
 }
 
 // A session without a place here lacks this library's variables, and nothing else.

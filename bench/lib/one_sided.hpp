@@ -106,7 +106,7 @@ private:
   std::vector<std::unique_ptr<OneSided>> ways_;
 };
 
-// Of the option for Further::openshmem.
+// What the option for Further::openshmem says.
 constexpr const char* openshmem_help =
     "also OpenSHMEM of the MPI library, where it has one; it takes part in the other ways' waits, too";
 

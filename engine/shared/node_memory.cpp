@@ -151,7 +151,7 @@ NodeMemory::NodeMemory(MPI_Comm node, const NodeMemoryOptions& options) {
         })); // and every peer has attached and probed
   own_->close_descriptor();
   attach_works_ = on_all(node, attach_works_);
-  if (!on_all(node, attach_works_ && xpmem_refusal_.empty())) {
+  if (options.xpmem && !on_all(node, attach_works_ && xpmem_refusal_.empty())) {
     attached_.clear();
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// XPMEM (github.com/hpc/xpmem), a kernel module with a device and a library, as far as it is used: the ranges of a
+// XPMEM (the project hpc/xpmem), a kernel module with a device and a library, as far as it is used: the ranges of a
 // peer's address space that a process attaches become mappings of its own. Neither the library nor its header is needed
-// to build: the library is opened when the first engine of the process is created, if it is there.
+// to build: where it is asked for, the library is opened when the first engine of the process is created.
 #pragma once
 
 #include <cstddef>
