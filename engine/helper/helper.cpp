@@ -140,13 +140,26 @@ bool Helper::round() {
 }
 
 std::optional<bool> Helper::try_round() {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) {
-    return std::nullopt;
+  bool moved = false;
+  {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) {
+      return std::nullopt;
+    }
+    moved = work(false);
+    latest_round_ns_.store(now_ns(), std::memory_order_relaxed);
   }
-  const bool moved = work(false);
-  latest_round_ns_.store(now_ns(), std::memory_order_relaxed);
+  hand_over();
   return moved;
+}
+
+// Between a round's look at the calls and its word that there is work now, the helper's thread finds neither, and may go
+// to sleep for good. The fence in nudge() pairs with the one in sleep(): the thread sees that word, or is seen to sleep
+// (tests/models/round.pml).
+void Helper::hand_over() {
+  if (active_.load(std::memory_order_relaxed) && may_work()) {
+    root_.helper.nudge();
+  }
 }
 
 bool Helper::round_for_test() {

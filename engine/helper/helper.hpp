@@ -90,6 +90,7 @@ private:
   void run();
   bool work(bool look);            // a round, with mutex_; `look`: also at rings without a call
   std::optional<bool> try_round(); // nothing: there was none
+  void hand_over();                // what a round of another thread has left, without mutex_
   void note_state();               // of the pollers, with mutex_
   bool leaves_work_to_tests();     // if tests keep coming: naps, and returns true
   [[nodiscard]] bool has_submissions() const;
