@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
@@ -189,6 +191,38 @@ TEST(HelperByHand, ItsThreadLeavesTheWorkToTestsWhileTheyKeepComing) {
   rig.helper(0).stop();
   rig.run_dry();
   rig.expect_at_rest();
+}
+
+// There is something to do from its first round to its second.
+class TwoRounds final : public Poller {
+public:
+  explicit TwoRounds(std::atomic<int>& rounds) : rounds_(rounds) {}
+  void adopt(std::uint32_t /*arena*/, const Submission& /*submission*/, std::uint64_t /*now_ns*/) override {}
+  bool poll() override { return ++rounds_ < 2; }
+  [[nodiscard]] PollerState state() const override { return {.active = rounds_ == 1}; }
+
+private:
+  std::atomic<int>& rounds_;
+};
+
+// The helper's thread sleeps for good when a test begins something, and no test comes after that. A thread that sleeps
+// on ends in the time limit of all tests.
+TEST(HelperByHand, ItsThreadIsWokenForWhatTheLastTestHasLeft) {
+  const WholeCollective collective = whole_alltoall(Layout::uniform(2, 2), 1000);
+  Rig rig({.layout = Layout::uniform(2, 2)}, collective);
+  fake_clock::set(10'000'000'000); // nothing was submitted lately
+  std::atomic<int> rounds = 0;
+  rig.helper(0).add(Submitted::operation, std::make_unique<TwoRounds>(rounds));
+  rig.helper(0).start();
+  while (!rig.memory(0).root(0).helper.asleep()) {
+    std::this_thread::yield();
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(10)); // from its announcement to its sleep
+  (void)rig.test(0);
+  while (rounds < 2) {
+    std::this_thread::yield();
+  }
+  rig.helper(0).stop();
 }
 
 TEST(HelperByHand, TimesAreThoseOfTheClock) {
