@@ -81,8 +81,7 @@ void Helper::run() {
       continue;
     }
     if (!may_work() || !(look || has_work())) {
-      if (const std::uint64_t now = now_ns();
-          policy.lingers(now) && root_.paused.load(std::memory_order_relaxed) == 0) {
+      if (const std::uint64_t now = now_ns(); policy.lingers(now) && !rests()) {
         sched_yield();
         root_.counters.count_idle(now - counted_until);
         counted_until = now;
@@ -90,11 +89,11 @@ void Helper::run() {
       }
       // For a while it looks by itself now and then: requests that are better off without a wake only nudge it, and
       // their rank may never call Wait.
-      const bool lately = root_.paused.load(std::memory_order_relaxed) == 0 &&
-                          (has_submissions() || now_ns() - youngest_ns_.load(std::memory_order_relaxed) < watch_ns);
+      const bool lately =
+          !rests() && (has_submissions() || now_ns() - youngest_ns_.load(std::memory_order_relaxed) < watch_ns);
       // Requests of other nodes may come while a thread of the carrier's is in its place, and after that thread has
       // left.
-      const bool served = serving_.load(std::memory_order_relaxed) && root_.paused.load(std::memory_order_relaxed) == 0;
+      const bool served = serving_.load(std::memory_order_relaxed) && !rests();
       const std::chrono::nanoseconds nap = std::chrono::microseconds(std::max<std::uint64_t>(options_.nap_us, 1));
       root_.helper.sleep(
           [&] { return stopped() || (may_work() && (has_work() || (!served && !lately && has_submissions()))); },
@@ -141,24 +140,30 @@ bool Helper::round() {
 
 std::optional<bool> Helper::try_round() {
   bool moved = false;
+  bool begins = false;
   {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) {
       return std::nullopt;
     }
+    const bool was_active = active_.load(std::memory_order_relaxed);
     moved = work(false);
+    begins = !was_active && active_.load(std::memory_order_relaxed);
     latest_round_ns_.store(now_ns(), std::memory_order_relaxed);
   }
-  hand_over();
+  if (begins) {
+    hand_over();
+  }
   return moved;
 }
 
 // Between a round's look at the calls and its word that there is work now, the helper's thread finds neither, and may go
-// to sleep for good. The fence in nudge() pairs with the one in sleep(): the thread sees that word, or is seen to sleep
-// (tests/models/round.pml).
+// to sleep, even for good. The fence pairs with the one in Doorbell::sleep(): the thread sees that word, or is seen to
+// sleep (tests/models/round.pml). It also pairs with the one in ~Assist, which looks at that word after it has left.
 void Helper::hand_over() {
-  if (active_.load(std::memory_order_relaxed) && may_work()) {
-    root_.helper.nudge();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (may_work()) {
+    driven_by_tests() ? root_.helper.nudge() : root_.helper.ring();
   }
 }
 
@@ -274,10 +279,11 @@ bool Helper::called() const {
   return std::ranges::any_of(members_, [&](std::uint32_t arena) { return memory_->root(arena).ring.called(); });
 }
 
-bool Helper::may_work() const {
-  return assistants_.load(std::memory_order_relaxed) == 0 &&
-         (root_.paused.load(std::memory_order_relaxed) == 0 || root_.waiting.load(std::memory_order_relaxed) > 0);
+bool Helper::rests() const {
+  return root_.paused.load(std::memory_order_relaxed) != 0 && root_.waiting.load(std::memory_order_relaxed) == 0;
 }
+
+bool Helper::may_work() const { return assistants_.load(std::memory_order_relaxed) == 0 && !rests(); }
 
 // The helper's thread takes over again what is left to do. Work that can wait for the end of a nap is not worth a wake,
 // which may cost whoever runs on the thread's core more than the nap. While other nodes are served the thread sleeps no

@@ -90,11 +90,12 @@ private:
   void run();
   bool work(bool look);            // a round, with mutex_; `look`: also at rings without a call
   std::optional<bool> try_round(); // nothing: there was none
-  void hand_over();                // what a round of another thread has left, without mutex_
+  void hand_over();                // the work that a round of another thread has begun, without mutex_
   void note_state();               // of the pollers, with mutex_
   bool leaves_work_to_tests();     // if tests keep coming: naps, and returns true
   [[nodiscard]] bool has_submissions() const;
   [[nodiscard]] bool called() const; // for submissions that cannot wait
+  [[nodiscard]] bool rests() const;  // it is paused, and no rank pleads
   [[nodiscard]] bool may_work() const;
 
   const topology::Machine& machine_;

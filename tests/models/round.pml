@@ -65,7 +65,7 @@ proctype carrier() {
 #endif
 #ifndef NO_NUDGE
      if
-     :: took -> wake(active_buffer)                   // Helper::hand_over, Doorbell::nudge
+     :: took -> wake(active_buffer)                   // Helper::hand_over, Doorbell::ring or nudge
      :: else
      fi
 #endif
