@@ -157,9 +157,9 @@ std::optional<bool> Helper::try_round() {
   return moved;
 }
 
-// Between a round's look at the calls and its word that there is work now, the helper's thread finds neither, and may go
-// to sleep, even for good. The fence pairs with the one in Doorbell::sleep(): the thread sees that word, or is seen to
-// sleep (tests/models/round.pml). It also pairs with the one in ~Assist, which looks at that word after it has left.
+// Between a round's look at the calls and its word that there is work now, the helper's thread finds neither, and may
+// go to sleep, even for good. The fence pairs with the one in Doorbell::sleep(): the thread sees that word, or is seen
+// to sleep (tests/models/round.pml). It also pairs with the one in ~Assist, which looks at that word after it has left.
 void Helper::hand_over() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (may_work()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A thread of the carrier's makes rounds in Test (Helper::try_round) while the helper's own thread looks for work and goes
-// to sleep (Helper::run). A round takes a rank's call and only later says that there is work (Helper::work, note_state).
-// The helper sleeps without a time limit. A wake-up is lost if it sleeps although there is work or a call, while nobody
-// has anything left to do: an invalid end state.
+// A thread of the carrier's makes rounds in Test (Helper::try_round) while the helper's own thread looks for work and
+// goes to sleep (Helper::run). A round takes a rank's call and only later says that there is work (Helper::work,
+// note_state). The helper sleeps without a time limit. A wake-up is lost if it sleeps although there is work or a call,
+// while nobody has anything left to do: an invalid end state.
 //
 // Stores linger as in doorbell.pml. The call is taken by a read-modify-write, which does not linger.
 //
@@ -13,12 +13,12 @@
 #define ROUNDS 2
 
 bool called;               // in memory
-bool busy;               // in memory
+bool busy;                 // in memory
 byte sleepers;             // in memory
 byte rings;
 bool waiting;              // in the kernel's queue
 chan called_buffer = [2] of { bool };
-chan active_buffer = [2] of { bool };
+chan busy_buffer = [2] of { bool };
 chan sleepers_buffer = [2] of { byte };
 
 // Store buffers reach memory at any time, in order.
@@ -28,7 +28,7 @@ active proctype memory() {
 end:
   do
   :: atomic { called_buffer ? value -> called = value; value = 0 }
-  :: atomic { active_buffer ? value -> busy = value; value = 0 }
+  :: atomic { busy_buffer ? value -> busy = value; value = 0 }
   :: atomic { sleepers_buffer ? number -> sleepers = number; number = 0 }
   od
 }
@@ -57,15 +57,15 @@ proctype carrier() {
      done++;
      atomic { took = called; called = false }         // SubmissionRing::take_call
      if
-     :: took -> active_buffer ! true                  // Helper::note_state
+     :: took -> busy_buffer ! true                    // Helper::note_state
      :: else
      fi;
 #ifndef NO_ROUND_FENCE
-     empty(active_buffer);
+     empty(busy_buffer);
 #endif
 #ifndef NO_NUDGE
      if
-     :: took -> wake(active_buffer)                   // Helper::hand_over, Doorbell::ring or nudge
+     :: took -> wake(busy_buffer)                     // Helper::hand_over, Doorbell::ring or nudge
      :: else
      fi
 #endif
