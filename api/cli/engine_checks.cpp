@@ -153,7 +153,6 @@ Finding check_one_sided(stoker_engine engine, const MpiSession& session) {
     executors.insert(executors.begin(), "engine");
   }
   std::vector<std::string> ways;
-  bool windows = true;
   for (const std::string& executor : executors) {
     MPI_Info info = MPI_INFO_NULL;
     MPI_Info_create(&info);
@@ -167,16 +166,15 @@ Finding check_one_sided(stoker_engine engine, const MpiSession& session) {
         return {"one-sided", Verdict::fails, theirs, "STOKER_RMA=messages does without the MPI library's windows"};
       }
     }
-    const std::string puts = statistics.puts;
-    windows = windows && (executor == "engine" || puts == "window");
-    ways.push_back((executor == "engine" ? "helpers: " : "inline: ") + puts);
+    ways.push_back((executor == "engine" ? "helpers: " : "inline: ") + std::string(statistics.puts));
   }
   const std::string found = fmt::format("rma-fence is right; {}", fmt::join(ways, ", "));
-  if (windows) {
-    return {"one-sided", Verdict::ok, found, ""};
-  }
-  if (api::engine_of(engine)->settings().rma == stoker::engine::RmaChoice::messages) {
+  stoker::engine::Engine& core = *api::engine_of(engine);
+  if (core.settings().rma == stoker::engine::RmaChoice::messages) {
     return {"one-sided", Verdict::ok, found + ", as the setting rma=messages has it", ""};
+  }
+  if (core.put_windows().possible(core.context(MPI_COMM_WORLD), false, {.memory = core.memory().get()})) {
+    return {"one-sided", Verdict::ok, found, ""};
   }
   return {"one-sided", Verdict::slow,
           found + ", since the MPI library has no windows between these ranks, or cross-memory attach is refused",

@@ -2,7 +2,6 @@
 #include "api/pmpi/communicators.hpp"
 
 #include "api/pmpi/settings.hpp"
-#include "api/pmpi/statistics.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/requests/choices.hpp"
 
@@ -24,15 +23,25 @@ struct Registry {
   std::list<std::shared_ptr<Communicator>> known; // those with calls in the order in which they got them
   bool ending = false;                            // all go, those without calls in an order that may differ among ranks
   int keyval = MPI_KEYVAL_INVALID;
-  std::uint64_t next_id = 0;
 };
 // Never destroyed: destructors of the application's global objects may still call MPI.
 Registry& registry = *new Registry;
 
+// What this thread is about to free. Delete callbacks may free more meanwhile.
+constinit thread_local const BeingFreed* being_freed = nullptr;
+
+bool is_being_freed(MPI_Comm comm) {
+  const BeingFreed* freed = being_freed;
+  while (freed != nullptr && freed->comm() != comm) {
+    freed = freed->outer();
+  }
+  return freed != nullptr;
+}
+
 void complain(const std::string& text) { fmt::print(stderr, "stoker: {}\n", text); }
 
 // Called when a communicator is freed, or all are forgotten.
-int forget(MPI_Comm comm, int /*keyval*/, void* value, void* /*extra*/) {
+int forget(MPI_Comm /*comm*/, int /*keyval*/, void* value, void* /*extra*/) {
   auto* const communicator = static_cast<Communicator*>(value);
   std::shared_ptr<Communicator> kept;
   {
@@ -45,7 +54,6 @@ int forget(MPI_Comm comm, int /*keyval*/, void* value, void* /*extra*/) {
     registry.known.erase(found);
   }
   detail::generation.fetch_add(1, std::memory_order_relaxed);
-  name_communicator(kept->id(), comm);
   kept->close();
   if (!registry.ending) {
     kept->free_private_comms();
@@ -91,7 +99,7 @@ bool OwnInfo::names_how() const {
   return named("stoker_algorithm") || named("stoker_executor");
 }
 
-Communicator::Communicator(MPI_Comm comm) : handle_(comm), id_(registry.next_id++) {
+Communicator::Communicator(MPI_Comm comm) : handle_(comm) {
   int inter = 0;
   PMPI_Comm_test_inter(comm, &inter);
   PMPI_Comm_size(comm, &size_);
@@ -241,7 +249,7 @@ void Communicator::end_use(Outstanding& call) {
 }
 
 Communicator* detail::look_up(MPI_Comm comm) {
-  if (comm == MPI_COMM_NULL || the_engine() == nullptr) {
+  if (comm == MPI_COMM_NULL || the_engine() == nullptr || is_being_freed(comm)) {
     return nullptr;
   }
   const std::uint64_t now = generation.load(std::memory_order_relaxed);
@@ -274,7 +282,7 @@ void adopt(MPI_Comm comm, MPI_Info info, MPI_Comm parent) {
   }
 }
 
-void forget_communicator(MPI_Comm comm) {
+BeingFreed::BeingFreed(MPI_Comm comm) : comm_(comm), outer_(std::exchange(being_freed, this)) {
   int keyval = MPI_KEYVAL_INVALID;
   {
     const std::lock_guard lock(registry.mutex);
@@ -287,6 +295,8 @@ void forget_communicator(MPI_Comm comm) {
     PMPI_Comm_delete_attr(comm, keyval); // calls forget()
   }
 }
+
+BeingFreed::~BeingFreed() { being_freed = outer_; }
 
 void forget_communicators() {
   registry.ending = true;

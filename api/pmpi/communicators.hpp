@@ -80,7 +80,6 @@ public:
   ~Communicator() = default;
 
   [[nodiscard]] MPI_Comm handle() const { return handle_; } // not valid any more once the communicator is freed
-  [[nodiscard]] std::uint64_t id() const { return id_; }    // never used again
   [[nodiscard]] int size() const { return size_; }
   [[nodiscard]] int rank() const { return rank_; }
   // All of its ranks are the engine's and it is no intercommunicator.
@@ -131,7 +130,6 @@ private:
   [[nodiscard]] bool begin_use(Outstanding& call, bool wait);
   void end_use(Outstanding& call);
   MPI_Comm handle_;
-  std::uint64_t id_;
   int size_ = 0;
   int rank_ = 0;
   bool inherits_ = false;
@@ -196,8 +194,21 @@ struct LastCommunicator {
 // Makes what the nonblocking calls of a new communicator need. Collective over it. `info`: the application's. `parent`:
 // which it was made from, if it has a distributed graph.
 void adopt(MPI_Comm comm, MPI_Info info, MPI_Comm parent = MPI_COMM_NULL);
-// The application frees it. Collective over it, as that is.
-void forget_communicator(MPI_Comm comm);
+// The application frees a communicator: it is forgotten, and for this thread not known again as long as this lives.
+// Collective over it, as that is.
+class BeingFreed {
+public:
+  explicit BeingFreed(MPI_Comm comm);
+  BeingFreed(const BeingFreed&) = delete;
+  BeingFreed& operator=(const BeingFreed&) = delete;
+  ~BeingFreed();
+  [[nodiscard]] MPI_Comm comm() const { return comm_; }
+  [[nodiscard]] const BeingFreed* outer() const { return outer_; } // in which this one is freed
+
+private:
+  MPI_Comm comm_;
+  const BeingFreed* outer_;
+};
 // Closes all that are known. Collective over the engine's ranks.
 void forget_communicators();
 

@@ -135,11 +135,7 @@ int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
     Completion completion(Completing::tests, 1, &request);
     return completion.all_if(real().MPI_Request_get_status(request, flag, status), flag);
   }
-  *flag = !ours->active() || done(*ours) ? 1 : 0;
-  if (*flag != 0) {
-    ours->settle();
-    set_empty(status);
-  }
+  *flag = get_status(*ours, status) ? 1 : 0;
   return MPI_SUCCESS;
 }
 

@@ -38,6 +38,9 @@ std::optional<Reason> reason_against(Form form, const CollectiveCall& call, cons
   if (form == Form::nonblocking && !calls->starts_locally()) {
     return Reason::thread_level;
   }
+  if (form == Form::nonblocking && lacks_helpers()) {
+    return Reason::no_helpers;
+  }
   return communicator.off() ? Reason::off_by_info : reason_in(call, place_in(communicator));
 }
 
@@ -48,6 +51,10 @@ bool may_be_overlapped(const CollectiveCall& call, std::uint64_t bytes, const Co
 }
 
 } // namespace
+
+bool lacks_helpers() {
+  return !the_engine()->has_helpers() && the_engine()->settings().executor != engine::ExecutorChoice::inline_;
+}
 
 Covering covering(Form form, const CollectiveCall& call) {
   const auto left_to_mpi = [&](Reason reason) {
@@ -93,7 +100,7 @@ std::unique_ptr<engine::CallUnderWay> CoveredCall::start(engine::Executor execut
 
 void CoveredCall::record(Form form, const engine::CallUnderWay& finished) const {
   const CollectiveCall& call = anchored_.call();
-  pmpi::record({path_, communicator_.id(), call.collective, form}, finished);
+  pmpi::record({path_, name_number(communicator_.handle()), call.collective, form}, finished);
 }
 
 } // namespace stoker::pmpi

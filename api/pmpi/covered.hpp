@@ -23,6 +23,11 @@ namespace stoker::pmpi {
 
 using engine::CollectiveCall;
 
+// Whether there are no helpers, although the setting does not ask for the executor inline. What the engine carries out
+// inline gets on in calls for its request only: a rank that is in MPI_Recv meanwhile, which MPI allows, would keep
+// others waiting.
+[[nodiscard]] bool lacks_helpers();
+
 // Whose call it is.
 struct Covering {
   Communicator* communicator = nullptr; // null: the MPI library's, and counted

@@ -32,6 +32,18 @@ int create(const MPI_Comm* made, MPI_Info info, Create&& create, MPI_Comm parent
   return code;
 }
 
+// An MPI library may keep a communicator for as long as messages or buffered sends refer to it. MPICH 4.2 then deletes
+// its attributes in the middle of another call (MPI_Buffer_detach), where no request can be waited for. So this
+// library's goes first. Calls that the application's own delete callbacks then make are the MPI library's.
+template <class Destroy>
+int destroy(MPI_Comm* comm, Destroy destroy) {
+  if (comm == nullptr || stoker::pmpi::depth > 0 || the_engine() == nullptr) {
+    return destroy(comm);
+  }
+  const stoker::pmpi::BeingFreed being_freed(*comm);
+  return destroy(comm);
+}
+
 // Hints are duplicated with their communicator.
 MPI_Info info_of(MPI_Comm comm) {
   const Communicator* const communicator = the_engine() != nullptr ? communicator_of(comm) : nullptr;
@@ -94,14 +106,8 @@ int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
   return create(newintracomm, MPI_INFO_NULL, [&] { return real().MPI_Intercomm_merge(intercomm, high, newintracomm); });
 }
 
-// An MPI library may keep a communicator for as long as messages or buffered sends refer to it. MPICH 4.2 then deletes its
-// attributes in the middle of another call (MPI_Buffer_detach), where no request can be waited for.
-int MPI_Comm_free(MPI_Comm* comm) {
-  if (comm != nullptr && stoker::pmpi::depth == 0 && the_engine() != nullptr) {
-    stoker::pmpi::forget_communicator(*comm);
-  }
-  return real().MPI_Comm_free(comm);
-}
+int MPI_Comm_free(MPI_Comm* comm) { return destroy(comm, real().MPI_Comm_free); }
+int MPI_Comm_disconnect(MPI_Comm* comm) { return destroy(comm, real().MPI_Comm_disconnect); }
 
 int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
   const int code = real().MPI_Comm_set_info(comm, info);
@@ -127,4 +133,5 @@ ALIAS_PMPI(MPI_Dist_graph_create)
 ALIAS_PMPI(MPI_Dist_graph_create_adjacent)
 ALIAS_PMPI(MPI_Intercomm_merge)
 ALIAS_PMPI(MPI_Comm_free)
+ALIAS_PMPI(MPI_Comm_disconnect)
 ALIAS_PMPI(MPI_Comm_set_info)

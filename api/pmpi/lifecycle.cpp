@@ -24,13 +24,16 @@
 #include <fmt/format.h>
 
 #include <pthread.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 namespace stoker::pmpi {
 namespace {
@@ -190,6 +193,31 @@ int needed_level(int asked) {
   return helpers ? MPI_THREAD_MULTIPLE : asked;
 }
 
+// What MPI_Init asks for without this library: the environment may say so.
+int level_of_init() {
+#ifdef OPEN_MPI
+  const char* const level = std::getenv("OMPI_MPI_THREAD_LEVEL");
+  return level != nullptr ? std::clamp<int>(std::atoi(level), MPI_THREAD_SINGLE, MPI_THREAD_MULTIPLE)
+                          : MPI_THREAD_SINGLE;
+#else
+  constexpr std::array names{"MPIR_CVAR_DEFAULT_THREAD_LEVEL", "MPIR_PARAM_DEFAULT_THREAD_LEVEL",
+                             "MPICH_DEFAULT_THREAD_LEVEL"};
+  constexpr std::array<std::pair<const char*, int>, 4> levels{{{"MPI_THREAD_SINGLE", MPI_THREAD_SINGLE},
+                                                               {"MPI_THREAD_FUNNELED", MPI_THREAD_FUNNELED},
+                                                               {"MPI_THREAD_SERIALIZED", MPI_THREAD_SERIALIZED},
+                                                               {"MPI_THREAD_MULTIPLE", MPI_THREAD_MULTIPLE}}};
+  for (const char* const name : names) {
+    const char* const given = std::getenv(name);
+    for (const auto& [text, level] : levels) {
+      if (given != nullptr && strcasecmp(given, text) == 0) {
+        return level;
+      }
+    }
+  }
+  return MPI_THREAD_SINGLE;
+#endif
+}
+
 int initialise(int* argc, char*** argv, int asked, int* provided) {
   int granted = MPI_THREAD_SINGLE;
   if (complain_of_mixed_libraries()) { // the program's handles are not even of this library's size
@@ -229,7 +257,9 @@ using stoker::pmpi::real;
 
 extern "C" {
 
-int MPI_Init(int* argc, char*** argv) { return stoker::pmpi::initialise(argc, argv, MPI_THREAD_SINGLE, nullptr); }
+int MPI_Init(int* argc, char*** argv) {
+  return stoker::pmpi::initialise(argc, argv, stoker::pmpi::level_of_init(), nullptr);
+}
 
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   return stoker::pmpi::initialise(argc, argv, required, provided);
@@ -250,15 +280,13 @@ int MPI_Finalize(void) {
 }
 
 int MPI_Pcontrol(const int level, ...) {
-  if (life.engine != nullptr) {
+  if (life.engine != nullptr) { // whose helpers have nothing to do any more once what is under way is complete
     if (level == 0) {
       stoker::pmpi::close_gates(stoker::pmpi::Reason::switched_off);
-      life.engine->pause();
       stoker::pmpi::pause_watching(true);
       stoker::pmpi::pause_background_progress(true);
     } else {
       stoker::pmpi::open_gates();
-      life.engine->resume();
       stoker::pmpi::pause_background_progress(false);
       stoker::pmpi::pause_watching(false);
     }

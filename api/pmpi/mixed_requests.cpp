@@ -52,4 +52,13 @@ bool done(Request& request) {
   return request.done();
 }
 
+bool get_status(Request& request, MPI_Status* status) {
+  if (request.active() && !done(request)) {
+    return false;
+  }
+  request.settle();
+  set_empty(status);
+  return true;
+}
+
 } // namespace stoker::pmpi

@@ -97,6 +97,8 @@ struct Failure {
 void drive_mpi();
 // One attempt, with progress of the MPI library if that is needed.
 [[nodiscard]] bool done(Request& request);
+// Whether the request is complete or inactive, and its status, which is empty then. The request stays as it is.
+[[nodiscard]] bool get_status(Request& request, MPI_Status* status);
 
 // The functions of MPI for several requests, at least one of which is this library's.
 enum class Until { one_attempt, something_done };

@@ -34,12 +34,11 @@ using engine::PrivateComms;
 // Calls that are the MPI library's from the beginning do not count for the summary.
 class PersistentRequest final : public Request {
 public:
-  // `communicator`: its id; nothing if the calls do not count.
-  PersistentRequest(const CollectiveCall& call, std::optional<std::uint64_t> communicator,
-                    std::unique_ptr<engine::Request> by_engine, std::unique_ptr<MpiRequest> by_mpi)
-      : Request(call.comm),
-        op_(call.op), site_{call_path(call.site), communicator.value_or(0), call.collective, Form::persistent},
-        counts_(communicator.has_value()), call_(the_engine(), std::move(by_engine), std::move(by_mpi)) {}
+  PersistentRequest(const CollectiveCall& call, bool counts, std::unique_ptr<engine::Request> by_engine,
+                    std::unique_ptr<MpiRequest> by_mpi)
+      : Request(call.comm), op_(call.op), site_{call_path(call.site), counts ? name_number(call.comm) : 0,
+                                                call.collective, Form::persistent},
+        counts_(counts), call_(the_engine(), std::move(by_engine), std::move(by_mpi)) {}
 
   [[nodiscard]] bool persistent() const override { return true; }
   [[nodiscard]] bool active() const override { return call_.active(); }
@@ -104,7 +103,9 @@ struct Said {
   std::uint64_t failed = 0;        // what comes before any communication
   std::uint64_t off = 0;           // by info: it is to be the MPI library's
   std::uint64_t not_combined = 0;  // the engine does not know the operation on the datatype
-  std::uint64_t engine_only = 0;   // it is not to be tried with the MPI library
+  std::uint64_t only_inline = 0;   // only calls for its request would bring it on with the engine
+  std::uint64_t never_by_mpi = 0;  // the MPI library is wrong, or does not do what is asked for
+  std::uint64_t engine_only = 0;   // it is not to be tried with both
   std::uint64_t no_context = 0;    // for the engine, on the communicator
   std::uint64_t no_more_comms = 0; // for the MPI library's calls
   PrivateComms::Bits comms_in_use{};
@@ -165,7 +166,7 @@ int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* 
   const std::optional<Error> failure = engine::attempt([&] {
     std::unique_ptr<MpiRequest> own = !mpi || better ? request_by_mpi(call, communicator, !mpi) : nullptr;
     if (own != nullptr) {
-      made = std::make_unique<PersistentRequest>(call, std::nullopt, nullptr, std::move(own));
+      made = std::make_unique<PersistentRequest>(call, false, nullptr, std::move(own));
     }
   });
   if (failure) {
@@ -174,11 +175,17 @@ int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* 
   return made == nullptr ? mpi(request) : keep(std::move(made), call.comm, request);
 }
 
-// Whether the MPI library may carry out calls of a request. Local. It must be right and give the bits that are wanted,
-// and it must be possible to put a start off until the ranks agree on it.
-bool may_try(const CollectiveCall& call, const OwnInfo& info) {
-  if (!settings().pmpi_trials || info.names_how() || engine::is_wrong_by_mpi(call) ||
-      (combines(call.collective) && !is_predefined(call.op))) {
+bool has_own_operator(const CollectiveCall& call) { return combines(call.collective) && !is_predefined(call.op); }
+
+bool mpi_has_threads() {
+  int provided = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&provided);
+  return provided == MPI_THREAD_MULTIPLE;
+}
+
+// Whether the MPI library is right and gives what is asked for. Local.
+bool mpi_will_do(const CollectiveCall& call, const OwnInfo& info) {
+  if (info.names_how() || engine::is_wrong_by_mpi(call)) {
     return false;
   }
   bool fixed_bits = false;
@@ -186,9 +193,12 @@ bool may_try(const CollectiveCall& call, const OwnInfo& info) {
     // What cannot be read is complained of later.
     (void)engine::attempt([&] { fixed_bits = engine::is_deterministic(*the_engine(), call.collective, info.get()); });
   }
-  int provided = MPI_THREAD_SINGLE;
-  PMPI_Query_thread(&provided);
-  return !fixed_bits && provided == MPI_THREAD_MULTIPLE;
+  return !fixed_bits;
+}
+
+// Whether both may be tried. Local. It must be possible to put a start off until the ranks agree on it.
+bool may_try(const CollectiveCall& call, const OwnInfo& info) {
+  return settings().pmpi_trials && mpi_will_do(call, info) && !has_own_operator(call) && mpi_has_threads();
 }
 
 // The reason to leave a call to the MPI library, found before ranks communicate; equal on all ranks.
@@ -231,6 +241,8 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
     (void)engine::attempt([&] { not_combined = is_combined_by_mpi(call); });
     const Said said = united(call.comm, Said{.off = merged.off() ? 1U : 0U,
                                              .not_combined = not_combined ? 1U : 0U,
+                                             .only_inline = has_own_operator(call) || lacks_helpers() ? 1U : 0U,
+                                             .never_by_mpi = mpi_will_do(call, merged) ? 0U : 1U,
                                              .engine_only = may_try(call, merged) ? 0U : 1U,
                                              .no_context = communicator->has_context_or_room() ? 0U : 1U,
                                              .no_more_comms = has_room_for_comms(1) ? 0U : 1U,
@@ -241,6 +253,12 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
     }
     if (said.not_combined != 0) {
       reason = Reason::operator_on_type;
+      return;
+    }
+    if (said.only_inline != 0 && said.never_by_mpi == 0) {
+      reason = has_own_operator(call) ? Reason::operation
+               : mpi_has_threads()    ? Reason::no_helpers
+                                      : Reason::thread_level;
       return;
     }
     if (said.no_context != 0 || engine::attempt([&] { (void)the_engine()->context(call.comm); })) {
@@ -264,7 +282,7 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
         tried.reset();
       }
     }
-    made = std::make_unique<PersistentRequest>(call, communicator->id(), std::move(own), std::move(tried));
+    made = std::make_unique<PersistentRequest>(call, true, std::move(own), std::move(tried));
   });
   if (failure) { // on all ranks
     std::uint64_t final = is_final(*failure) ? 1 : 0;

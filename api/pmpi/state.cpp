@@ -27,6 +27,7 @@ std::string_view text_of(Reason reason) {
       "switched off by stoker_off",
       "shorter than STOKER_PMPI_LEAST_BYTES",
       "MPI_THREAD_MULTIPLE is not to be had, or not asked for (executor=inline)",
+      "the system gives no helper thread",
       "operation of the application",
       "predefined operation on a datatype that the engine does not combine with it",
       "in place",

@@ -43,6 +43,7 @@ enum class Reason : std::uint8_t {
   off_by_info,
   too_small,
   thread_level,
+  no_helpers,
   operation,
   operator_on_type,
   in_place,
@@ -53,7 +54,7 @@ enum class Reason : std::uint8_t {
   memory,
   unsupported,
 };
-inline constexpr int reason_count = 26;
+inline constexpr int reason_count = 27;
 [[nodiscard]] std::string_view text_of(Reason reason);
 
 // One of them for each form, and why it is not open. Written while the process has one thread in MPI, or by

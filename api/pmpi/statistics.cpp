@@ -24,10 +24,15 @@
 namespace stoker::pmpi {
 namespace {
 
+// Names of communicators beyond these are one.
+constexpr std::size_t most_names = 1000;
+constexpr const char* other_names = "(other communicators)";
+
 struct Statistics {
   std::map<CallSite, reports::CallSums> calls;
-  std::map<std::uint64_t, std::string> names; // of communicators that have had calls
-  std::vector<std::uint64_t> left_before;     // as left_counts() when statistics were last reset
+  std::vector<std::string> names;                    // of communicators that have had calls, by number
+  std::map<std::string, std::uint32_t> name_numbers; // the reverse
+  std::vector<std::uint64_t> left_before;            // as left_counts() when statistics were last reset
 };
 // Never destroyed: MPI_Finalize may be called by a destructor.
 Statistics& statistics = *new Statistics;
@@ -46,11 +51,10 @@ constinit std::atomic<bool> tools_read{false};
 std::map<reports::CallGroup, reports::CallSums> sums_of_calls() {
   std::map<reports::CallGroup, reports::CallSums> groups;
   for (const auto& [site, sums] : statistics.calls) {
-    const auto name = statistics.names.find(site.communicator);
     groups[{.called_from = names_of(site.path),
             .collective = std::string(name_of(site.collective)),
             .form = std::string(name_of(site.form)),
-            .communicator = name != statistics.names.end() ? name->second : "?"}]
+            .communicator = statistics.names[site.communicator]}]
         .add(sums);
   }
   return groups;
@@ -168,9 +172,9 @@ void record(const CallSite& site, const engine::CallUnderWay& call) {
   }
 }
 
-void name_communicator(std::uint64_t id, MPI_Comm comm) {
+std::uint32_t name_number(MPI_Comm comm) {
   if (!reports_are_wanted()) {
-    return;
+    return 0;
   }
   std::array<char, MPI_MAX_OBJECT_NAME + 1> name{};
   int length = 0;
@@ -182,7 +186,15 @@ void name_communicator(std::uint64_t id, MPI_Comm comm) {
     text = fmt::format("(of {} ranks)", size);
   }
   const std::lock_guard lock(counted.mutex);
-  statistics.names[id] = std::move(text);
+  std::vector<std::string>& names = statistics.names;
+  if (names.size() >= most_names && !statistics.name_numbers.contains(text)) {
+    text = other_names;
+  }
+  const auto [found, is_new] = statistics.name_numbers.try_emplace(text, static_cast<std::uint32_t>(names.size()));
+  if (is_new) {
+    names.push_back(std::move(text));
+  }
+  return found->second;
 }
 
 void reset_statistics() {

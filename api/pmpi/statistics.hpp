@@ -23,7 +23,7 @@ namespace stoker::pmpi {
 // Whose calls are summed up.
 struct CallSite {
   CallPath path;
-  std::uint64_t communicator = 0; // its id
+  std::uint32_t communicator = 0; // as name_number() says
   Collective collective = Collective::barrier;
   Form form = Form::nonblocking;
   auto operator<=>(const CallSite&) const = default;
@@ -35,8 +35,9 @@ struct CallSite {
 void record_for_tools();
 // A call that is finished. Any thread.
 void record(const CallSite& site, const engine::CallUnderWay& call);
-// Its name in the summary: what MPI_Comm_get_name says.
-void name_communicator(std::uint64_t id, MPI_Comm comm);
+// A number for the communicator's present name in reports: what MPI_Comm_get_name says. So calls on communicators of
+// one name are summed up, and what is kept does not grow with those that come and go. Any thread.
+[[nodiscard]] std::uint32_t name_number(MPI_Comm comm);
 // Clears what was recorded of calls, and of those left to the MPI library.
 void reset_statistics();
 // What this process has to report.

@@ -97,9 +97,12 @@ bool PersistentCall::done() {
 
 template <class Attempt>
 void PersistentCall::poll_until(Attempt&& attempt) {
-  wait_for_mpi(
-      engine_ != nullptr ? engine_->wait_site() : WaitSite{},
-      [this] { return engine_ != nullptr && engine_->inline_round(); }, attempt);
+  if (engine_ != nullptr) {
+    engine_->wait_for_mpi(attempt);
+  } else {
+    wait_for_mpi(
+        WaitSite{}, [] { return false; }, attempt);
+  }
 }
 
 void PersistentCall::wait() {

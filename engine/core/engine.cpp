@@ -6,6 +6,7 @@
 #include "engine/core/live_engines.hpp"
 #include "engine/execute/lower.hpp"
 
+#include <algorithm>
 #include <sched.h>
 
 namespace stoker::engine {
@@ -34,35 +35,52 @@ void Engine::take_helpers_place() {
     in_its_place_.emplace(*helper_);
     helper_->round(); // the thread is out of its round then
   }
+  ending_.store(true, std::memory_order_release); // acquired in drives_taken_helpers()
 }
 
-void Engine::meet(MPI_Comm comm) {
-  std::vector<Helper*> driven;
-  if (in_its_place_) {
-    driven.push_back(helper_.get());
-  }
+bool Engine::drive_taken_helpers() {
+  bool moved = in_its_place_ && helper_->round();
   for (Engine* engine : left_over_engines()) {
-    if (engine != this && engine->in_its_place_) { // their peers may not be here yet
-      driven.push_back(engine->helper_.get());
+    if (engine != this && engine->in_its_place_) { // their peers may still wait for it
+      moved |= engine->helper_->round();
     }
   }
-  // The domain's helper must work for the others until all are here, even if it is paused.
-  Plea plea;
+  return moved;
+}
+
+bool Engine::advance() {
+  bool moved = has_inline_.load(std::memory_order_relaxed) && inline_round();
+  if (drives_taken_helpers()) {
+    moved |= drive_taken_helpers();
+  }
+  return moved;
+}
+
+bool Engine::drives_taken_helpers() const {
+  return ending_.load(std::memory_order_acquire) && // pairs with take_helpers_place()
+         (in_its_place_ || std::ranges::any_of(left_over_engines(),
+                                               [](const Engine* other) { return other->in_its_place_.has_value(); }));
+}
+
+void Engine::plead(Plea& plea) {
   if (has_helpers_) {
     plea.make(memory_->root(arena_of(carrier())));
   }
+}
+
+void Engine::plead_if_paused(Plea& plea) {
+  if (has_helpers_ && memory_->root(arena_of(carrier())).paused.load(std::memory_order_relaxed) != 0) {
+    plead(plea);
+  }
+}
+
+void Engine::meet(MPI_Comm comm) {
+  // The domain's helper must work for the others until all are here, even if it is paused.
+  Plea plea;
+  plead(plea);
   MPI_Request barrier = MPI_REQUEST_NULL;
   check_mpi(PMPI_Ibarrier(comm, &barrier), "MPI_Ibarrier");
-  engine::wait_for_mpi(
-      wait_site_,
-      [&] {
-        bool moved = false;
-        for (Helper* helper : driven) {
-          moved |= helper->round();
-        }
-        return moved;
-      },
-      [&] { return is_complete(barrier); });
+  wait_for_mpi(barrier);
 }
 
 void Engine::wait_for_mpi(MPI_Request& request) {
@@ -147,17 +165,24 @@ std::shared_ptr<CommContext> Engine::context(MPI_Comm comm) {
 void Engine::start_inline(Task& task, std::uint64_t epoch) {
   const std::lock_guard lock(inline_mutex_);
   inline_->adopt(task, epoch, 0); // nobody naps here
-  inline_->poll();
+  (void)poll_inline();
 }
 
 void Engine::forget_inline(const Task& task) {
   const std::lock_guard lock(inline_mutex_);
   inline_->forget(task);
+  has_inline_.store(inline_->active(), std::memory_order_relaxed);
+}
+
+bool Engine::poll_inline() {
+  const bool moved = inline_->poll();
+  has_inline_.store(inline_->active(), std::memory_order_relaxed);
+  return moved;
 }
 
 bool Engine::inline_round() {
   const std::unique_lock lock(inline_mutex_, std::try_to_lock);
-  return lock.owns_lock() && inline_->poll();
+  return lock.owns_lock() && poll_inline();
 }
 
 void Engine::submit(const Submission& submission, Plea& plea) {

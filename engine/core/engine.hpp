@@ -64,10 +64,9 @@ public:
 
   // Collective over the engine's communicator. Completes and closes what depends on the engine first.
   void destroy();
-  // Collective over comm: returns when all ranks have called it. Meanwhile this thread does the work of the helpers
-  // whose place it has taken.
+  // Collective over comm: returns when all ranks have called it.
   void meet(MPI_Comm comm);
-  // From now on until the helper ends, its thread makes no MPI call.
+  // From now on until the helper ends, its thread makes no MPI call. What it would have done is done in advance().
   void take_helpers_place();
   [[nodiscard]] bool destroyed() const { return destroyed_; }
 
@@ -119,7 +118,12 @@ public:
   // Inline execution of this rank's own requests. Any thread of the application.
   void start_inline(Task& task, std::uint64_t epoch);
   void forget_inline(const Task& task); // whose request was broken
-  bool inline_round();                  // returns whether anything moved; false as well while another thread is at it
+  [[nodiscard]] bool has_inline() const { return has_inline_.load(std::memory_order_relaxed); } // active ones
+
+  // What a thread of the application does for others while it waits or tests: a round over this rank's inline requests
+  // and, while engines end, one of each helper whose place was taken. Returns whether anything moved.
+  bool advance();
+  [[nodiscard]] bool drives_taken_helpers() const;
 
   // Stores a submission in the rank's ring. While the ring is full, the helper takes entries out, or this thread in its
   // place. The helper is neither called nor woken otherwise.
@@ -127,13 +131,17 @@ public:
 
   [[nodiscard]] const WaitSite& wait_site() const { return wait_site_; }
   // Until attempt() is true, which asks the MPI library, or until the MPI request is complete. Meanwhile this rank's
-  // inline requests get on.
+  // requests get on, even if its helper is paused.
   template <class Attempt>
   void wait_for_mpi(Attempt&& attempt) {
+    Plea plea;
     engine::wait_for_mpi(
-        wait_site_, [this] { return inline_round(); }, attempt);
+        wait_site_, [this] { return advance(); }, attempt, [&] { plead_if_paused(plea); });
   }
   void wait_for_mpi(MPI_Request& request);
+  // For a wait in which peers may need this domain's helper.
+  void plead(Plea& plea);
+  void plead_if_paused(Plea& plea);
 
   void enlist(Dependent& dependent);
   void delist(Dependent& dependent);
@@ -154,6 +162,9 @@ private:
     std::uint64_t last_epoch;
     bool submitted;
   };
+  bool drive_taken_helpers(); // returns whether anything moved
+  bool inline_round();        // likewise; false as well while another thread is at it
+  bool poll_inline();         // with inline_mutex_
   // Called when a communicator with a context is freed, or the engine drops it.
   static int forget_context(MPI_Comm comm, int keyval, void* value, void* extra);
   // Steps of the constructor, all collective.
@@ -202,6 +213,8 @@ private:
 
   std::mutex inline_mutex_; // guards inline_
   std::unique_ptr<Progress> inline_;
+  std::atomic<bool> has_inline_{false}; // whether inline_ is active, for looks without the mutex
+  std::atomic<bool> ending_{false};
   std::mutex submission_mutex_; // guards this rank's end of the submission ring, which has a single producer
   WaitSite wait_site_;
   std::mutex dependents_mutex_; // guards dependents_ and freed_

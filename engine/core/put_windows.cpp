@@ -2,10 +2,12 @@
 #include "engine/core/put_windows.hpp"
 
 #include "engine/base/agreement.hpp"
+#include "engine/core/window_trial.hpp"
 #include "engine/helper/helper.hpp"
 #include "engine/shared/node_memory.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace stoker::engine {
@@ -52,9 +54,7 @@ std::vector<std::uint64_t> expose(const CommContext& context, const CarrierView&
 bool PutWindows::possible(const std::shared_ptr<CommContext>& context, bool by_carriers, const CarrierView& carrier) {
   {
     const std::lock_guard lock(mutex_);
-    const auto known = std::ranges::find_if(
-        tried_, [&](const Tried& t) { return t.context.lock() == context && t.by_carriers == by_carriers; });
-    if (known != tried_.end()) {
+    if (const Tried* known = known_trial(context, by_carriers)) {
       return known->works;
     }
   }
@@ -70,8 +70,35 @@ bool PutWindows::possible(const std::shared_ptr<CommContext>& context, bool by_c
     }
   }
   const std::lock_guard lock(mutex_);
-  tried_.push_back({context, by_carriers, works});
+  tried_.push_back({context, by_carriers, works, {}});
   return works;
+}
+
+bool PutWindows::faster(const std::shared_ptr<CommContext>& context, bool by_carriers, const CarrierView& carrier,
+                        std::uint64_t bytes) {
+  constexpr std::uint64_t most_bytes = 256 * 1024; // beyond, the time is that of the bytes
+  bytes = std::clamp<std::uint64_t>(bytes, 1, most_bytes);
+  check_mpi(PMPI_Allreduce(MPI_IN_PLACE, &bytes, 1, MPI_UINT64_T, MPI_MAX, context->comm()), "MPI_Allreduce");
+  const int width = static_cast<int>(std::bit_width(bytes));
+  {
+    const std::lock_guard lock(mutex_);
+    const std::map<int, bool>& found = known_trial(context, by_carriers)->faster;
+    if (const auto known = found.find(width); known != found.end()) {
+      return known->second;
+    }
+  }
+  const bool takes_part = !by_carriers || carrier.helper != nullptr;
+  const bool faster =
+      window_is_faster(context->comm(), {.dynamic = by_carriers, .takes_part = takes_part, .bytes = bytes});
+  const std::lock_guard lock(mutex_);
+  known_trial(context, by_carriers)->faster.emplace(width, faster);
+  return faster;
+}
+
+PutWindows::Tried* PutWindows::known_trial(const std::shared_ptr<CommContext>& context, bool by_carriers) {
+  const auto known = std::ranges::find_if(
+      tried_, [&](const Tried& t) { return t.context.lock() == context && t.by_carriers == by_carriers; });
+  return known != tried_.end() ? &*known : nullptr;
 }
 
 std::shared_ptr<const PutWindow> PutWindows::find(const std::shared_ptr<CommContext>& context, bool by_carriers,

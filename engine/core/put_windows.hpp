@@ -7,6 +7,7 @@
 #include "engine/transport/window.hpp"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -43,6 +44,11 @@ public:
   [[nodiscard]] bool possible(const std::shared_ptr<CommContext>& context, bool by_carriers,
                               const CarrierView& carrier);
 
+  // Whether, where they are possible, they move so many bytes to a rank sooner than messages do. The most on any rank
+  // counts. Collective over the context's communicator, and tried once for each range of sizes.
+  [[nodiscard]] bool faster(const std::shared_ptr<CommContext>& context, bool by_carriers, const CarrierView& carrier,
+                            std::uint64_t bytes);
+
   // A window over `bytes` at `base` of each rank. Collective over the context's communicator. nullptr on all ranks if
   // the MPI library refuses it.
   [[nodiscard]] std::shared_ptr<const PutWindow> own(const std::shared_ptr<CommContext>& context, void* base,
@@ -69,7 +75,9 @@ private:
     std::weak_ptr<CommContext> context;
     bool by_carriers = false;
     bool works = false;
+    std::map<int, bool> faster; // by the width of the number of bytes
   };
+  [[nodiscard]] Tried* known_trial(const std::shared_ptr<CommContext>& context, bool by_carriers); // with mutex_
 
   [[nodiscard]] std::shared_ptr<const PutWindow> keep(const std::shared_ptr<CommContext>& context, PutWindow window);
   void release(const std::shared_ptr<const PutWindow>& window); // collective

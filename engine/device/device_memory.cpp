@@ -12,7 +12,6 @@ namespace stoker::engine {
 namespace {
 
 // Values of cuda.h.
-constexpr unsigned non_blocking = 1; // the stream does not wait for the application's default stream
 constexpr int invalid_handle = 400;
 constexpr int context_is_destroyed = 709;
 
@@ -24,7 +23,7 @@ public:
     const std::lock_guard lock(mutex_);
     const auto [entry, is_new] = streams_.try_emplace(context, nullptr);
     if (is_new) {
-      const int code = driver.create_stream(&entry->second, non_blocking);
+      const int code = driver.create_stream(&entry->second, Driver::non_blocking);
       if (code != 0) {
         streams_.erase(entry);
         check(driver, code, "cuStreamCreate", address);

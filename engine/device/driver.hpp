@@ -15,6 +15,7 @@ struct Driver {
   using Context = void*;
   using Stream = void*;
   using Address = std::uint64_t;
+  static constexpr unsigned non_blocking = 1; // a stream that does not wait for the application's default stream
 
   int (*pointer_attributes)(unsigned count, int* attributes, void** values, Address pointer) = nullptr;
   int (*push_context)(Context) = nullptr;

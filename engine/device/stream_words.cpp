@@ -11,7 +11,6 @@ namespace {
 constexpr int stream_words_attribute = 122;
 constexpr unsigned at_least = 0;
 constexpr unsigned with_barrier = 0;
-constexpr unsigned non_blocking = 1;
 constexpr int not_ready = 600;
 
 } // namespace
@@ -51,7 +50,8 @@ OwnStream::OwnStream(const Device& device) : device_(device) {
   int least = 0;
   int greatest = 0;
   check(driver, driver.kernels.stream_priorities(&least, &greatest), "cuCtxGetStreamPriorityRange", nullptr);
-  check(driver, driver.kernels.create_stream(&stream_, non_blocking, greatest), "cuStreamCreateWithPriority", nullptr);
+  check(driver, driver.kernels.create_stream(&stream_, Driver::non_blocking, greatest), "cuStreamCreateWithPriority",
+        nullptr);
 }
 
 OwnStream::~OwnStream() {

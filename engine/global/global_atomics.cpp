@@ -167,10 +167,8 @@ void GlobalMemory::wait_until(GlobalPointer pointer, Comparison comparison, std:
   const std::atomic<std::uint64_t>& word = *word_of(pointer, "word");
   Plea plea;
   bool reported = false;
+  const auto plead = [&] { engine_->plead_if_paused(plea); }; // the word may have to come from another node
   const auto look_around = [&](std::uint64_t waited_ns) {
-    if (carrier_ != nullptr && carrier_->paused.load(std::memory_order_relaxed) != 0) {
-      plea.make(*carrier_); // the word may have to come from another node
-    }
     if (!reported && is_stall(waited_ns)) {
       reported = true;
       engine_->log().warn("rank {} has waited {} s for the word at {}, which nobody has set to what it waits for",
@@ -178,9 +176,8 @@ void GlobalMemory::wait_until(GlobalPointer pointer, Comparison comparison, std:
     }
   };
   // The acquire belongs to the release by which a signal, or a put, is stored.
-  wait_with(Waiter([&] { return compares(word.load(std::memory_order_acquire), comparison, value); },
-                   [&] { return helper_ != nullptr && helper_->round(); }, {.asks_mpi = helper_ != nullptr}, Nothing{},
-                   look_around));
+  wait_with([&] { return compares(word.load(std::memory_order_acquire), comparison, value); },
+            {.asks_mpi = helper_ != nullptr}, plead, look_around);
 }
 
 } // namespace stoker::engine

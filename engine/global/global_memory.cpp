@@ -36,6 +36,8 @@ GlobalMemory::GlobalMemory(std::shared_ptr<Engine> engine, std::uint64_t heap_by
   if (engine_->has_helpers()) {
     carrier_ = &memory_->root(engine_->arena_of(engine_->carrier()));
   }
+  Plea plea; // ranks that are not here yet may wait for what this domain's helper has to do
+  engine_->plead(plea);
   comm_ = OwnedComm::like(engine_->control());
   std::vector<int> units(static_cast<std::size_t>(ranks_));
   std::iota(units.begin(), units.end(), 0);
@@ -264,6 +266,8 @@ GlobalMemory::Allocation GlobalMemory::add_segment(MPI_Comm comm, std::span<cons
     }
   });
   std::vector<Part> parts;
+  Plea plea; // until all are here the transfers of others need this domain's helper, even if it is paused
+  engine_->plead(plea);
   try {
     agree(comm, with_rank(rank, failure));
     parts = gathered(comm, mine);

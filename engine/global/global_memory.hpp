@@ -124,7 +124,6 @@ public:
 
   // For teams.
   [[nodiscard]] Engine& engine() { return *engine_; }
-  [[nodiscard]] RankRoot* carrier_root() { return carrier_; } // null: there are no helpers
   void enlist(Team& team);
   void delist(Team& team);
   // This unit's part of a segment.
@@ -207,8 +206,9 @@ private:
   void start(Transfer& transfer); // submits it so that it begins at once
   void leave(Transfer& transfer); // pushes it so that it sets out with others
   void call_helper();             // for what is in the ring
-  template <class... Policies>
-  void wait_with(const Waiter<Policies...>& waiter); // in the helper's place where it is this process's
+  // A wait in the helper's place, where it is this process's.
+  template <class Done, class CallForHelp, class LookAround>
+  void wait_with(Done done, WaitMeans means, CallForHelp call_for_help, LookAround look_around);
   void wait_for(Transfer& transfer, std::uint64_t epoch);
   void open_window();
   // Submits it, waits and releases it. `displacement`: that of an expose.
@@ -272,11 +272,17 @@ struct GlobalMemory::Transfer {
   std::string text;
 };
 
-template <class... Policies>
-void GlobalMemory::wait_with(const Waiter<Policies...>& waiter) {
-  if (waiter.done()) {
+template <class Done, class CallForHelp, class LookAround>
+void GlobalMemory::wait_with(Done done, WaitMeans means, CallForHelp call_for_help, LookAround look_around) {
+  if (done()) {
     return;
   }
+  means.can_sleep = means.can_sleep && !engine_->drives_taken_helpers() && !engine_->has_inline();
+  const auto make_progress = [this] {
+    const bool moved = helper_ != nullptr && helper_->round();
+    return engine_->advance() || moved;
+  };
+  const Waiter waiter(done, make_progress, means, call_for_help, look_around);
   if (helper_ != nullptr) {
     const Helper::Assist in_its_place(*helper_);
     wait_until_done(engine_->wait_site(), waiter);

@@ -15,18 +15,13 @@ void GlobalMemory::wait_for(Transfer& transfer, std::uint64_t epoch) {
   }
   call_helper();
   Plea plea;
-  const auto plead = [&] {
-    if (carrier_->paused.load(std::memory_order_relaxed) != 0) {
-      plea.make(*carrier_);
-    }
-  };
-  wait_with(Waiter([&] { return transfer.operation->completed.reached(epoch); },
-                   [&] { return helper_ != nullptr && helper_->round(); },
-                   {.asks_mpi = helper_ != nullptr, .can_sleep = helper_ == nullptr}, plead,
-                   [&](std::uint64_t waited_ns) {
-                     look_for_carrier(transfer);
-                     report_stall(transfer, waited_ns);
-                   }));
+  const auto plead = [&] { engine_->plead_if_paused(plea); };
+  wait_with([&] { return transfer.operation->completed.reached(epoch); },
+            {.asks_mpi = helper_ != nullptr, .can_sleep = helper_ == nullptr}, plead,
+            [&](std::uint64_t waited_ns) {
+              look_for_carrier(transfer);
+              report_stall(transfer, waited_ns);
+            });
 }
 
 // A helper goes on if a target's process is gone. Without the helper nothing goes on, nor does a record that it could

@@ -11,6 +11,8 @@ namespace stoker::engine {
 Team::Team(std::shared_ptr<GlobalMemory> global, MPI_Comm comm) : global_(std::move(global)) {
   global_->check_open();
   units_ = global_->engine().ranks_of(comm);
+  Plea plea; // ranks that are not here yet may wait for transfers of this domain's helper
+  global_->engine().plead(plea);
   comm_ = OwnedComm::like(comm, global_->engine().control());
   PMPI_Comm_rank(comm_, &rank_);
   global_->enlist(*this);
@@ -33,9 +35,7 @@ GlobalPointer Team::allocate(std::uint64_t bytes) {
 void Team::meet(const std::optional<Error>& failure) {
   // Until all are here the transfers of others need this domain's helper, even if it is paused.
   Plea plea;
-  if (RankRoot* carrier = global_->carrier_root()) {
-    plea.make(*carrier);
-  }
+  global_->engine().plead(plea);
   agree(comm_, with_rank(rank_, failure));
 }
 

@@ -110,6 +110,7 @@ private:
   // The state of the pollers, for looks without the mutex.
   std::atomic<bool> active_{false};
   std::uint64_t rounds_ = 0;        // with mutex_
+  std::uint64_t looked_ns_ = 0;     // likewise: when it last looked at rings without a call
   std::atomic<bool> urgent_{false}; // it should not even nap before it looks again
   std::atomic<bool> serving_{false};
   std::atomic<std::uint64_t> youngest_ns_{0};

@@ -52,18 +52,18 @@ struct WaitMeans {
 };
 
 // One wait: what it waits for, and what may be done meanwhile.
-template <class Done, class MakeProgress, class BeforeSleep = Nothing, class LookAround = Nothing>
+template <class Done, class MakeProgress, class CallForHelp = Nothing, class LookAround = Nothing>
 struct Waiter {
   // A constructor, because not every compiler deduces the types of an aggregate.
-  Waiter(Done done_, MakeProgress make_progress_, WaitMeans means_ = {}, BeforeSleep before_sleep_ = {},
+  Waiter(Done done_, MakeProgress make_progress_, WaitMeans means_ = {}, CallForHelp call_for_help_ = {},
          LookAround look_around_ = {})
-      : done(done_), make_progress(make_progress_), means(means_), before_sleep(before_sleep_),
+      : done(done_), make_progress(make_progress_), means(means_), call_for_help(call_for_help_),
         look_around(look_around_) {}
   Done done;                  // bool(): a few loads
   MakeProgress make_progress; // bool(): one attempt with this thread's own means; whether anything moved
   WaitMeans means;
-  BeforeSleep before_sleep; // makes sure that somebody brings it to its end
-  LookAround look_around;   // (waited_ns), now and then in a long wait; may throw
+  CallForHelp call_for_help; // once polling has lasted: makes sure that whoever else can bring it on does
+  LookAround look_around;    // (waited_ns), now and then in a long wait; may throw
 };
 
 // Returns when waiter.done().
@@ -110,8 +110,8 @@ void wait_until_done(const WaitSite& site, const Waiter<Policies...>& waiter) {
       continue;
     }
     poke_mpi(site.network);
+    waiter.call_for_help();
     if (waiter.means.can_sleep) {
-      waiter.before_sleep();
       const std::chrono::nanoseconds limit(now - quiet_since < long_sleep_after_ns ? 50'000 : 1'000'000);
       site.bell->sleep([&] { return waiter.done(); }, limit);
       rounds = 31; // look at the clock again after the next attempt
@@ -127,8 +127,8 @@ void wait_until_done(const WaitSite& site, const Waiter<Policies...>& waiter) {
 
 // The same for what the MPI library brings about: until attempt() is true, which asks it. `advance`: this thread's own
 // means.
-template <class Advance, class Attempt>
-void wait_for_mpi(const WaitSite& site, Advance&& advance, Attempt&& attempt) {
+template <class Advance, class Attempt, class CallForHelp = Nothing>
+void wait_for_mpi(const WaitSite& site, Advance&& advance, Attempt&& attempt, CallForHelp call_for_help = {}) {
   constexpr int at_once = 100; // a short call is over before whoever wants this core could have used it
   bool done = false;
   for (int i = 0; i < at_once && !done; ++i) {
@@ -137,12 +137,12 @@ void wait_for_mpi(const WaitSite& site, Advance&& advance, Attempt&& attempt) {
   if (done) {
     return;
   }
-  wait_until_done(site, Waiter([&] { return done; },
-                               [&] {
-                                 const bool moved = advance();
-                                 done = attempt();
-                                 return moved || done;
-                               }));
+  const auto try_again = [&] {
+    const bool moved = advance();
+    done = attempt();
+    return moved || done;
+  };
+  wait_until_done(site, Waiter([&] { return done; }, try_again, {}, call_for_help));
 }
 
 } // namespace stoker::engine

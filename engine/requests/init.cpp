@@ -35,6 +35,8 @@ std::unique_ptr<Request> init(const std::shared_ptr<Engine>& engine, const Colle
 
 std::unique_ptr<Request> init(const std::shared_ptr<Engine>& engine, const CollectiveCall& call, MPI_Info info) {
   const std::uint64_t begin = now_ns();
+  Plea plea; // ranks that are not here yet may wait for what this one has started
+  engine->plead(plea);
   engine->sweep();
   try {
     return init(engine, call, info, false, begin);

@@ -11,6 +11,7 @@
 
 #include <spdlog/logger.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace stoker::engine {
@@ -80,6 +81,13 @@ RankMap rank_map(Engine& engine, const CommContext& context, Executor executor) 
   return map;
 }
 
+// What goes from one rank to another, on average.
+std::uint64_t typical_bytes(const RequestPlan& plan) {
+  const std::uint64_t all = std::max(plan.send.bytes(), plan.recv.bytes());
+  const bool in_blocks = algos::has_blocks(plan.choice.algorithm->collective);
+  return in_blocks ? all / static_cast<std::uint64_t>(plan.context->ranks()) : all;
+}
+
 bool puts_through_window(Engine& engine, const RequestPlan& plan) {
   const RmaChoice choice = engine.settings().rma;
   const CommContext& context = *plan.context;
@@ -87,19 +95,19 @@ bool puts_through_window(Engine& engine, const RequestPlan& plan) {
   if (plan.executor == Executor::device || !plan.choice.algorithm->puts_into || choice == RmaChoice::messages) {
     return false;
   }
-  // Within a node helpers write straight into the receive buffers. Between nodes windows are for networks with RDMA:
-  // elsewhere a helper that shares its core waits milliseconds in a flush, and messages were never slower.
-  if (helped && (choice == RmaChoice::automatic || context.layout().nodes() == 1)) {
-    return false;
+  if (helped && context.layout().nodes() == 1) {
+    return false; // helpers write straight into the receive buffers
   }
-  const bool possible = engine.put_windows().possible(plan.context, helped, carrier_view(engine, context));
+  const CarrierView carrier = carrier_view(engine, context);
+  const bool possible = engine.put_windows().possible(plan.context, helped, carrier);
   if (!possible && choice == RmaChoice::window) {
     throw Error(Code::unsupported,
                 "rma=window, but the MPI library has no one-sided communication between the ranks of comm that works "
                 "here, or one of their carriers is not among them; expected rma=auto, or another transport "
                 "(see stoker doctor)");
   }
-  return possible;
+  return possible && (choice == RmaChoice::window ||
+                      engine.put_windows().faster(plan.context, helped, carrier, typical_bytes(plan)));
 }
 
 // What the program moves, by where the other end is.

@@ -177,7 +177,7 @@ private:
   void note_wait(std::uint64_t now); // that it has come
   void call_helper(); // if it would not come by itself: Start let it sleep, or kept the epoch, or it is paused
   [[nodiscard]] bool reached() const;
-  bool make_progress(); // one attempt with this thread's own means; returns whether anything moved
+  bool make_progress(); // one attempt in the helper's place, or at its own node steps; returns whether anything moved
   bool assist();        // node steps of this request
   // In Wait: this process drives its whole domain, rather than this request alone.
   [[nodiscard]] bool by_itself() const { return kept_ && ring_deferred_; }

@@ -48,7 +48,7 @@ bool Request::test() { return peek() && (wait(), true); }
 
 bool Request::peek_all(std::span<Request* const> requests) {
   const auto incomplete = [](const Request* r) { return r != nullptr && r->state_ == State::active && !r->reached(); };
-  const Engine* moved_inline = nullptr; // a round moves all inline requests of an engine
+  const Engine* advanced = nullptr;
   for (Request* request : requests) {
     if (request != nullptr) {
       request->check_engine();
@@ -61,8 +61,9 @@ bool Request::peek_all(std::span<Request* const> requests) {
       if (request->test_drives()) {
         request->helper_->round_for_test();
       }
-    } else if (std::exchange(moved_inline, request->engine_.get()) != request->engine_.get()) {
-      request->engine_->inline_round();
+    }
+    if (std::exchange(advanced, request->engine_.get()) != request->engine_.get()) {
+      request->engine_->advance(); // peers may need an inline request of this rank's, whatever it tests
     }
   }
   return std::ranges::none_of(requests, incomplete);
@@ -76,9 +77,8 @@ void Request::call_for_test() {
 }
 
 void Request::bring_on() {
-  if (carrier_ == nullptr) {
-    engine_->inline_round();
-  } else if (!reached()) {
+  engine_->advance();
+  if (carrier_ != nullptr && !reached()) {
     call_for_test();
   }
 }
@@ -164,12 +164,7 @@ int Request::wait_any(std::span<Request* const> requests) {
   return static_cast<int>(found - requests.begin());
 }
 
-bool Request::make_progress() {
-  if (carrier_ == nullptr) {
-    return engine_->inline_round();
-  }
-  return takes_helpers_place() ? helper_->round() : assist();
-}
+bool Request::make_progress() { return carrier_ != nullptr && (takes_helpers_place() ? helper_->round() : assist()); }
 
 bool Request::assist() {
   if (!block_->ownership.try_acquire(rank_executor)) {
@@ -196,13 +191,20 @@ void Request::wait_for_one(std::span<Request* const> active) {
   const auto any_reached = [&] { return std::ranges::any_of(active, [](const Request* r) { return r->reached(); }); };
   const auto make_progress = [&] {
     bool moved = false;
+    const Engine* advanced = nullptr;
     for (Request* request : active) {
       moved |= request->make_progress();
+      if (std::exchange(advanced, request->engine_.get()) != request->engine_.get()) {
+        moved |= request->engine_->advance();
+      }
     }
     return moved;
   };
   const auto call_helpers = [&] {
     for (Request* request : active) {
+      if (request->carrier_ == nullptr || request->takes_helpers_place()) {
+        continue; // nobody else brings it on
+      }
       // A helper could only have brought on what was started.
       if (request->ring_deferred_ && !request->waits_for_late_ranks()) {
         request->wake_policy_.slept();
@@ -214,18 +216,19 @@ void Request::wait_for_one(std::span<Request* const> active) {
     return r->lowered_.has_wire != 0 && (r->carrier_ == nullptr || r->takes_helpers_place());
   };
   // A rank that has nothing to drive but its own node steps can sleep: its helper rings the bell.
+  const Engine& engine = *active.front()->engine_;
   const auto rings_bell = [&](const Request* r) {
-    return r->engine_ == active.front()->engine_ && r->carrier_ != nullptr && !r->takes_helpers_place();
+    return r->engine_.get() == &engine && r->carrier_ != nullptr && !r->takes_helpers_place();
   };
   const WaitMeans means{.asks_mpi = std::ranges::any_of(active, asks_mpi),
-                        .can_sleep = std::ranges::all_of(active, rings_bell)};
+                        .can_sleep = !engine.drives_taken_helpers() && !engine.has_inline() &&
+                                     std::ranges::all_of(active, rings_bell)};
   const auto look_around = [&](std::uint64_t waited_ns) {
     for (Request* request : active) {
       request->look_around(waited_ns);
     }
   };
-  wait_until_done(active.front()->engine_->wait_site(),
-                  Waiter(any_reached, make_progress, means, call_helpers, look_around));
+  wait_until_done(engine.wait_site(), Waiter(any_reached, make_progress, means, call_helpers, look_around));
 }
 
 } // namespace stoker::engine

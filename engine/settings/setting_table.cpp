@@ -215,8 +215,8 @@ std::vector<SettingRow> engine_rows() {
       row<&S::rma>("rma",
                    "how the puts of rma-* algorithms, and the puts and gets of global memory between nodes, are "
                    "carried out: by the MPI library through windows, or by messages that are received in place; auto "
-                   "takes windows for inline requests where the MPI library has them, and messages for helpers; "
-                   "window insists on windows, for networks with RDMA"),
+                   "takes windows for requests where a trial at their initialisation finds them faster, and messages "
+                   "for global memory; window insists on windows, for networks with RDMA"),
       row<&S::device_kernel, parse_kernel>(
           "device_kernel", "auto, never, or a path",
           "file with the kernel that carries requests out on a device where all their buffers are on one and all ranks "

@@ -11,8 +11,10 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <numeric>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 namespace api_tests {
 namespace {
@@ -148,6 +150,41 @@ TEST(Engines, DestroyCompletesWhatIsActiveAndRefusesTheRest) {
     EXPECT_TRUE(ok(never_started->free()));
     EXPECT_TRUE(ok(active->free()));
     EXPECT_TRUE(ok(idle->free()));
+  }
+}
+
+std::unique_ptr<Transfer> make_inline(int id, stoker_engine engine) {
+  TransferSpec spec;
+  spec.id = id;
+  spec.executor = "inline";
+  auto transfer = std::make_unique<Transfer>(spec, engine, MPI_COMM_WORLD);
+  EXPECT_EQ(transfer->code(), STOKER_SUCCESS) << transfer->message();
+  return transfer;
+}
+
+void come_late() { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }
+
+// Rank 0 waits for its inline request while it destroys the engine. The others start that one only after an exchange
+// which rank 0's helper has not done its part of.
+TEST(Engines, DestroyGoesOnWithTheWorkOfTheHelper) {
+  for (int round = 0; round < 3; ++round) {
+    EngineOwner engine(MPI_COMM_WORLD, {{"executor", "engine"}, {"ranks_per_node", "1"}});
+    const auto inlined = make_inline(1, engine.get()); // the first one is completed first
+    const auto helped = make(2, engine.get(), MPI_COMM_WORLD, 100000);
+    inlined->prepare();
+    helped->prepare();
+    if (world_rank() == 0) {
+      EXPECT_TRUE(ok(stoker_start(inlined->request())));
+      EXPECT_TRUE(ok(stoker_start(helped->request())));
+    } else {
+      come_late();
+      EXPECT_TRUE(ok(stoker_start(helped->request())));
+      EXPECT_TRUE(ok(stoker_wait(helped->request())));
+      EXPECT_TRUE(ok(stoker_start(inlined->request())));
+    }
+    engine.destroy();
+    expect_right(*inlined);
+    expect_right(*helped);
   }
 }
 
@@ -329,6 +366,43 @@ TEST(Engines, TestallBringsOnRequestsOfBothExecutors) {
   }
 }
 
+// As above, but rank 0 waits for the request that is the helper's.
+TEST(Engines, WaitsBringOnInlineRequestsToo) {
+  const EngineOwner engine(MPI_COMM_WORLD, {{"executor", "engine"}, {"ranks_per_node", "1"}});
+  TransferSpec spec;
+  spec.id = 1;
+  spec.executor = "inline";
+  spec.algorithm = world_size() > 2 ? "radix:r=2" : "";
+  spec.block_bytes = 100000;
+  Transfer inlined(spec, engine.get(), MPI_COMM_WORLD);
+  ASSERT_EQ(inlined.code(), STOKER_SUCCESS) << inlined.message();
+  const auto helped = make(2, engine.get());
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    inlined.prepare();
+    helped->prepare();
+    if (world_rank() == 0) {
+      EXPECT_TRUE(ok(stoker_start(inlined.request())));
+      EXPECT_TRUE(ok(stoker_start(helped->request())));
+      if (epoch % 2 == 0) {
+        EXPECT_TRUE(ok(stoker_wait(helped->request())));
+      } else {
+        for (int flag = 0; flag == 0;) {
+          ASSERT_TRUE(ok(stoker_test(helped->request(), &flag)));
+        }
+      }
+      EXPECT_TRUE(ok(stoker_wait(inlined.request())));
+    } else {
+      come_late();
+      EXPECT_TRUE(ok(stoker_start(inlined.request())));
+      EXPECT_TRUE(ok(stoker_wait(inlined.request())));
+      EXPECT_TRUE(ok(stoker_start(helped->request())));
+      EXPECT_TRUE(ok(stoker_wait(helped->request())));
+    }
+    expect_right(inlined);
+    expect_right(*helped);
+  }
+}
+
 TEST(Engines, TraceEndsWithHelperStatistics) {
   const std::string file =
       std::filesystem::temp_directory_path() / ("stoker-trace." + std::to_string(world_size()) + ".json");
@@ -438,6 +512,83 @@ TEST_P(Pause, TestsCompleteAfterResume) {
       ASSERT_TRUE(ok(stoker_test(transfer->request(), &flag)));
     }
     expect_right(*transfer);
+  }
+}
+
+// The ranks with the helpers wait for their neighbours inside MPI. The neighbours' wait is for requests of two engines,
+// so it cannot sleep.
+TEST_P(Pause, WaitsForRequestsOfTwoEngines) {
+  if (std::string(GetParam()) == "inline") {
+    GTEST_SKIP() << "inline requests make progress in waits for them only";
+  }
+  const EngineOwner first(MPI_COMM_WORLD, {{"executor", GetParam()}, {"ranks_per_node", "2"}});
+  const EngineOwner second(MPI_COMM_WORLD, {{"executor", GetParam()}, {"ranks_per_node", "2"}});
+  const auto a = make(1, first.get(), MPI_COMM_WORLD, 5000);
+  const auto b = make(2, second.get(), MPI_COMM_WORLD, 5000);
+  const bool waits_first = world_rank() % 2 == 1 || world_rank() + 1 == world_size();
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    a->prepare();
+    b->prepare();
+    EXPECT_TRUE(ok(stoker_pause(first.get())));
+    EXPECT_TRUE(ok(stoker_pause(second.get())));
+    EXPECT_TRUE(ok(stoker_start(a->request())));
+    EXPECT_TRUE(ok(stoker_start(b->request())));
+    if (!waits_first) {
+      MPI_Recv(nullptr, 0, MPI_INT, world_rank() + 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    stoker_request both[] = {a->request(), b->request()};
+    for (int waited = 0; waited < 2; ++waited) {
+      int index = -1;
+      ASSERT_TRUE(ok(stoker_waitany(2, both, &index)));
+      EXPECT_TRUE(index == 0 || index == 1);
+    }
+    if (waits_first && world_rank() % 2 == 1) {
+      MPI_Send(nullptr, 0, MPI_INT, world_rank() - 1, 3, MPI_COMM_WORLD);
+    }
+    expect_right(*a);
+    expect_right(*b);
+    EXPECT_TRUE(ok(stoker_resume(first.get())));
+    EXPECT_TRUE(ok(stoker_resume(second.get())));
+  }
+}
+
+// Rank 0 is in a call that cannot end before the others come to it, and they wait for what its paused helper has to do
+// first.
+TEST_P(Pause, OthersGetOnWhileARankWaitsInAnotherCall) {
+  const EngineOwner engine(MPI_COMM_WORLD, {{"executor", GetParam()}, {"ranks_per_node", "1"}});
+  const std::vector<int> counts(static_cast<std::size_t>(world_size()), 1);
+  std::vector<int> displacements(counts.size());
+  std::iota(displacements.begin(), displacements.end(), 0);
+  for (const bool init : {false, true}) {
+    if (init && std::string(GetParam()) == "inline") {
+      continue; // no inline request makes progress in an initialisation
+    }
+    const auto transfer = make(1, engine.get(), MPI_COMM_WORLD, 100000);
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      transfer->prepare();
+      EXPECT_TRUE(ok(stoker_pause(engine.get())));
+      if (world_rank() != 0) {
+        come_late();
+      }
+      EXPECT_TRUE(ok(stoker_start(transfer->request())));
+      if (world_rank() != 0) {
+        EXPECT_TRUE(ok(stoker_wait(transfer->request())));
+      }
+      if (init) {
+        const auto other = make(2, engine.get());
+      } else {
+        const int sent = world_rank();
+        std::vector<int> received(counts.size(), -1);
+        EXPECT_TRUE(ok(stoker_gatherv(&sent, 1, MPI_INT, received.data(), counts.data(), displacements.data(), MPI_INT,
+                                      0, MPI_COMM_WORLD, engine.get()))); // the MPI library's
+        EXPECT_TRUE(world_rank() != 0 || received == displacements);
+      }
+      if (world_rank() == 0) {
+        EXPECT_TRUE(ok(stoker_wait(transfer->request())));
+      }
+      expect_right(*transfer);
+      EXPECT_TRUE(ok(stoker_resume(engine.get())));
+    }
   }
 }
 

@@ -136,6 +136,37 @@ static int delete_attribute(MPI_Comm comm, int keyval, void* value, void* state)
   ++deleted;
   return MPI_SUCCESS;
 }
+// A communicator works until it is freed, so also while its attributes are deleted.
+static int use_as_it_goes(MPI_Comm comm, int keyval, void* value, void* state) {
+  (void)keyval, (void)value, (void)state;
+  ++deleted;
+  run_once((Shape){.family = allreduce, .form = form_nonblocking, .count = large_count, .comm = comm}, 1);
+  run_once((Shape){.family = alltoall, .form = form_blocking, .count = large_count, .comm = comm}, 2);
+  return MPI_SUCCESS;
+}
+static void used_as_they_go(void) {
+  int keyval = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, use_as_it_goes, &keyval, NULL);
+  for (int round = 0; round < 6; ++round) {
+    set_context("a communicator used as it goes, round %d", round);
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_attr(comm, keyval, NULL);
+    if (round % 3 != 0) {
+      run_once((Shape){.family = allreduce, .form = form_nonblocking, .count = large_count, .comm = comm}, round);
+    }
+    deleted = 0;
+    if (round < 3) {
+      expect_success(MPI_Comm_free(&comm), "MPI_Comm_free");
+    } else {
+      expect_success(MPI_Comm_disconnect(&comm), "MPI_Comm_disconnect");
+    }
+    expect(comm == MPI_COMM_NULL, "the handle of what was freed");
+    expect(deleted == 1, "one attribute deleted");
+  }
+  MPI_Comm_free_keyval(&keyval);
+}
+
 static void attributes(void) {
   int keyval = MPI_KEYVAL_INVALID;
   MPI_Comm_create_keyval(copy_attribute, delete_attribute, &keyval, NULL);
@@ -163,6 +194,7 @@ static void attributes(void) {
   }
   MPI_Comm_delete_attr(MPI_COMM_WORLD, keyval);
   MPI_Comm_free_keyval(&keyval);
+  used_as_they_go();
 }
 
 // The object goes when the calls are complete.
@@ -382,6 +414,16 @@ static void init_funneled(void) { start_with(MPI_THREAD_FUNNELED, "funneled"); }
 static void init_serialized(void) { start_with(MPI_THREAD_SERIALIZED, "serialized"); }
 static void init_multiple(void) { start_with(MPI_THREAD_MULTIPLE, "multiple"); }
 
+// MPI_Init where the environment asks for all threads.
+static void init_level(void) {
+  set_context("the level of threads from the environment");
+  MPI_Init(NULL, NULL);
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  expect(level == MPI_THREAD_MULTIPLE, "the level that the environment asks for");
+  MPI_Finalize();
+}
+
 static void* work(void* comm) {
   static const Family families[] = {alltoall, allreduce, bcast};
   set_context("threads at work");
@@ -548,6 +590,7 @@ const Section environment_sections[] = {
     {"init-funneled", init_funneled},
     {"init-serialized", init_serialized},
     {"init-multiple", init_multiple},
+    {"init-level", init_level},
     {"init-threads-at-work", init_threads_at_work},
     {"init-freed-by-another-thread", init_freed_by_another_thread},
     {"init-end", init_end},

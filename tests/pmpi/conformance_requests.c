@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 // ---- one of everything
 
@@ -489,6 +490,98 @@ static void startall(void) {
 
 // ---- states
 
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+enum { status_all, status_any, status_some, status_ways };
+
+// Looks at requests until they are said to be complete, in one of three ways: a collective, a message and null.
+static void look_until_complete(int way, const MPI_Request* requests) {
+  MPI_Status statuses[3];
+  bool complete[2] = {false, false};
+  while (!complete[0] || !complete[1]) {
+    int done = 0, count = 0, indices[3] = {-1, -1, -1};
+    memset(statuses, 1, sizeof statuses);
+    switch (way) {
+    case status_all:
+      expect_success(MPI_Request_get_status_all(3, requests, &done, statuses), "MPI_Request_get_status_all");
+      if (done) {
+        complete[0] = complete[1] = true;
+        expect_empty(&statuses[0], "MPI_Request_get_status_all of a collective");
+        expect(statuses[1].MPI_TAG == 8, "MPI_Request_get_status_all of a message");
+        expect_empty(&statuses[2], "MPI_Request_get_status_all of null");
+      }
+      break;
+    case status_any:
+      for (int i = 0; i < 2; ++i) { // what is complete would be named again
+        const MPI_Request one_and_null[] = {MPI_REQUEST_NULL, requests[i]};
+        expect_success(MPI_Request_get_status_any(2, one_and_null, indices, &done, statuses), "get_status_any");
+        if (done) {
+          complete[i] = true;
+          expect(indices[0] == 1, "MPI_Request_get_status_any: the index");
+        }
+      }
+      expect_success(MPI_Request_get_status_any(3, requests, indices, &done, statuses), "get_status_any");
+      expect(!done || indices[0] == 0 || indices[0] == 1, "MPI_Request_get_status_any: which one");
+      expect(done || !(complete[0] || complete[1]), "complete, and then not for MPI_Request_get_status_any");
+      break;
+    default:
+      expect_success(MPI_Request_get_status_some(3, requests, &count, indices, statuses), "get_status_some");
+      expect(count >= 0 && count <= 2, "MPI_Request_get_status_some: how many");
+      for (int i = 0; i < count && i < 2; ++i) {
+        expect(indices[i] == 0 || indices[i] == 1, "MPI_Request_get_status_some: which ones");
+        complete[indices[i] == 1] = true;
+        if (indices[i] == 1) {
+          expect(statuses[i].MPI_TAG == 8, "MPI_Request_get_status_some of a message");
+        } else {
+          expect_empty(&statuses[i], "MPI_Request_get_status_some of a collective");
+        }
+      }
+      break;
+    }
+  }
+}
+
+static void get_statuses(Form form, bool large) {
+  const int rank = world_rank(), next = (rank + 1) % world_size(), before = (rank + world_size() - 1) % world_size();
+  Call* call = issued(alltoall, form, large ? large_count : small_count);
+  for (int way = 0; way < status_ways; ++way) {
+    set_context("statuses of several requests, way %d, %s, %s", way, form_name(form), large ? "large" : "small");
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      fill(call, epoch);
+      if (rank == 0) { // a request that is not complete is not said to be
+        const struct timespec late = {0, 5000000};
+        nanosleep(&late, NULL);
+      }
+      MPI_Request requests[] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+      int received = -1;
+      MPI_Irecv(&received, 1, MPI_INT, before, 8, MPI_COMM_WORLD, &requests[1]);
+      expect_success(is_persistent(form) ? MPI_Start(&call->request) : issue(call), "start");
+      requests[0] = call->request;
+      MPI_Send(&epoch, 1, MPI_INT, next, 8, MPI_COMM_WORLD);
+      const MPI_Request as_it_was = call->request;
+      look_until_complete(way, requests);
+      expect(requests[0] == as_it_was && requests[1] != MPI_REQUEST_NULL, "the handles stay");
+      check(call); // complete: the output is there
+      expect(received == epoch, "the message is there");
+      MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+      expect_success(MPI_Wait(&call->request, MPI_STATUS_IGNORE), "MPI_Wait");
+      if (is_persistent(form)) {
+        int done = 0, index = 0, count = 0;
+        MPI_Status status;
+        requests[0] = call->request;
+        expect_success(MPI_Request_get_status_any(3, requests, &index, &done, &status), "get_status_any");
+        expect(done == 1 && index == MPI_UNDEFINED, "MPI_Request_get_status_any of inactive ones");
+        expect_success(MPI_Request_get_status_some(3, requests, &count, &index, &status), "get_status_some");
+        expect(count == MPI_UNDEFINED, "MPI_Request_get_status_some of inactive ones");
+      }
+    }
+  }
+  if (is_persistent(form)) {
+    MPI_Request_free(&call->request);
+  }
+  free_call(call);
+}
+#endif
+
 static void get_status(void) {
   const Form forms[] = {form_nonblocking, some_persistent_form()};
   for (int f = 0; f < 2; ++f) {
@@ -525,6 +618,11 @@ static void get_status(void) {
         MPI_Request_free(&call->request);
       }
       free_call(call);
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+      if (!is_persistent(forms[f]) || persistent_states_work()) {
+        get_statuses(forms[f], large);
+      }
+#endif
     }
   }
 }
@@ -689,6 +787,46 @@ static void progress_of(Form form, bool receive, int way) {
   free(message);
 }
 
+// Rank 0 starts the collective, and then waits for a message from the last rank, which first completes the collective.
+// `switched_off`: the program has switched tools off in between.
+static void receive_before_wait(Form form, Kind kind, bool switched_off) {
+  const int last = world_size() - 1;
+  set_context("%s of %s, %sa rank receives a message before it waits", form_name(form), kind_name(kind),
+              switched_off ? "switched off, " : "");
+  Call* call =
+      new_call((Shape){.family = allreduce, .form = form, .kind = kind, .count = large_count, .comm = MPI_COMM_WORLD});
+  if (is_persistent(form)) {
+    fill(call, 0);
+    expect_success(issue(call), "the call");
+  }
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    fill(call, epoch);
+    if (world_rank() == last) {
+      const struct timespec late = {0, 10000000};
+      nanosleep(&late, NULL);
+    }
+    expect_success(is_persistent(form) ? MPI_Start(&call->request) : issue(call), "start");
+    if (switched_off) {
+      MPI_Pcontrol(0);
+    }
+    if (world_rank() == 0) {
+      MPI_Recv(NULL, 0, MPI_INT, last, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    expect_success(MPI_Wait(&call->request, MPI_STATUS_IGNORE), "MPI_Wait");
+    if (world_rank() == last) {
+      MPI_Send(NULL, 0, MPI_INT, 0, 7, MPI_COMM_WORLD);
+    }
+    check(call);
+    if (switched_off) {
+      MPI_Pcontrol(1);
+    }
+  }
+  if (is_persistent(form)) {
+    MPI_Request_free(&call->request);
+  }
+  free_call(call);
+}
+
 static void progress(void) {
   if (world_size() < 2) {
     leave_out("progress", "needs two ranks");
@@ -699,6 +837,21 @@ static void progress(void) {
     for (int way = 0; way < (is_blocking(forms[f]) ? 1 : 4); ++way) {
       progress_of(forms[f], true, way);
       progress_of(forms[f], false, way);
+    }
+  }
+}
+
+static void progress_in_receive(void) {
+  if (world_size() < 2) {
+    leave_out("progress while a rank receives", "needs two ranks");
+    return;
+  }
+  const Form forms[] = {form_nonblocking, some_persistent_form()};
+  for (int f = 0; f < 2; ++f) {
+    for (int switched_off = 0; switched_off < 2; ++switched_off) {
+      receive_before_wait(forms[f], kind_int, switched_off);
+      receive_before_wait(forms[f], kind_gap, switched_off);
+      receive_before_wait(forms[f], kind_affine, switched_off);
     }
   }
 }
@@ -810,10 +963,17 @@ static void errors(void) {
 }
 
 const Section request_sections[] = {
-    {"mixed-all", mixed_all},   {"mixed-any", mixed_any},
-    {"mixed-some", mixed_some}, {"mixed-one", mixed_one},
-    {"startall", startall},     {"get-status", get_status},
-    {"inactive", inactive},     {"fortran-handles", fortran_handles},
-    {"progress", progress},     {"nobody-is-early", nobody_is_early},
-    {"errors", errors},         {NULL, NULL},
+    {"mixed-all", mixed_all},
+    {"mixed-any", mixed_any},
+    {"mixed-some", mixed_some},
+    {"mixed-one", mixed_one},
+    {"startall", startall},
+    {"get-status", get_status},
+    {"inactive", inactive},
+    {"fortran-handles", fortran_handles},
+    {"progress", progress},
+    {"progress-in-receive", progress_in_receive},
+    {"errors", errors},
+    {"nobody-is-early", nobody_is_early},
+    {NULL, NULL},
 };

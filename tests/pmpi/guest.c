@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -255,6 +256,29 @@ static void communicators(void) {
   }
 }
 
+// ---- memory that is kept of communicators that are gone. Open MPI 4.1 loses some itself.
+
+static void short_lived_communicators(void) {
+  enum { rounds = 1500, warm = 500, most_bytes = 64 * 1024 };
+  size_t before = 0;
+  for (int round = 0; round < rounds; ++round) {
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    exchange_on(comm, count / 4);
+    MPI_Comm_free(&comm);
+    before = round == warm ? mallinfo2().uordblks : before;
+  }
+  const size_t after = mallinfo2().uordblks;
+#ifdef OPEN_MPI
+  (void)after;
+#else
+  if (after > before + most_bytes) {
+    fprintf(stderr, "rank %d: %zu bytes, and %zu after %d more communicators\n", rank, before, after, rounds - warm);
+    demand(false, "memory grows with the communicators that have been");
+  }
+#endif
+}
+
 // ---- ends and children, with calls under way: endings.py compares how the job ends
 
 enum { under_way = 4, ending_status = 5 };
@@ -398,6 +422,7 @@ static const Section sections[] = {{"signals", signals},
                                    {"no-threads", no_threads},
                                    {"no-more-threads", no_more_threads},
                                    {"communicators", communicators},
+                                   {"short-lived-communicators", short_lived_communicators},
                                    {"children", children},
                                    {"exit-everywhere", exit_everywhere},
                                    {"exit-of-one", exit_of_one},

@@ -458,11 +458,11 @@ int stoker_startall(int count, const stoker_request requests[]);
  * Tests whether a request is complete. Local; does not wait for other ranks to start. Sets *flag to 1 if the request is
  * complete, and makes it inactive; else to 0. An inactive request and STOKER_REQUEST_NULL are complete at once.
  *
- * Each call for an inline request makes one attempt to progress all inline requests of the engine. For a request with a
- * helper it reads one word of memory, and wakes the helper if that was left asleep or is paused. If the request has
- * messages between nodes, and the helper lives in this process and shares its core with ranks, the call does a round of
- * the helper's work instead; the helper stays asleep as long as such calls keep coming. It does not look whether
- * processes are gone, as wait does.
+ * Each call for a request that is not complete makes one attempt to progress all inline requests of the engine, if any
+ * are active. For a request with a helper it reads one word of memory, and wakes the helper if that was left asleep or
+ * is paused. If the request has messages between nodes, and the helper lives in this process and shares its core with
+ * ranks, the call does a round of the helper's work instead; the helper stays asleep as long as such calls keep coming.
+ * It does not look whether processes are gone, as wait does.
  *
  * Errors: STOKER_ERR_ARGUMENT (flag is null), STOKER_ERR_REQUEST, and the error of the epoch, which is returned once:
  * STOKER_ERR_MPI, STOKER_ERR_ACCESS or STOKER_ERR_PEER_LOST. The request is inactive after such an error, and the
