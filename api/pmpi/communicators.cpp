@@ -2,6 +2,7 @@
 #include "api/pmpi/communicators.hpp"
 
 #include "api/pmpi/settings.hpp"
+#include "api/pmpi/statistics.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/requests/choices.hpp"
 
@@ -21,6 +22,7 @@ constexpr std::array keys{"stoker_algorithm", "stoker_executor", "stoker_determi
 struct Registry {
   std::mutex mutex;
   std::list<std::shared_ptr<Communicator>> known; // those with calls in the order in which they got them
+  std::list<std::shared_ptr<Communicator>> freed; // that could not be closed yet
   bool ending = false;                            // all go, those without calls in an order that may differ among ranks
   int keyval = MPI_KEYVAL_INVALID;
 };
@@ -54,11 +56,35 @@ int forget(MPI_Comm /*comm*/, int /*keyval*/, void* value, void* /*extra*/) {
     registry.known.erase(found);
   }
   detail::generation.fetch_add(1, std::memory_order_relaxed);
-  kept->close();
-  if (!registry.ending) {
-    kept->free_private_comms();
+  if (registry.ending) {
+    kept->close();
+    return MPI_SUCCESS;
   }
+  if (kept->leave()) {
+    kept->close();
+  } else {
+    const std::lock_guard lock(registry.mutex);
+    registry.freed.push_back(kept);
+  }
+  kept->free_private_comms();
   return MPI_SUCCESS;
+}
+
+// Those that were freed while something was under way, and can be closed by now: all, at the end.
+void close_freed() {
+  std::list<std::shared_ptr<Communicator>> over;
+  {
+    const std::lock_guard lock(registry.mutex);
+    for (auto next = registry.freed.begin(); next != registry.freed.end();) {
+      const auto each = next++;
+      if (registry.ending || (*each)->can_be_closed()) {
+        over.splice(over.end(), registry.freed, each);
+      }
+    }
+  }
+  for (const std::shared_ptr<Communicator>& communicator : over) {
+    communicator->close();
+  }
 }
 
 } // namespace
@@ -191,19 +217,8 @@ void Communicator::close() {
   if (calls_ == nullptr && graph_calls_ == nullptr) {
     return;
   }
-  for (std::unique_lock lock(mutex_); !outstanding_.empty();) {
-    const auto unused = std::ranges::find(outstanding_, false, &Outstanding::in_use_);
-    if (unused == outstanding_.end()) {
-      use_ended_.wait(lock);
-      continue;
-    }
-    Outstanding& call = **unused;
-    call.in_use_ = true;
-    lock.unlock();
-    call.complete_early();
-    lock.lock();
-    call.in_use_ = false; // its own thread, which waits for this, may now destroy it
-    use_ended_.notify_all();
+  while (Outstanding* const call = first_outstanding()) {
+    call->complete_early();
   }
   for (auto* const calls : {&graph_calls_, &calls_}) {
     if (*calls == nullptr) {
@@ -217,6 +232,35 @@ void Communicator::close() {
   }
 }
 
+bool Communicator::leave() {
+  {
+    const std::lock_guard lock(mutex_);
+    last_name_ = name_number(handle_);
+    freed_ = true;
+  }
+  return can_be_closed();
+}
+
+bool Communicator::can_be_closed() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!outstanding_.empty()) {
+      return false;
+    }
+  }
+  return (calls_ == nullptr || calls_->at_rest()) && (graph_calls_ == nullptr || graph_calls_->at_rest());
+}
+
+bool Communicator::freed() {
+  const std::lock_guard lock(mutex_);
+  return freed_;
+}
+
+std::uint32_t Communicator::number_of_name() {
+  const std::lock_guard lock(mutex_);
+  return freed_ ? last_name_ : name_number(handle_);
+}
+
 void Communicator::enlist(Outstanding& call) {
   const std::lock_guard lock(mutex_);
   outstanding_.push_back(&call);
@@ -227,25 +271,9 @@ void Communicator::delist(Outstanding& call) {
   outstanding_.remove(&call);
 }
 
-bool Communicator::begin_use(Outstanding& call, bool wait) {
-  if (!has_threads_) {
-    return true;
-  }
-  std::unique_lock lock(mutex_);
-  if (call.in_use_ && !wait) {
-    return false;
-  }
-  use_ended_.wait(lock, [&] { return !call.in_use_; });
-  call.in_use_ = true;
-  return true;
-}
-
-void Communicator::end_use(Outstanding& call) {
-  if (has_threads_) {
-    const std::lock_guard lock(mutex_);
-    call.in_use_ = false;
-    use_ended_.notify_all();
-  }
+Outstanding* Communicator::first_outstanding() {
+  const std::lock_guard lock(mutex_);
+  return outstanding_.empty() ? nullptr : outstanding_.front();
 }
 
 Communicator* detail::look_up(MPI_Comm comm) {
@@ -271,6 +299,7 @@ Communicator* detail::look_up(MPI_Comm comm) {
 }
 
 void adopt(MPI_Comm comm, MPI_Info info, MPI_Comm parent) {
+  close_freed();
   Communicator* const communicator = communicator_of(comm);
   Communicator* const from = communicator_of(parent);
   if (communicator == nullptr) {
@@ -283,6 +312,7 @@ void adopt(MPI_Comm comm, MPI_Info info, MPI_Comm parent) {
 }
 
 BeingFreed::BeingFreed(MPI_Comm comm) : comm_(comm), outer_(std::exchange(being_freed, this)) {
+  close_freed();
   int keyval = MPI_KEYVAL_INVALID;
   {
     const std::lock_guard lock(registry.mutex);
@@ -300,6 +330,7 @@ BeingFreed::~BeingFreed() { being_freed = outer_; }
 
 void forget_communicators() {
   registry.ending = true;
+  close_freed();
   for (;;) {
     MPI_Comm comm = MPI_COMM_NULL;
     {

@@ -20,7 +20,6 @@
 #include <mpi.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -55,21 +54,14 @@ private:
 enum class Budget : std::uint8_t { of_any, of_used };
 [[nodiscard]] bool has_room_for_comms(int count, Budget budget = Budget::of_used);
 
-// A call under way that has to end before its communicator is freed. One thread may free the communicator while another
-// waits for the call. So a thread that touches the call does so within a Use, and a thread that frees the communicator
-// completes those calls that are not in use, and waits for the end of the others.
+// A call under way on a communicator, which is closed after it.
 class Outstanding {
 public:
-  class Use;
-  // Its results are in place, and it is delisted, when this returns. Within a use of the caller's.
+  // Inside MPI_Finalize. Its results are in place, and it is delisted, when this returns.
   virtual void complete_early() = 0;
 
 protected:
   ~Outstanding() = default;
-
-private:
-  friend class Communicator;
-  bool in_use_ = false; // guarded by the mutex of the communicator
 };
 
 class Communicator : public std::enable_shared_from_this<Communicator> {
@@ -109,26 +101,31 @@ public:
   void note_use();
   // Whether a persistent request of the engine's can be initialised on it, as far as this process knows. Local.
   [[nodiscard]] bool has_context_or_room() const;
-  // Collective where there are calls.
+  // Collective where there are calls. Completes what is under way.
   void close();
+  // Local. The application has freed it: returns whether close() need not wait, neither for calls of this rank's nor for
+  // other ranks. Else its calls go on, as MPI has it, and close() is called later.
+  [[nodiscard]] bool leave();
+  [[nodiscard]] bool can_be_closed();
+  [[nodiscard]] bool freed();
+  // That of its name in reports, or of the last that it had.
+  [[nodiscard]] std::uint32_t number_of_name();
   // Called when the communicator is freed.
   void free_private_comms() { private_comms_.free_unused(); }
 
   void enlist(Outstanding& call);
-  void delist(Outstanding& call); // the last that its use does
+  void delist(Outstanding& call);
 
 private:
-  friend class Outstanding::Use;
   [[nodiscard]] bool shares_lanes(Collective collective) const {
     return graph_calls_ != nullptr && algos::pattern_of(collective) == algos::Pattern::neighborhood &&
            (calls_ == nullptr || !info_.names_how());
   }
   // Null where there is none for communicators made from this one, which is the same on all ranks.
   [[nodiscard]] std::shared_ptr<engine::GraphFamily> family_with(const Communicator& graph);
+  [[nodiscard]] Outstanding* first_outstanding(); // null: there is none
   void wait_for_use();
   void move_behind_those_with_calls();
-  [[nodiscard]] bool begin_use(Outstanding& call, bool wait);
-  void end_use(Outstanding& call);
   MPI_Comm handle_;
   int size_ = 0;
   int rank_ = 0;
@@ -145,30 +142,10 @@ private:
   std::unique_ptr<engine::Calls> graph_calls_;  // of neighborhood collectives, where this is such a graph
   std::optional<Reason> graph_reason_;          // against them
   engine::PrivateComms private_comms_;
-  const bool has_threads_ = application_has_threads(); // else no two uses meet
-  std::mutex mutex_;                                   // guards what follows
+  std::mutex mutex_; // guards what follows
+  bool freed_ = false;
+  std::uint32_t last_name_ = 0; // once it is freed
   std::list<Outstanding*> outstanding_;
-  std::condition_variable use_ended_;
-};
-
-class Outstanding::Use {
-public:
-  enum class IfTaken : std::uint8_t { wait, give_up };
-  Use(Communicator& communicator, Outstanding& call, IfTaken if_taken)
-      : communicator_(communicator), call_(call), begun_(communicator.begin_use(call, if_taken == IfTaken::wait)) {}
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
-  ~Use() {
-    if (begun_) {
-      communicator_.end_use(call_);
-    }
-  }
-  [[nodiscard]] bool begun() const { return begun_; }
-
-private:
-  Communicator& communicator_;
-  Outstanding& call_;
-  bool begun_;
 };
 
 namespace detail {

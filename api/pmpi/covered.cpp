@@ -100,7 +100,7 @@ std::unique_ptr<engine::CallUnderWay> CoveredCall::start(engine::Executor execut
 
 void CoveredCall::record(Form form, const engine::CallUnderWay& finished) const {
   const CollectiveCall& call = anchored_.call();
-  pmpi::record({path_, name_number(communicator_.handle()), call.collective, form}, finished);
+  pmpi::record({path_, communicator_.number_of_name(), call.collective, form}, finished);
 }
 
 } // namespace stoker::pmpi

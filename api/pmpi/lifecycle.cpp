@@ -247,7 +247,6 @@ int initialise(int* argc, char*** argv, int asked, int* provided) {
 } // namespace
 
 bool raised_thread_level() { return life.raised_level; }
-bool application_has_threads() { return life.reported_level == MPI_THREAD_MULTIPLE || life.reported_level == -1; }
 const std::shared_ptr<engine::Engine>& the_engine() { return life.engine; }
 
 } // namespace stoker::pmpi

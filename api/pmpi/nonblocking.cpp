@@ -22,35 +22,30 @@ public:
   NonblockingRequest(const NonblockingRequest&) = delete;
   NonblockingRequest& operator=(const NonblockingRequest&) = delete;
   ~NonblockingRequest() override {
-    const Use use(*communicator_, *this, Use::IfTaken::wait);
     complete_early();
   }
 
+  [[nodiscard]] MPI_Comm comm() const override { return communicator_->freed() ? MPI_COMM_WORLD : Request::comm(); }
   [[nodiscard]] bool persistent() const override { return false; }
   [[nodiscard]] bool active() const override { return active_; }
   void start() override { throw engine::Error(engine::Code::request, "request is not persistent"); }
   [[nodiscard]] bool done() override {
-    const Use use(*communicator_, *this, Use::IfTaken::give_up);
-    return use.begun() && (call_ == nullptr || call_->done());
+    return call_ == nullptr || call_->done();
   }
   void wait() override {
-    const Use use(*communicator_, *this, Use::IfTaken::wait);
     if (call_ != nullptr) {
       call_->wait();
     }
   }
   void look_around(std::uint64_t waited_ns) override {
-    const Use use(*communicator_, *this, Use::IfTaken::give_up);
-    if (use.begun() && call_ != nullptr) {
+    if (call_ != nullptr) {
       call_->look_around(waited_ns);
     }
   }
   void settle() override {
-    const Use use(*communicator_, *this, Use::IfTaken::wait);
     end();
   }
   void finish() override {
-    const Use use(*communicator_, *this, Use::IfTaken::wait);
     active_ = false;
     end();
     if (failure_) {
@@ -59,7 +54,7 @@ public:
   }
 
 private:
-  // Called if MPI_Comm_free comes before the call's completion, which MPI allows.
+  // Called if the end of MPI comes before the call's completion.
   void complete_early() override {
     if (call_ != nullptr) {
       failure_ = engine::attempt([&] { call_->wait(); });

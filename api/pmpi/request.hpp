@@ -32,7 +32,7 @@ public:
   // For a request that is active and done: puts its results in place and makes it inactive. Throws engine::Error.
   virtual void finish() = 0;
   // The communicator whose error handler gets the request's errors.
-  [[nodiscard]] MPI_Comm comm() const { return comm_; }
+  [[nodiscard]] virtual MPI_Comm comm() const { return comm_; }
 
 private:
   MPI_Comm comm_;

@@ -98,8 +98,6 @@ public:
 
 // MPI runs with more threads than the application asked for.
 [[nodiscard]] bool raised_thread_level();
-// Whether several threads of the application may be in MPI at the same time.
-[[nodiscard]] bool application_has_threads();
 
 // Null if there is none.
 [[nodiscard]] const std::shared_ptr<engine::Engine>& the_engine();

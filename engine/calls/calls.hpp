@@ -63,6 +63,8 @@ public:
   // Collective, if the constructor was. No call may be outstanding; none may be started afterwards. Before the engine
   // is destroyed and before MPI is finalized.
   void close();
+  // Local, where no call is outstanding. Whether close() need not wait for other ranks.
+  [[nodiscard]] bool at_rest();
 
   // Local. Of `call` the buffers need to outlive the call, and an operator of the application's, which MPI has no means
   // to keep; its communicator is not looked at. `info` is read when a shape is first seen. Executor::engine

@@ -31,6 +31,13 @@ Calls::Calls(std::shared_ptr<Engine> engine, MPI_Comm comm, GraphLease lease)
   forward_errors(mpi_comm_, comm);
 }
 
+bool Calls::at_rest() {
+  const auto lock = guard();
+  bool answered = true;
+  shapes_.for_each([&](Shape& shape) { answered = shape.agreement.progress() && answered; });
+  return answered && initialiser_.idle();
+}
+
 void Calls::close() {
   {
     const std::lock_guard lock(mutex_);

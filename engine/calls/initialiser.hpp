@@ -37,6 +37,8 @@ public:
   void run_in_background();
   // Without the mutex. Collective: initialises all that were added.
   void run_here();
+  // With the mutex. Whether nothing is left.
+  [[nodiscard]] bool idle() const { return waiting_.empty() && !busy_; }
   // Without the mutex. Returns once nothing is left.
   void end();
 

@@ -39,18 +39,18 @@ void RouteAgreement::ask(MPI_Comm comm, const RouteTrials::Findings& mine) {
   }
 }
 
-void RouteAgreement::progress() {
+bool RouteAgreement::progress() {
   const ErrorsAreReturned here;
   int done = 0;
   if (request_ != MPI_REQUEST_NULL && PMPI_Test(&request_, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
     request_ = MPI_REQUEST_NULL;
     *findings_ = RouteTrials::nothing_found;
   }
+  return request_ == MPI_REQUEST_NULL;
 }
 
 std::optional<RouteTrials::Findings> RouteAgreement::answer() {
-  progress();
-  if (request_ != MPI_REQUEST_NULL) {
+  if (!progress()) {
     return std::nullopt;
   }
   asked_ = false;

@@ -26,8 +26,8 @@ public:
   [[nodiscard]] std::optional<Route> route_of(std::uint64_t call, RouteTrials& trials, MPI_Comm comm);
   // Until answer() has given one.
   [[nodiscard]] bool asked() const { return asked_; }
-  // Local. Lets MPI work on it.
-  void progress();
+  // Local. Lets MPI work on it. Returns whether there is no question that has no answer.
+  bool progress();
   // Local. The largest of all ranks, once there: nothing_found where MPI fails, as its own calls do then, too.
   [[nodiscard]] std::optional<RouteTrials::Findings> answer();
   // Waits until all ranks have asked.
