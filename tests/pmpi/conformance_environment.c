@@ -263,9 +263,11 @@ static void freed_communicator(void) {
       free_call(calls[i]);
     }
   }
-  freed_before_others_come(form_nonblocking, barrier, 0);
-  freed_before_others_come(form_nonblocking, bcast, small_count);
-  freed_before_others_come(form_nonblocking, alltoall, small_count);
+  if (!open_mpi) { // small ones may be the library's
+    freed_before_others_come(form_nonblocking, barrier, 0);
+    freed_before_others_come(form_nonblocking, bcast, small_count);
+    freed_before_others_come(form_nonblocking, alltoall, small_count);
+  }
   freed_before_others_come(form_nonblocking, allreduce, large_count);
   freed_before_others_come(form_nonblocking, bcast, large_count);
 }
