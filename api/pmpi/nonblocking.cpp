@@ -21,17 +21,13 @@ public:
   }
   NonblockingRequest(const NonblockingRequest&) = delete;
   NonblockingRequest& operator=(const NonblockingRequest&) = delete;
-  ~NonblockingRequest() override {
-    complete_early();
-  }
+  ~NonblockingRequest() override { complete_early(); }
 
   [[nodiscard]] MPI_Comm comm() const override { return communicator_->freed() ? MPI_COMM_WORLD : Request::comm(); }
   [[nodiscard]] bool persistent() const override { return false; }
   [[nodiscard]] bool active() const override { return active_; }
   void start() override { throw engine::Error(engine::Code::request, "request is not persistent"); }
-  [[nodiscard]] bool done() override {
-    return call_ == nullptr || call_->done();
-  }
+  [[nodiscard]] bool done() override { return call_ == nullptr || call_->done(); }
   void wait() override {
     if (call_ != nullptr) {
       call_->wait();
@@ -42,9 +38,7 @@ public:
       call_->look_around(waited_ns);
     }
   }
-  void settle() override {
-    end();
-  }
+  void settle() override { end(); }
   void finish() override {
     active_ = false;
     end();
