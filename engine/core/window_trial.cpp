@@ -18,9 +18,9 @@ constexpr std::size_t most_peers = 2;
 constexpr std::size_t turns = 5;
 constexpr int tag = 0; // the communicator is the engine's, and has no other messages meanwhile
 
-class Trial {
+class Contest {
 public:
-  Trial(MPI_Comm comm, const WindowTrial& trial) : comm_(comm), bytes_(trial.bytes) {
+  Contest(MPI_Comm comm, const WindowTrial& trial) : comm_(comm), bytes_(trial.bytes) {
     const int rank = rank_in(comm);
     const std::vector<int> takes_part = gathered(comm, trial.takes_part ? 1 : 0);
     for (std::size_t r = 0; r < takes_part.size(); ++r) {
@@ -30,7 +30,7 @@ public:
     }
     const auto self = std::ranges::find(others_, rank);
     if (self != others_.end()) { // the next ones first
-      std::ranges::rotate(others_, self);
+      std::rotate(others_.begin(), self, others_.end());
       others_.erase(others_.begin());
     } else {
       others_.clear();
@@ -117,12 +117,12 @@ std::uint64_t median(std::array<std::uint64_t, turns> times) {
 
 } // namespace
 
-bool window_is_faster(MPI_Comm comm, const WindowTrial& what) {
-  Trial trial(comm, what);
-  if (on_all(comm, !trial.has_peers())) {
+bool window_is_faster(MPI_Comm comm, const WindowTrial& trial) {
+  Contest contest(comm, trial);
+  if (on_all(comm, !contest.has_peers())) {
     return true;
   }
-  if (!trial.open_window(what.dynamic)) {
+  if (!contest.open_window(trial.dynamic)) {
     return false;
   }
   std::array<std::uint64_t, turns> messages{};
@@ -134,16 +134,16 @@ bool window_is_faster(MPI_Comm comm, const WindowTrial& what) {
     return now_ns() - begin;
   };
   for (std::size_t turn = 0; turn <= turns; ++turn) { // the first does not count: connections are made
-    const std::uint64_t by_messages = timed([&] { trial.by_messages(); });
-    const std::uint64_t by_window = timed([&] { trial.by_window(); });
+    const std::uint64_t by_messages = timed([&] { contest.by_messages(); });
+    const std::uint64_t by_window = timed([&] { contest.by_window(); });
     if (turn > 0) {
       messages[turn - 1] = by_messages;
       puts[turn - 1] = by_window;
     }
   }
-  std::array<std::uint64_t, 3> slowest{median(messages), median(puts), trial.failed() ? 1U : 0U};
+  std::array<std::uint64_t, 3> slowest{median(messages), median(puts), contest.failed() ? 1U : 0U};
   check_mpi(PMPI_Allreduce(MPI_IN_PLACE, slowest.data(), slowest.size(), MPI_UINT64_T, MPI_MAX, comm), "MPI_Allreduce");
-  trial.close_window();
+  contest.close_window();
   return slowest[1] < slowest[0] && slowest[2] == 0;
 }
 
