@@ -73,6 +73,11 @@ private:
   Scratch<int> places_;
 };
 
+// The status of request i, if the caller wants statuses.
+[[nodiscard]] inline MPI_Status* at(MPI_Status* statuses, int i) {
+  return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + i;
+}
+
 // In a function that is told one request, MPI leaves the error field alone unless the status is to be empty.
 enum class ErrorField { kept, set };
 void set_empty(MPI_Status* status, ErrorField field = ErrorField::set);

@@ -11,10 +11,6 @@
 namespace stoker::pmpi {
 namespace {
 
-MPI_Status* at(MPI_Status* statuses, int i) {
-  return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + i;
-}
-
 bool is_in_status(int code) {
   int error_class = MPI_SUCCESS;
   return code != MPI_SUCCESS && PMPI_Error_class(code, &error_class) == MPI_SUCCESS && error_class == MPI_ERR_IN_STATUS;

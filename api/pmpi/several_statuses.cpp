@@ -15,9 +15,14 @@
 namespace stoker::pmpi {
 namespace {
 
-MPI_Status* at(MPI_Status* statuses, int i) {
-  return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + i;
-}
+// The array of requests, which is constant in the standard and not in MPICH 4.2.
+template <class Function>
+struct SecondParameter;
+template <class First, class Second, class... Others>
+struct SecondParameter<int (*)(First, Second, Others...)> {
+  using Type = Second;
+};
+using Handles = SecondParameter<decltype(&::MPI_Request_get_status_all)>::Type;
 
 // ours(split) where one of the requests is this library's, else theirs().
 template <class Ours, class Theirs>
@@ -126,8 +131,7 @@ using namespace stoker::pmpi;
 
 extern "C" {
 
-int MPI_Request_get_status_all(int count, const MPI_Request array_of_requests[], int* flag,
-                               MPI_Status array_of_statuses[]) {
+int MPI_Request_get_status_all(int count, Handles array_of_requests, int* flag, MPI_Status array_of_statuses[]) {
   Completion completion(Completing::tests, count, array_of_requests);
   const int code = for_several(
       count, array_of_requests, [&](Split& split) { return all_statuses(split, flag, array_of_statuses); },
@@ -135,8 +139,7 @@ int MPI_Request_get_status_all(int count, const MPI_Request array_of_requests[],
   return completion.all_if(code, flag);
 }
 
-int MPI_Request_get_status_any(int count, const MPI_Request array_of_requests[], int* indx, int* flag,
-                               MPI_Status* status) {
+int MPI_Request_get_status_any(int count, Handles array_of_requests, int* indx, int* flag, MPI_Status* status) {
   Completion completion(Completing::tests, count, array_of_requests);
   const int code = for_several(
       count, array_of_requests, [&](Split& split) { return any_status(split, indx, flag, status); },
@@ -146,8 +149,8 @@ int MPI_Request_get_status_any(int count, const MPI_Request array_of_requests[],
   return completion.some(code, code == MPI_SUCCESS && *flag != 0 && *indx != MPI_UNDEFINED ? &one : &none, indx);
 }
 
-int MPI_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int* outcount,
-                                int array_of_indices[], MPI_Status array_of_statuses[]) {
+int MPI_Request_get_status_some(int incount, Handles array_of_requests, int* outcount, int array_of_indices[],
+                                MPI_Status array_of_statuses[]) {
   Completion completion(Completing::tests, incount, array_of_requests);
   const int code = for_several(
       incount, array_of_requests,
