@@ -523,15 +523,20 @@ static void look_until_complete(int way, MPI_Request* requests) {
       expect(!done || indices[0] == 0 || indices[0] == 1, "MPI_Request_get_status_any: which one");
       expect(done || !(complete[0] || complete[1]), "complete, and then not for MPI_Request_get_status_any");
       break;
-    default:
-      expect_success(MPI_Request_get_status_some(3, requests, &count, indices, statuses), "get_status_some");
+    default: {
+      // MPICH names one at a time (seen in 4.2.1).
+      MPI_Request others[] = {complete[0] ? MPI_REQUEST_NULL : requests[0],
+                              complete[1] ? MPI_REQUEST_NULL : requests[1]};
+      expect_success(MPI_Request_get_status_some(2, others, &count, indices, statuses), "get_status_some");
       expect(count >= 0 && count <= 2, "MPI_Request_get_status_some: how many");
       for (int i = 0; i < count && i < 2; ++i) {
         expect(indices[i] == 0 || indices[i] == 1, "MPI_Request_get_status_some: which ones");
+        expect(!complete[indices[i] == 1], "MPI_Request_get_status_some of null");
         complete[indices[i] == 1] = true;
         expect(indices[i] != 1 || statuses[i].MPI_TAG == 8, "MPI_Request_get_status_some of a message");
       }
       break;
+    }
     }
   }
 }
