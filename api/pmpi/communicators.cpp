@@ -40,6 +40,16 @@ bool is_being_freed(MPI_Comm comm) {
   return freed != nullptr;
 }
 
+bool returns_errors(MPI_Comm comm) {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  PMPI_Comm_get_errhandler(comm, &handler);
+  const bool returns = handler == MPI_ERRORS_RETURN;
+  if (handler != MPI_ERRHANDLER_NULL) {
+    PMPI_Errhandler_free(&handler);
+  }
+  return returns;
+}
+
 void complain(const std::string& text) { fmt::print(stderr, "stoker: {}\n", text); }
 
 // Called when a communicator is freed, or all are forgotten.
@@ -70,21 +80,23 @@ int forget(MPI_Comm /*comm*/, int /*keyval*/, void* value, void* /*extra*/) {
   return MPI_SUCCESS;
 }
 
-// Those that were freed while something was under way, and can be closed by now: all, at the end.
+// Those that were freed while something was under way, and can be closed by now: all, at the end. Without the mutex: the
+// MPI library may call delete callbacks of the application's meanwhile, which may free communicators.
 void close_freed() {
-  std::list<std::shared_ptr<Communicator>> over;
+  std::list<std::shared_ptr<Communicator>> freed;
   {
     const std::lock_guard lock(registry.mutex);
-    for (auto next = registry.freed.begin(); next != registry.freed.end();) {
-      const auto each = next++;
-      if (registry.ending || (*each)->can_be_closed()) {
-        over.splice(over.end(), registry.freed, each);
-      }
+    freed.swap(registry.freed);
+  }
+  std::erase_if(freed, [](const std::shared_ptr<Communicator>& each) {
+    const bool closes = registry.ending || each->can_be_closed();
+    if (closes) {
+      each->close();
     }
-  }
-  for (const std::shared_ptr<Communicator>& communicator : over) {
-    communicator->close();
-  }
+    return closes;
+  });
+  const std::lock_guard lock(registry.mutex);
+  registry.freed.splice(registry.freed.begin(), freed);
 }
 
 } // namespace
@@ -125,7 +137,7 @@ bool OwnInfo::names_how() const {
   return named("stoker_algorithm") || named("stoker_executor");
 }
 
-Communicator::Communicator(MPI_Comm comm) : handle_(comm) {
+Communicator::Communicator(MPI_Comm comm) : handle_(comm), comm_for_errors_(comm) {
   int inter = 0;
   PMPI_Comm_test_inter(comm, &inter);
   PMPI_Comm_size(comm, &size_);
@@ -236,7 +248,13 @@ bool Communicator::leave() {
   {
     const std::lock_guard lock(mutex_);
     last_name_ = name_number(handle_);
+    comm_for_errors_ = returns_errors(handle_) ? the_engine()->control() : MPI_COMM_WORLD;
     freed_ = true;
+  }
+  for (const auto& calls : {&calls_, &graph_calls_}) {
+    if (*calls != nullptr) {
+      (*calls)->outlive_comm(comm_for_errors_);
+    }
   }
   return can_be_closed();
 }
@@ -251,9 +269,9 @@ bool Communicator::can_be_closed() {
   return (calls_ == nullptr || calls_->at_rest()) && (graph_calls_ == nullptr || graph_calls_->at_rest());
 }
 
-bool Communicator::freed() {
+MPI_Comm Communicator::comm_for_errors() {
   const std::lock_guard lock(mutex_);
-  return freed_;
+  return comm_for_errors_;
 }
 
 std::uint32_t Communicator::number_of_name() {

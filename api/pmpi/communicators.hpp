@@ -107,7 +107,9 @@ public:
   // other ranks. Else its calls go on, as MPI has it, and close() is called later.
   [[nodiscard]] bool leave();
   [[nodiscard]] bool can_be_closed();
-  [[nodiscard]] bool freed();
+  // Whose handler gets errors of its calls: its own, or, once it is freed, one that does what that did as far as that was
+  // MPI_ERRORS_RETURN.
+  [[nodiscard]] MPI_Comm comm_for_errors();
   // That of its name in reports, or of the last that it had.
   [[nodiscard]] std::uint32_t number_of_name();
   // Called when the communicator is freed.
@@ -144,6 +146,7 @@ private:
   engine::PrivateComms private_comms_;
   std::mutex mutex_; // guards what follows
   bool freed_ = false;
+  MPI_Comm comm_for_errors_;
   std::uint32_t last_name_ = 0; // once it is freed
   std::list<Outstanding*> outstanding_;
 };

@@ -38,7 +38,7 @@ std::optional<Reason> reason_against(Form form, const CollectiveCall& call, cons
   if (form == Form::nonblocking && !calls->starts_locally()) {
     return Reason::thread_level;
   }
-  if (form == Form::nonblocking && lacks_helpers()) {
+  if (form == Form::nonblocking && lacks_helpers() && !communicator.info().names_how()) {
     return Reason::no_helpers;
   }
   return communicator.off() ? Reason::off_by_info : reason_in(call, place_in(communicator));

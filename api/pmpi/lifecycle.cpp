@@ -32,6 +32,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -193,12 +195,35 @@ int needed_level(int asked) {
   return helpers ? MPI_THREAD_MULTIPLE : asked;
 }
 
+// Open MPI 5 ends the job where its variable is not the level that MPI_Init_thread is asked for. So it is that for as long
+// as this lives, if this library asks for another level than the application.
+constexpr const char* open_mpi_level = "OMPI_MPI_THREAD_LEVEL";
+class LevelInEnvironment {
+public:
+  explicit LevelInEnvironment(int needed) {
+    if (const char* const given = std::getenv(open_mpi_level)) {
+      before_ = given;
+      setenv(open_mpi_level, fmt::format("{}", needed).c_str(), 1);
+    }
+  }
+  LevelInEnvironment(const LevelInEnvironment&) = delete;
+  LevelInEnvironment& operator=(const LevelInEnvironment&) = delete;
+  ~LevelInEnvironment() {
+    if (before_) {
+      setenv(open_mpi_level, before_->c_str(), 1);
+    }
+  }
+
+private:
+  std::optional<std::string> before_;
+};
+
 // What MPI_Init asks for without this library: the environment may say so.
 int level_of_init() {
 #ifdef OPEN_MPI
-  const char* const level = std::getenv("OMPI_MPI_THREAD_LEVEL");
-  return level != nullptr ? std::clamp<int>(std::atoi(level), MPI_THREAD_SINGLE, MPI_THREAD_MULTIPLE)
-                          : MPI_THREAD_SINGLE;
+  const char* const given = std::getenv(open_mpi_level);
+  const int level = given != nullptr ? std::atoi(given) : MPI_THREAD_SINGLE;
+  return level < MPI_THREAD_SINGLE || level > MPI_THREAD_MULTIPLE ? MPI_THREAD_MULTIPLE : level; // as Open MPI does
 #else
   constexpr std::array names{"MPIR_CVAR_DEFAULT_THREAD_LEVEL", "MPIR_PARAM_DEFAULT_THREAD_LEVEL",
                              "MPICH_DEFAULT_THREAD_LEVEL"};
@@ -218,6 +243,7 @@ int level_of_init() {
 #endif
 }
 
+// `provided`: null for MPI_Init.
 int initialise(int* argc, char*** argv, int asked, int* provided) {
   int granted = MPI_THREAD_SINGLE;
   if (complain_of_mixed_libraries()) { // the program's handles are not even of this library's size
@@ -227,6 +253,10 @@ int initialise(int* argc, char*** argv, int asked, int* provided) {
   const int needed = needed_level(asked);
   {
     const Inside inside;
+    std::optional<LevelInEnvironment> level;
+    if (provided == nullptr || needed != asked) {
+      level.emplace(needed);
+    }
     const int code = real().MPI_Init_thread(argc, argv, needed, &granted);
     if (code != MPI_SUCCESS) {
       return code;

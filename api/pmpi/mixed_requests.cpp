@@ -20,6 +20,11 @@ void set_empty(MPI_Status* status, ErrorField field) {
   }
 }
 
+bool is_in_status(int code) {
+  int error_class = MPI_SUCCESS;
+  return code != MPI_SUCCESS && PMPI_Error_class(code, &error_class) == MPI_SUCCESS && error_class == MPI_ERR_IN_STATUS;
+}
+
 std::optional<Failure> complete(Request& request, MPI_Request& handle, MPI_Status* status, ErrorField field) {
   if (!request.active()) {
     set_empty(status);

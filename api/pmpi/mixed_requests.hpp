@@ -82,6 +82,9 @@ private:
 enum class ErrorField { kept, set };
 void set_empty(MPI_Status* status, ErrorField field = ErrorField::set);
 
+// Whether the statuses say what has failed.
+[[nodiscard]] bool is_in_status(int code);
+
 // A request that failed while others may not have.
 struct Failure {
   MPI_Comm comm;

@@ -23,7 +23,7 @@ public:
   NonblockingRequest& operator=(const NonblockingRequest&) = delete;
   ~NonblockingRequest() override { complete_early(); }
 
-  [[nodiscard]] MPI_Comm comm() const override { return communicator_->freed() ? MPI_COMM_WORLD : Request::comm(); }
+  [[nodiscard]] MPI_Comm comm() const override { return communicator_->comm_for_errors(); }
   [[nodiscard]] bool persistent() const override { return false; }
   [[nodiscard]] bool active() const override { return active_; }
   void start() override { throw engine::Error(engine::Code::request, "request is not persistent"); }

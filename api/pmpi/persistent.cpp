@@ -34,12 +34,17 @@ using engine::PrivateComms;
 // Calls that are the MPI library's from the beginning do not count for the summary.
 class PersistentRequest final : public Request {
 public:
-  PersistentRequest(const CollectiveCall& call, bool counts, std::unique_ptr<engine::Request> by_engine,
-                    std::unique_ptr<MpiRequest> by_mpi)
-      : Request(call.comm), op_(call.op), site_{call_path(call.site), counts ? name_number(call.comm) : 0,
-                                                call.collective, Form::persistent},
+  // `communicator`: null if nothing is kept for it.
+  PersistentRequest(const CollectiveCall& call, Communicator* communicator, bool counts,
+                    std::unique_ptr<engine::Request> by_engine, std::unique_ptr<MpiRequest> by_mpi)
+      : Request(call.comm), communicator_(communicator != nullptr ? communicator->shared_from_this() : nullptr),
+        op_(call.op), site_{call_path(call.site), counts ? name_number(call.comm) : 0, call.collective,
+                            Form::persistent},
         counts_(counts), call_(the_engine(), std::move(by_engine), std::move(by_mpi)) {}
 
+  [[nodiscard]] MPI_Comm comm() const override {
+    return communicator_ != nullptr ? communicator_->comm_for_errors() : Request::comm();
+  }
   [[nodiscard]] bool persistent() const override { return true; }
   [[nodiscard]] bool active() const override { return call_.active(); }
   void start() override {
@@ -58,6 +63,7 @@ public:
   }
 
 private:
+  std::shared_ptr<Communicator> communicator_;
   OperatorUse op_;
   CallSite site_;
   bool counts_;
@@ -166,7 +172,7 @@ int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* 
   const std::optional<Error> failure = engine::attempt([&] {
     std::unique_ptr<MpiRequest> own = !mpi || better ? request_by_mpi(call, communicator, !mpi) : nullptr;
     if (own != nullptr) {
-      made = std::make_unique<PersistentRequest>(call, false, nullptr, std::move(own));
+      made = std::make_unique<PersistentRequest>(call, communicator, false, nullptr, std::move(own));
     }
   });
   if (failure) {
@@ -282,7 +288,7 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
         tried.reset();
       }
     }
-    made = std::make_unique<PersistentRequest>(call, true, std::move(own), std::move(tried));
+    made = std::make_unique<PersistentRequest>(call, communicator, true, std::move(own), std::move(tried));
   });
   if (failure) { // on all ranks
     std::uint64_t final = is_final(*failure) ? 1 : 0;

@@ -11,11 +11,6 @@
 namespace stoker::pmpi {
 namespace {
 
-bool is_in_status(int code) {
-  int error_class = MPI_SUCCESS;
-  return code != MPI_SUCCESS && PMPI_Error_class(code, &error_class) == MPI_SUCCESS && error_class == MPI_ERR_IN_STATUS;
-}
-
 // Waits until attempt(moved) gives the call's return code. `moved`: another attempt will do better.
 template <class Attempt>
 int wait_for_code(Split& split, Attempt attempt) {

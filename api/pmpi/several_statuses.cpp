@@ -115,7 +115,8 @@ int some_statuses(Split& split, int* done_count, int* indices, MPI_Status* statu
     code = real().MPI_Request_get_status_some(split.other_count, split.others.data(), &others_done, indices + done,
                                               ignore ? MPI_STATUSES_IGNORE : statuses + done);
     some_active = some_active || others_done != MPI_UNDEFINED;
-    for (int k = 0; code == MPI_SUCCESS && k < others_done; ++k) { // MPI_UNDEFINED is negative
+    const bool told = code == MPI_SUCCESS || is_in_status(code);
+    for (int k = 0; told && k < others_done; ++k) { // MPI_UNDEFINED is negative
       indices[done] = split.place(indices[done]);
       ++done;
     }

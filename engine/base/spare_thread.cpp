@@ -21,23 +21,15 @@ void SpareThread::run(std::function<void()> work) {
   thread_.wake();
 }
 
-void SpareThread::finish() {
-  std::unique_lock lock(mutex_);
-  idle_.wait(lock, [this] { return work_.empty() && !busy_; });
-}
-
 OnDemandThread::Next SpareThread::run_next(std::unique_lock<std::mutex>& lock) {
   if (work_.empty()) {
     return OnDemandThread::Next::when_woken;
   }
   const std::function<void()> work = std::move(work_.front());
   work_.pop_front();
-  busy_ = true;
   lock.unlock();
   work();
   lock.lock();
-  busy_ = false;
-  idle_.notify_all();
   return OnDemandThread::Next::at_once;
 }
 

@@ -19,8 +19,6 @@ public:
   void have();
   // Calls `work` after what came before. The thread is there.
   void run(std::function<void()> work);
-  // Returns once nothing is left to do.
-  void finish();
   // Before MPI is finalized: nothing comes any more.
   void end() { thread_.end(); }
 
@@ -29,8 +27,6 @@ private:
 
   std::mutex mutex_; // guards what follows
   std::deque<std::function<void()>> work_;
-  bool busy_ = false;
-  std::condition_variable idle_;
   OnDemandThread thread_{mutex_, [this](std::unique_lock<std::mutex>& lock) { return run_next(lock); },
                          OnDemandThread::Stay::for_good};
 };

@@ -65,6 +65,8 @@ public:
   void close();
   // Local, where no call is outstanding. Whether close() need not wait for other ranks.
   [[nodiscard]] bool at_rest();
+  // Local. The application frees its communicator: errors of calls go to the handler of `errors` from now on.
+  void outlive_comm(MPI_Comm errors);
 
   // Local. Of `call` the buffers need to outlive the call, and an operator of the application's, which MPI has no means
   // to keep; its communicator is not looked at. `info` is read when a shape is first seen. Executor::engine

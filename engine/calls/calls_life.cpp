@@ -31,6 +31,8 @@ Calls::Calls(std::shared_ptr<Engine> engine, MPI_Comm comm, GraphLease lease)
   forward_errors(mpi_comm_, comm);
 }
 
+void Calls::outlive_comm(MPI_Comm errors) { redirect_errors(mpi_comm_, errors); }
+
 bool Calls::at_rest() {
   const auto lock = guard();
   bool answered = true;

@@ -53,6 +53,14 @@ void stop_forwarding(MPI_Comm own) {
   std::erase_if(pairs.all, [&](const Pair& pair) { return pair.own == own; });
 }
 
+void redirect_errors(MPI_Comm own, MPI_Comm given) {
+  const std::lock_guard lock(pairs.mutex);
+  const auto found = std::ranges::find(pairs.all, own, &Pair::own);
+  if (found != pairs.all.end()) {
+    found->given = given;
+  }
+}
+
 ErrorsAreReturned::ErrorsAreReturned() { ++returned; }
 ErrorsAreReturned::~ErrorsAreReturned() { --returned; }
 

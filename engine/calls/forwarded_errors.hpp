@@ -11,6 +11,8 @@ namespace stoker::engine {
 // freed. Throws Error(mpi).
 void forward_errors(MPI_Comm own, MPI_Comm given);
 void stop_forwarding(MPI_Comm own);
+// From now on to the handler of another one, if they are forwarded at all.
+void redirect_errors(MPI_Comm own, MPI_Comm given);
 
 // While one exists, errors of this thread's calls are only returned: those of the engine's own calls.
 class ErrorsAreReturned {

@@ -28,8 +28,13 @@ bool Initialiser::can_be_used(const CommContext& context) {
 // only if both lack threads at that moment.
 void Initialiser::run_in_background() {
   if (attempt([this] { thread_.wake(); })) {
-    spare_ = true;
-    SpareThread::of_process().run([this] { run_here(); });
+    ++spare_runs_;
+    SpareThread::of_process().run([this] {
+      run_here();
+      const std::lock_guard lock(mutex_);
+      --spare_runs_;
+      spare_run_ended_.notify_all();
+    });
   }
 }
 
@@ -40,9 +45,8 @@ void Initialiser::run_here() {
 
 void Initialiser::end() {
   thread_.end();
-  if (spare_) {
-    SpareThread::of_process().finish();
-  }
+  std::unique_lock lock(mutex_);
+  spare_run_ended_.wait(lock, [this] { return spare_runs_ == 0; });
 }
 
 OnDemandThread::Next Initialiser::run_next(std::unique_lock<std::mutex>& lock) {

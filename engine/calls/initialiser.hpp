@@ -6,6 +6,7 @@
 #include "engine/base/on_demand_thread.hpp"
 #include "engine/core/comm_context.hpp"
 
+#include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -38,7 +39,7 @@ public:
   // Without the mutex. Collective: initialises all that were added.
   void run_here();
   // With the mutex. Whether nothing is left.
-  [[nodiscard]] bool idle() const { return waiting_.empty() && !busy_; }
+  [[nodiscard]] bool idle() const { return waiting_.empty() && !busy_ && spare_runs_ == 0; }
   // Without the mutex. Returns once nothing is left.
   void end();
 
@@ -48,7 +49,8 @@ private:
   std::mutex& mutex_;
   std::deque<std::unique_ptr<Initialisation>> waiting_;
   bool busy_ = false;
-  bool spare_ = false; // the process's spare thread may be at work here
+  int spare_runs_ = 0; // that the process's spare thread has before it, or is at
+  std::condition_variable spare_run_ended_;
   OnDemandThread thread_{mutex_, [this](std::unique_lock<std::mutex>& lock) { return run_next(lock); }};
 };
 

@@ -62,11 +62,12 @@ Request::~Request() {
     return;
   }
   engine_->delist(*this);
+  if (carrier_ == nullptr) {
+    engine_->forget_inline(task_); // in whose round another thread may still be
+  }
   if (state_ == State::broken) {
     abandon_device_epochs();
-    if (carrier_ == nullptr) {
-      engine_->forget_inline(task_);
-    }
+    (void)binding_.release();
     return; // a process that is gone may have left the block in any state: its memory is not used again
   }
   send_pages_ = {};
