@@ -5,6 +5,7 @@
 #include "tests/api/transfer.hpp"
 
 #include <nlohmann/json.hpp>
+#include <stoker/stoker_blocking.h>
 
 #include <chrono>
 #include <cstring>
