@@ -29,7 +29,7 @@ class OneSided : public ::testing::TestWithParam<OneSidedWay> {};
 std::string of_rank_0(std::string text) {
   text.resize(16);
   MPI_Bcast(text.data(), static_cast<int>(text.size()), MPI_CHAR, 0, MPI_COMM_WORLD);
-  return text.c_str();
+  return text.substr(0, text.find('\0'));
 }
 
 TEST_P(OneSided, EveryByteIsRightWhateverTheBuffers) {
