@@ -80,8 +80,8 @@ int forget(MPI_Comm /*comm*/, int /*keyval*/, void* value, void* /*extra*/) {
   return MPI_SUCCESS;
 }
 
-// Those that were freed while something was under way, and can be closed by now: all, at the end. Without the mutex: the
-// MPI library may call delete callbacks of the application's meanwhile, which may free communicators.
+// Those that were freed while something was under way, and can be closed by now: all, at the end. Without the mutex:
+// the MPI library may call delete callbacks of the application's meanwhile, which may free communicators.
 void close_freed() {
   std::list<std::shared_ptr<Communicator>> freed;
   {
@@ -249,7 +249,6 @@ bool Communicator::leave() {
     const std::lock_guard lock(mutex_);
     last_name_ = name_number(handle_);
     comm_for_errors_ = returns_errors(handle_) ? the_engine()->control() : MPI_COMM_WORLD;
-    freed_ = true;
   }
   for (const auto& calls : {&calls_, &graph_calls_}) {
     if (*calls != nullptr) {
@@ -276,7 +275,7 @@ MPI_Comm Communicator::comm_for_errors() {
 
 std::uint32_t Communicator::number_of_name() {
   const std::lock_guard lock(mutex_);
-  return freed_ ? last_name_ : name_number(handle_);
+  return last_name_ ? *last_name_ : name_number(handle_);
 }
 
 void Communicator::enlist(Outstanding& call) {

@@ -103,12 +103,12 @@ public:
   [[nodiscard]] bool has_context_or_room() const;
   // Collective where there are calls. Completes what is under way.
   void close();
-  // Local. The application has freed it: returns whether close() need not wait, neither for calls of this rank's nor for
-  // other ranks. Else its calls go on, as MPI has it, and close() is called later.
+  // Local. The application has freed it: returns whether close() need not wait, neither for calls of this rank's nor
+  // for other ranks. Else its calls go on, as MPI has it, and close() is called later.
   [[nodiscard]] bool leave();
   [[nodiscard]] bool can_be_closed();
-  // Whose handler gets errors of its calls: its own, or, once it is freed, one that does what that did as far as that was
-  // MPI_ERRORS_RETURN.
+  // Whose handler gets errors of its calls: its own, or, once it is freed, one that does what that did as far as that
+  // was MPI_ERRORS_RETURN.
   [[nodiscard]] MPI_Comm comm_for_errors();
   // That of its name in reports, or of the last that it had.
   [[nodiscard]] std::uint32_t number_of_name();
@@ -145,9 +145,8 @@ private:
   std::optional<Reason> graph_reason_;          // against them
   engine::PrivateComms private_comms_;
   std::mutex mutex_; // guards what follows
-  bool freed_ = false;
   MPI_Comm comm_for_errors_;
-  std::uint32_t last_name_ = 0; // once it is freed
+  std::optional<std::uint32_t> last_name_; // once it is freed
   std::list<Outstanding*> outstanding_;
 };
 

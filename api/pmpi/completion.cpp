@@ -17,19 +17,6 @@ namespace {
 using engine::Code;
 using engine::Error;
 
-// A call for several requests: ours(split) where one of them is this library's, else theirs(). A Split is not begun
-// while there is no request of this library's at all.
-template <class Ours, class Theirs>
-int for_several(int count, MPI_Request* handles, Ours ours, Theirs theirs) {
-  if (worth_a_look(count, handles)) {
-    Split split(count, handles);
-    if (split.any_ours()) {
-      return ours(split);
-    }
-  }
-  return theirs();
-}
-
 constexpr int one = 1; // the number of places that a call names
 
 int start(Request& request) {

@@ -195,8 +195,8 @@ int needed_level(int asked) {
   return helpers ? MPI_THREAD_MULTIPLE : asked;
 }
 
-// Open MPI 5 ends the job where its variable is not the level that MPI_Init_thread is asked for. So it is that for as long
-// as this lives, if this library asks for another level than the application.
+// Open MPI 5 ends the job where its variable is not the level that MPI_Init_thread is asked for. So it is that for as
+// long as this lives, if this library asks for another level than the application.
 constexpr const char* open_mpi_level = "OMPI_MPI_THREAD_LEVEL";
 class LevelInEnvironment {
 public:

@@ -73,6 +73,19 @@ private:
   Scratch<int> places_;
 };
 
+// A call for several requests: ours(split) where one of them is this library's, else theirs(). A Split is not begun
+// while there is no request of this library's at all. `handles` changes only if ours() puts some back.
+template <class Ours, class Theirs>
+int for_several(int count, const MPI_Request* handles, Ours ours, Theirs theirs) {
+  if (worth_a_look(count, handles)) {
+    Split split(count, const_cast<MPI_Request*>(handles));
+    if (split.any_ours()) {
+      return ours(split);
+    }
+  }
+  return theirs();
+}
+
 // The status of request i, if the caller wants statuses.
 [[nodiscard]] inline MPI_Status* at(MPI_Status* statuses, int i) {
   return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + i;

@@ -8,8 +8,6 @@
 
 #include <mpi.h>
 
-#include <vector>
-
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
 
 namespace stoker::pmpi {
@@ -23,19 +21,6 @@ struct SecondParameter<int (*)(First, Second, Others...)> {
   using Type = Second;
 };
 using Handles = SecondParameter<decltype(&::MPI_Request_get_status_all)>::Type;
-
-// ours(split) where one of the requests is this library's, else theirs().
-template <class Ours, class Theirs>
-int for_several(int count, const MPI_Request* handles, Ours ours, Theirs theirs) {
-  if (worth_a_look(count, handles)) {
-    std::vector<MPI_Request> copy(handles, handles + count);
-    Split split(count, copy.data());
-    if (split.any_ours()) {
-      return ours(split);
-    }
-  }
-  return theirs();
-}
 
 int all_statuses(Split& split, int* flag, MPI_Status* statuses) {
   bool all = true;

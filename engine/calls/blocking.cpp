@@ -26,12 +26,7 @@ void check_on_host(const CollectiveCall& call, const CommContext& context) {
 } // namespace
 
 void call_blocking(const std::shared_ptr<Engine>& engine, const CollectiveCall& call) {
-  Plea plea; // ranks that are not here yet may wait for what this one has started
-  if (!engine->has_context(call.comm)) {
-    engine->plead(plea);
-  }
   const std::shared_ptr<CommContext> context = engine->context(call.comm);
-  plea.withdraw();
   const auto calls = context->attachments().get<Calls>(engine, context);
   std::unique_ptr<CallUnderWay> under_way;
   const auto wrong = attempt([&] {

@@ -35,7 +35,7 @@ void Engine::take_helpers_place() {
     in_its_place_.emplace(*helper_);
     helper_->round(); // the thread is out of its round then
   }
-  ending_.store(true, std::memory_order_release); // acquired in drives_taken_helpers()
+  ending_.store(true, std::memory_order_release); // acquired in advance() and drives_taken_helpers()
 }
 
 bool Engine::drive_taken_helpers() {
@@ -50,7 +50,7 @@ bool Engine::drive_taken_helpers() {
 
 bool Engine::advance() {
   bool moved = has_inline_.load(std::memory_order_relaxed) && inline_round();
-  if (drives_taken_helpers()) {
+  if (ending_.load(std::memory_order_acquire)) { // pairs with take_helpers_place()
     moved |= drive_taken_helpers();
   }
   return moved;
@@ -155,6 +155,8 @@ std::shared_ptr<CommContext> Engine::context(MPI_Comm comm) {
   if (auto known = known_context(comm)) {
     return known;
   }
+  Plea plea; // ranks that are not here yet may wait for what this one has started
+  plead(plea);
   auto context = std::make_shared<CommContext>(comm, control_, group_, layout());
   check_mpi(PMPI_Comm_set_attr(comm, keyval_, context.get()), "MPI_Comm_set_attr");
   const std::lock_guard lock(contexts_mutex_);

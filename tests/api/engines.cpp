@@ -154,14 +154,19 @@ TEST(Engines, DestroyCompletesWhatIsActiveAndRefusesTheRest) {
   }
 }
 
-std::unique_ptr<Transfer> make_inline(int id, stoker_engine engine) {
+std::unique_ptr<Transfer> make_inline(int id, stoker_engine engine, const std::string& algorithm = "",
+                                      std::uint64_t block_bytes = 64) {
   TransferSpec spec;
   spec.id = id;
   spec.executor = "inline";
+  spec.algorithm = algorithm;
+  spec.block_bytes = block_bytes;
   auto transfer = std::make_unique<Transfer>(spec, engine, MPI_COMM_WORLD);
   EXPECT_EQ(transfer->code(), STOKER_SUCCESS) << transfer->message();
   return transfer;
 }
+
+std::string of_several_steps() { return world_size() > 2 ? "radix:r=2" : ""; }
 
 void come_late() { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }
 
@@ -340,29 +345,25 @@ TEST(Engines, HelperStatistics) {
 // Rank 0 drives both of them by its tests; the others need the steps of its inline request before they start the other.
 TEST(Engines, TestallBringsOnRequestsOfBothExecutors) {
   const EngineOwner engine(MPI_COMM_WORLD, {{"executor", "engine"}, {"ranks_per_node", "1"}});
-  TransferSpec spec;
-  spec.id = 1;
-  spec.executor = "inline";
-  spec.algorithm = world_size() > 2 ? "radix:r=2" : "";
-  Transfer inlined(spec, engine.get(), MPI_COMM_WORLD);
-  ASSERT_EQ(inlined.code(), STOKER_SUCCESS) << inlined.message();
+  const auto inlined = make_inline(1, engine.get(), of_several_steps());
+  ASSERT_EQ(inlined->code(), STOKER_SUCCESS) << inlined->message();
   const auto helped = make(2, engine.get());
   for (int epoch = 0; epoch < 3; ++epoch) {
-    inlined.prepare();
+    inlined->prepare();
     helped->prepare();
-    EXPECT_TRUE(ok(stoker_start(inlined.request())));
+    EXPECT_TRUE(ok(stoker_start(inlined->request())));
     if (world_rank() == 0) {
       EXPECT_TRUE(ok(stoker_start(helped->request())));
-      const stoker_request both[] = {helped->request(), inlined.request()};
+      const stoker_request both[] = {helped->request(), inlined->request()};
       for (int flag = 0; flag == 0;) {
         ASSERT_TRUE(ok(stoker_testall(2, both, &flag)));
       }
     } else {
-      EXPECT_TRUE(ok(stoker_wait(inlined.request())));
+      EXPECT_TRUE(ok(stoker_wait(inlined->request())));
       EXPECT_TRUE(ok(stoker_start(helped->request())));
       EXPECT_TRUE(ok(stoker_wait(helped->request())));
     }
-    expect_right(inlined);
+    expect_right(*inlined);
     expect_right(*helped);
   }
 }
@@ -370,19 +371,14 @@ TEST(Engines, TestallBringsOnRequestsOfBothExecutors) {
 // As above, but rank 0 waits for the request that is the helper's.
 TEST(Engines, WaitsBringOnInlineRequestsToo) {
   const EngineOwner engine(MPI_COMM_WORLD, {{"executor", "engine"}, {"ranks_per_node", "1"}});
-  TransferSpec spec;
-  spec.id = 1;
-  spec.executor = "inline";
-  spec.algorithm = world_size() > 2 ? "radix:r=2" : "";
-  spec.block_bytes = 100000;
-  Transfer inlined(spec, engine.get(), MPI_COMM_WORLD);
-  ASSERT_EQ(inlined.code(), STOKER_SUCCESS) << inlined.message();
+  const auto inlined = make_inline(1, engine.get(), of_several_steps(), 100000);
+  ASSERT_EQ(inlined->code(), STOKER_SUCCESS) << inlined->message();
   const auto helped = make(2, engine.get());
   for (int epoch = 0; epoch < 4; ++epoch) {
-    inlined.prepare();
+    inlined->prepare();
     helped->prepare();
     if (world_rank() == 0) {
-      EXPECT_TRUE(ok(stoker_start(inlined.request())));
+      EXPECT_TRUE(ok(stoker_start(inlined->request())));
       EXPECT_TRUE(ok(stoker_start(helped->request())));
       if (epoch % 2 == 0) {
         EXPECT_TRUE(ok(stoker_wait(helped->request())));
@@ -391,15 +387,15 @@ TEST(Engines, WaitsBringOnInlineRequestsToo) {
           ASSERT_TRUE(ok(stoker_test(helped->request(), &flag)));
         }
       }
-      EXPECT_TRUE(ok(stoker_wait(inlined.request())));
+      EXPECT_TRUE(ok(stoker_wait(inlined->request())));
     } else {
       come_late();
-      EXPECT_TRUE(ok(stoker_start(inlined.request())));
-      EXPECT_TRUE(ok(stoker_wait(inlined.request())));
+      EXPECT_TRUE(ok(stoker_start(inlined->request())));
+      EXPECT_TRUE(ok(stoker_wait(inlined->request())));
       EXPECT_TRUE(ok(stoker_start(helped->request())));
       EXPECT_TRUE(ok(stoker_wait(helped->request())));
     }
-    expect_right(inlined);
+    expect_right(*inlined);
     expect_right(*helped);
   }
 }
@@ -518,12 +514,9 @@ TEST_P(Pause, TestsCompleteAfterResume) {
 
 // The ranks with the helpers wait for their neighbours inside MPI. The neighbours' wait is for requests of two engines,
 // so it cannot sleep.
-TEST_P(Pause, WaitsForRequestsOfTwoEngines) {
-  if (std::string(GetParam()) == "inline") {
-    GTEST_SKIP() << "inline requests make progress in waits for them only";
-  }
-  const EngineOwner first(MPI_COMM_WORLD, {{"executor", GetParam()}, {"ranks_per_node", "2"}});
-  const EngineOwner second(MPI_COMM_WORLD, {{"executor", GetParam()}, {"ranks_per_node", "2"}});
+TEST(Engines, WaitsForRequestsOfTwoPausedEngines) {
+  const EngineOwner first(MPI_COMM_WORLD, {{"executor", "engine"}, {"ranks_per_node", "2"}});
+  const EngineOwner second(MPI_COMM_WORLD, {{"executor", "engine"}, {"ranks_per_node", "2"}});
   const auto a = make(1, first.get(), MPI_COMM_WORLD, 5000);
   const auto b = make(2, second.get(), MPI_COMM_WORLD, 5000);
   const bool waits_first = world_rank() % 2 == 1 || world_rank() + 1 == world_size();

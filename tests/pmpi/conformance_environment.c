@@ -197,9 +197,9 @@ static void attributes(void) {
   used_as_they_go();
 }
 
-// MPI_Comm_free is collective, but no MPI library lets it wait for other ranks: the last rank comes to the call only after
-// a message that rank 0 sends when it has freed the communicator. One call stays outstanding while others are made and
-// freed.
+// MPI_Comm_free is collective, but no MPI library lets it wait for other ranks: the last rank comes to the call only
+// after a message that rank 0 sends when it has freed the communicator. One call stays outstanding while others are
+// made and freed.
 static void freed_before_others_come(Form form, Family family, int count) {
   const int last = world_size() - 1;
   Call* outstanding = NULL;
