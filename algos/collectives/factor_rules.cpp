@@ -11,7 +11,7 @@ namespace {
 
 using Factors = std::vector<std::size_t>;
 
-FactorList list_of(const Factors& dividing, const Factors& gathering, Signs signs) {
+FactorList signed_list(const Factors& dividing, const Factors& gathering, Signs signs) {
   FactorList list;
   if (signs != Signs::gathering) {
     for (const std::size_t factor : dividing) {
@@ -218,12 +218,12 @@ std::vector<std::size_t> bundled_factors(std::size_t members, std::size_t most) 
 FactorList exchange_factors(std::size_t members, Signs signs) {
   constexpr std::size_t most = 8;
   const Factors factors = bundled_factors(members, most);
-  return list_of(factors, {factors.rbegin(), factors.rend()}, signs);
+  return signed_list(factors, {factors.rbegin(), factors.rend()}, signs);
 }
 
 FactorList folded_factors(std::size_t members, Signs signs) {
   const Factors factors(static_cast<std::size_t>(std::bit_width(members)) - 1, 2);
-  return list_of(factors, factors, signs);
+  return signed_list(factors, factors, signs);
 }
 
 FactorList cyclic_factors(std::size_t members, Signs signs) {
@@ -231,7 +231,7 @@ FactorList cyclic_factors(std::size_t members, Signs signs) {
   for (std::size_t held = 1; held < members; held *= factors.back()) {
     factors.push_back(std::min<std::size_t>(4, (members + held - 1) / held));
   }
-  return list_of({factors.rbegin(), factors.rend()}, factors, signs);
+  return signed_list({factors.rbegin(), factors.rend()}, factors, signs);
 }
 
 FactorList even_factors(std::size_t members, std::size_t most, Signs signs) {
@@ -248,7 +248,7 @@ FactorList even_factors(std::size_t members, std::size_t most, Signs signs) {
   for (std::size_t held = 1; held < members; held *= factors.back()) {
     factors.push_back(std::min(factor, (members + held - 1) / held));
   }
-  return list_of({factors.rbegin(), factors.rend()}, factors, signs);
+  return signed_list({factors.rbegin(), factors.rend()}, factors, signs);
 }
 
 FactorList scatter_factors(std::size_t members, Signs /*signs*/) {

@@ -114,7 +114,7 @@ Program allreduce_building_blocks(const DistributedVector& vector, const Tuning&
 namespace {
 
 // A list between nodes may be one for cyclic shift, which takes operands in any order.
-FactorList factors_between(const DistributedVector& vector, const FactorList& given) {
+FactorList given_or_exchange(const DistributedVector& vector, const FactorList& given) {
   const auto nodes = static_cast<std::size_t>(vector.layout.nodes());
   if (vector.commutative || exchange_defect(given, nodes, Signs::both).empty() ||
       folded_defect(given, nodes, Signs::both).empty()) {
@@ -135,7 +135,7 @@ FactorList factors_between(const DistributedVector& vector, const FactorList& gi
 Program allreduce_node_aware(const DistributedVector& vector, const Tuning& tuning) {
   check_order(vector);
   const Lanes lanes(vector, tuning.lanes);
-  const FactorList factors = factors_between(vector, tuning.factors_between);
+  const FactorList factors = given_or_exchange(vector, tuning.factors_between);
   const std::size_t parts = allreduce_parts(factors, static_cast<std::size_t>(vector.layout.nodes()));
   Reduction reduction = allreduction(vector, tuning, lanes.count() * parts);
   const auto blocks_of = [&](std::size_t lane) { return block_range(lane * parts, (lane + 1) * parts); };
@@ -152,7 +152,7 @@ Program allreduce_node_aware(const DistributedVector& vector, const Tuning& tuni
 Program allreduce_hierarchical(const DistributedVector& vector, const Tuning& tuning) {
   check_order(vector);
   const Lanes lanes(vector, 1);
-  const FactorList factors = factors_between(vector, tuning.factors_between);
+  const FactorList factors = given_or_exchange(vector, tuning.factors_between);
   Reduction reduction =
       allreduction(vector, tuning, allreduce_parts(factors, static_cast<std::size_t>(vector.layout.nodes())));
   VectorSteps& steps = reduction.steps;

@@ -333,7 +333,7 @@ constexpr VectorRow exscans[] = {
 };
 
 // The collectives of each family side by side, in their order.
-constexpr auto rows = [] {
+constexpr auto all_vector_rows = [] {
   constexpr std::size_t count = std::size(allreduces) + std::size(reduces) + (2 * std::size(reduce_scatters)) +
                                 std::size(bcasts) + (2 * std::size(allgathers)) + (2 * std::size(gathers)) +
                                 (2 * std::size(scatters)) + std::size(barriers) + std::size(scans) + std::size(exscans);
@@ -372,6 +372,6 @@ constexpr auto rows = [] {
 
 } // namespace
 
-std::span<const Algorithm> vector_rows() { return rows; }
+std::span<const Algorithm> vector_rows() { return all_vector_rows; }
 
 } // namespace stoker::algos

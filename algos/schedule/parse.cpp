@@ -16,7 +16,7 @@ namespace stoker::algos {
 
 namespace {
 
-constexpr std::uint64_t most_ranks = 1U << 20U; // a text of more is no text
+constexpr std::uint64_t most_ranks_of_texts = 1U << 20U; // a text of more is no text
 
 Slice slice(Scanner& line) {
   Slice result;
@@ -68,9 +68,9 @@ class ProgramReader {
 public:
   // Behind "rank".
   ProgramReader(Scanner& line, std::size_t number) : heading_(number) {
-    program_.rank = static_cast<std::int32_t>(line.number("a rank", most_ranks));
+    program_.rank = static_cast<std::int32_t>(line.number("a rank", most_ranks_of_texts));
     line.expect("of");
-    program_.ranks = static_cast<std::int32_t>(line.number("the number of ranks", most_ranks));
+    program_.ranks = static_cast<std::int32_t>(line.number("the number of ranks", most_ranks_of_texts));
     line.expect(":");
     const auto bytes = [&](const char* buffer) {
       line.expect(buffer);
@@ -150,7 +150,7 @@ private:
     const auto peer = [&](std::string_view preposition) {
       line.expect(preposition);
       Scanner at = line;
-      step.peer = static_cast<std::int32_t>(line.number("a rank", most_ranks));
+      step.peer = static_cast<std::int32_t>(line.number("a rank", most_ranks_of_texts));
       if (step.peer >= program_.ranks || step.peer == program_.rank) {
         at.refuse("another rank, of 0 to " + std::to_string(program_.ranks - 1));
       }

@@ -11,7 +11,7 @@
 
 namespace stoker::algos {
 
-std::vector<Message> messages_by_round(std::span<const Program> programs) {
+std::vector<RoundMessage> messages_by_round(std::span<const Program> programs) {
   const Matching matching = match(programs);
   if (!matching.defect.empty()) {
     throw std::invalid_argument(matching.defect);
@@ -34,7 +34,7 @@ std::vector<Message> messages_by_round(std::span<const Program> programs) {
       }
     }
   }
-  std::vector<Message> messages;
+  std::vector<RoundMessage> messages;
   const auto arrive = [&](int rank, StepId id, int rounds) {
     State& state = states[static_cast<std::size_t>(rank)][id];
     state.rounds = std::max(state.rounds, rounds);
@@ -84,7 +84,7 @@ std::vector<Message> messages_by_round(std::span<const Program> programs) {
   if (left > 0) {
     throw std::invalid_argument("steps wait for each other");
   }
-  std::stable_sort(messages.begin(), messages.end(), [](const Message& a, const Message& b) {
+  std::stable_sort(messages.begin(), messages.end(), [](const RoundMessage& a, const RoundMessage& b) {
     return std::tuple(a.round, a.source, a.target) < std::tuple(b.round, b.source, b.target);
   });
   return messages;

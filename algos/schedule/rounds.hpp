@@ -11,7 +11,7 @@
 
 namespace stoker::algos {
 
-struct Message {
+struct RoundMessage {
   int round = 0; // counts from 1
   int source = 0;
   int target = 0;
@@ -20,6 +20,6 @@ struct Message {
 
 // In the order of their rounds. `programs` holds one for each rank, in rank order. Throws std::invalid_argument when
 // they do not match, or wait for each other.
-[[nodiscard]] std::vector<Message> messages_by_round(std::span<const Program> programs);
+[[nodiscard]] std::vector<RoundMessage> messages_by_round(std::span<const Program> programs);
 
 } // namespace stoker::algos

@@ -40,13 +40,13 @@ private:
 };
 
 // A number that no layout limits is one of bytes.
-constexpr std::int32_t most_ranks = 1 << 24;
+constexpr std::int32_t most_ranks_of_layouts = 1 << 24;
 
 // The values of a number, in their order.
 Numbers values_of(const Parameter& parameter, const SearchProblem& problem) {
   const std::int32_t most = parameter.most(problem.layout);
   std::set<std::int32_t> values{std::min(parameter.preset(problem.layout), most)};
-  if (most >= most_ranks) {
+  if (most >= most_ranks_of_layouts) {
     constexpr std::int32_t least_bytes = 1 << 10;
     constexpr std::int32_t most_bytes = 1 << 22;
     for (std::int32_t bytes = least_bytes; bytes <= most_bytes; bytes *= 4) {

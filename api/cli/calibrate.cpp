@@ -132,20 +132,20 @@ PortCost port_of(const topology::Layout& layout, int rank) {
 }
 
 // From far to near.
-struct Level {
+struct MeasuredLevel {
   algos::Level level;
   std::vector<Distance> distances;
 };
-const std::array levels = {Level{algos::Level::network, {Distance::network, Distance::switched}},
-                           Level{algos::Level::node, {Distance::node, Distance::socket}},
-                           Level{algos::Level::domain, {Distance::domain}}};
+const std::array levels = {MeasuredLevel{algos::Level::network, {Distance::network, Distance::switched}},
+                           MeasuredLevel{algos::Level::node, {Distance::node, Distance::socket}},
+                           MeasuredLevel{algos::Level::domain, {Distance::domain}}};
 
 // Distances that do not occur in the job get the cost of the next farther one; the farthest that of the next nearer.
 void measure_messages(const topology::Layout& layout, int rank, algos::Machine& machine,
                       CalibrationFindings& findings) {
   std::vector<std::optional<MessageTimes>> measured;
   std::optional<RankPair> farthest;
-  for (const Level& level : levels) {
+  for (const MeasuredLevel& level : levels) {
     const auto pair = pair_at(layout, level.level);
     farthest = farthest ? farthest : pair;
     measured.push_back(pair ? std::optional(message_times(rank, *pair)) : std::nullopt);

@@ -65,12 +65,12 @@ with a list that fits. In the info of a request both are errors. Under the drop-
 takes the place of one that does not fit, with a warning the first time.
 )";
 
-struct Section {
+struct SettingsSection {
   engine::SettingKind kind;
   std::string_view title;
   std::string_view explanation;
 };
-constexpr std::array<Section, 3> sections{
+constexpr std::array<SettingsSection, 3> sections{
     {{engine::SettingKind::engine, "Settings of an engine", ""},
      {engine::SettingKind::drop_in, "Settings of the drop-in library",
       "They are read from environment and file. Those of rank 0 hold for all ranks. [drop-in.md](drop-in.md) says "
@@ -80,7 +80,7 @@ constexpr std::array<Section, 3> sections{
 
 void print_settings_markdown() {
   fmt::print("{}", settings_page_head);
-  for (const Section& section : sections) {
+  for (const SettingsSection& section : sections) {
     fmt::print("\n## {}\n\n{}| key | environment | default | accepted | meaning |\n|---|---|---|---|---|\n",
                section.title, section.explanation);
     for (const engine::SettingRow& row : engine::setting_table()) {

@@ -51,7 +51,7 @@ algos::Volume larger(const algos::Volume& a, const algos::Volume& b) {
   return {std::max(a.messages, b.messages), std::max(a.bytes, b.bytes)};
 }
 
-Summary summarize(const std::vector<algos::Program>& programs, const std::vector<algos::Message>& messages,
+Summary summarize(const std::vector<algos::Program>& programs, const std::vector<algos::RoundMessage>& messages,
                   const topology::Layout& layout) {
   Summary summary;
   for (const algos::Program& program : programs) {
@@ -116,7 +116,7 @@ ordered_json to_json(const std::string& what, const Summary& summary) {
 }
 
 // One square for each round: sources down, targets across, darker for more bytes.
-void draw(const std::string& path, const std::string& what, const std::vector<algos::Message>& messages,
+void draw(const std::string& path, const std::string& what, const std::vector<algos::RoundMessage>& messages,
           const topology::Layout& layout) {
   const int ranks = layout.ranks();
   const int rounds = messages.empty() ? 0 : messages.back().round;
@@ -130,7 +130,7 @@ void draw(const std::string& path, const std::string& what, const std::vector<al
   const int pitch = side + 34;
   const int rows = (rounds + columns - 1) / columns;
   std::uint64_t most = 1;
-  for (const algos::Message& message : messages) {
+  for (const algos::RoundMessage& message : messages) {
     most = std::max(most, message.bytes);
   }
   std::ofstream file(path);
@@ -152,7 +152,7 @@ void draw(const std::string& path, const std::string& what, const std::vector<al
                         "fill=\"none\" stroke=\"#999\"/>\n",
                         x, y - 4, round, x, y, side, side);
   }
-  for (const algos::Message& message : messages) {
+  for (const algos::RoundMessage& message : messages) {
     const Level level = algos::level_between(layout, message.source, message.target);
     const auto colour =
         static_cast<std::size_t>(std::find(distances.begin(), distances.end(), level) - distances.begin());
@@ -250,7 +250,7 @@ int show(const ScheduleOptions& options, const Subject& subject, const topology:
     print_rank(subject, layout, options.rank);
     return 0;
   }
-  const std::vector<algos::Message> messages = messages_by_round(programs);
+  const std::vector<algos::RoundMessage> messages = messages_by_round(programs);
   Summary summary = summarize(programs, messages, layout);
   if (!options.model.empty()) {
     summary.seconds = simulate(layout, engine::read_machine(options.model), [&all = programs](int rank) {

@@ -19,7 +19,7 @@
 namespace stoker::cli {
 namespace {
 
-constexpr double microsecond = 1e-6;
+constexpr double seconds_per_us = 1e-6;
 
 // The fastest row for a size.
 std::size_t fastest(const Study& study, std::size_t size) {
@@ -54,7 +54,7 @@ void print_times(const Study& study, const std::string& name, const Study::Row& 
                  const std::function<std::string(std::size_t)>& mark) {
   fmt::print("{}", name_column(study, name));
   for (std::size_t b = 0; b < study.bytes.size(); ++b) {
-    fmt::print(" {:>11.1f}{:<2}", seconds(row.outcomes[b]) / microsecond, mark(b));
+    fmt::print(" {:>11.1f}{:<2}", seconds(row.outcomes[b]) / seconds_per_us, mark(b));
   }
   fmt::print("\n");
 }

@@ -30,7 +30,7 @@ using engine::CollectiveCall;
 using engine::now_ns;
 using reports::AdvisedSums;
 
-double seconds(std::uint64_t ns) { return 1e-9 * static_cast<double>(ns); }
+double in_seconds(std::uint64_t ns) { return 1e-9 * static_cast<double>(ns); }
 
 // As MPI names it: MPI_Ialltoall.
 std::string function_of(Form form, Collective collective) {
@@ -144,7 +144,7 @@ private:
   void add_call(AdvisedSums& sums, std::uint64_t bytes, const Span& span) {
     ++sums.calls;
     sums.bytes += bytes;
-    sums.call_seconds += seconds(span.end_ns - span.begin_ns);
+    sums.call_seconds += in_seconds(span.end_ns - span.begin_ns);
   }
   // The clock of computation after a call. What has been recorded since it ended is no computation.
   [[nodiscard]] std::uint64_t clock_after(const Span& span) {
@@ -186,7 +186,7 @@ void Advisor::started(int count, const MPI_Request* requests, std::uint64_t begi
       AdvisedSums& sums = *made->advice;
       ++sums.calls;
       sums.bytes += made->bytes;
-      sums.call_seconds += seconds(span.end_ns - span.begin_ns) / count;
+      sums.call_seconds += in_seconds(span.end_ns - span.begin_ns) / count;
       follow(requests[i], {.begin_ns = clock, .advice = &sums});
     }
   }
@@ -218,8 +218,8 @@ void Advisor::put_back(Completing kind, std::uint64_t begin_ns, const std::vecto
     first = none || each.complete ? std::min(first, each.what.begin_ns) : first;
   }
   const double share = 1.0 / static_cast<double>(none ? taken.size() : complete);
-  const double exposed = seconds(span.end_ns - span.begin_ns) * share;
-  const double hideable = seconds(computation_.hide(first, clock, span.end_ns - span.begin_ns)) * share;
+  const double exposed = in_seconds(span.end_ns - span.begin_ns) * share;
+  const double hideable = in_seconds(computation_.hide(first, clock, span.end_ns - span.begin_ns)) * share;
   taken_ -= taken.size();
   for (const Taken& each : taken) {
     AdvisedSums& sums = *each.what.advice;
@@ -229,7 +229,7 @@ void Advisor::put_back(Completing kind, std::uint64_t begin_ns, const std::vecto
       sums.test_seconds += kind == Completing::tests ? exposed : 0;
     }
     if (each.complete) {
-      sums.computing_seconds += seconds(clock - std::min(clock, each.what.begin_ns));
+      sums.computing_seconds += in_seconds(clock - std::min(clock, each.what.begin_ns));
     } else {
       follow(each.request, each.what);
     }
@@ -242,8 +242,8 @@ reports::Advice Advisor::advice() {
   const std::lock_guard lock(mutex_);
   reports::Advice advice{.ranks = 1,
                          .hosts = {host_name()},
-                         .seconds = seconds(now_ns() - begin_ns_),
-                         .mpi_seconds = seconds(computation_.in_calls_ns()),
+                         .seconds = in_seconds(now_ns() - begin_ns_),
+                         .mpi_seconds = in_seconds(computation_.in_calls_ns()),
                          .calls = {},
                          .not_followed = not_followed_};
   for (const auto& [site, sums] : sites_) {

@@ -120,7 +120,7 @@ const char* rank_in_environment() {
 }
 
 // Prints the defect on one rank only, because all ranks are likely to have it. Returns whether that is this one.
-bool complain(const std::string& defect) {
+bool complain_on_one_rank(const std::string& defect) {
   const char* const rank = rank_in_environment();
   const bool is_told_here = rank == nullptr || std::string_view(rank) == "0";
   if (!defect.empty() && is_told_here) {
@@ -151,7 +151,7 @@ std::string wrong_order() {
 }
 
 // Runs when the library is loaded, because MPI_Init may never reach this library.
-[[gnu::constructor]] void check_order() { (void)complain(wrong_order()); }
+[[gnu::constructor]] void check_order() { (void)complain_on_one_rank(wrong_order()); }
 
 } // namespace
 
@@ -169,7 +169,7 @@ bool complain_of_mixed_libraries() {
       },
       static_cast<void*>(&other));
   if (!other.empty()) {
-    const bool told_here = complain(
+    const bool told_here = complain_on_one_rank(
         fmt::format("two MPI libraries in one process: {} was built for {}, but {} ({}) is loaded as well; take the "
                     "libstoker-pmpi.so that was built for the program's MPI library",
                     file_name_of(object_of(reinterpret_cast<const void*>(&complain_of_mixed_libraries))), built_for,

@@ -38,14 +38,14 @@ struct Statistics {
 Statistics& statistics = *new Statistics;
 
 // Tools may look before constructors have run, and after destructors.
-struct Counted {
+struct ProcessCounts {
   std::mutex mutex;                       // guards what follows, and `statistics`
   reports::Totals totals;                 // of calls, of helpers that have ended, and of messages before a reset
   double most_sleep = 0;                  // helpers_sleeping_seconds that were last said
   bool begun = false;                     // MPI is initialised
   const engine::Engine* engine = nullptr; // whose helper still counts
 };
-constinit Counted counted;
+constinit ProcessCounts counts_of_process;
 constinit std::atomic<bool> tools_read{false};
 
 std::map<reports::CallGroup, reports::CallSums> sums_of_calls() {
@@ -100,7 +100,7 @@ std::map<reports::LeftCalls, std::uint64_t> sums_of_left() {
 
 // At a rank that hosts one, since MPI was initialised.
 std::optional<reports::Helper> own_helper() {
-  const engine::Engine* const engine = counted.engine;
+  const engine::Engine* const engine = counts_of_process.engine;
   if (engine == nullptr || engine->helper() == nullptr) {
     return std::nullopt;
   }
@@ -160,8 +160,8 @@ void record(const CallSite& site, const engine::CallUnderWay& call) {
                                .hidden_seconds = std::max(0.0, report.exchange_seconds - report.exposed_seconds),
                                .exposed_seconds = report.exposed_seconds,
                                .algorithm = {}};
-  const std::lock_guard lock(counted.mutex);
-  counted.totals.add(sums);
+  const std::lock_guard lock(counts_of_process.mutex);
+  counts_of_process.totals.add(sums);
   if (!reports_are_wanted()) {
     return;
   }
@@ -185,7 +185,7 @@ std::uint32_t name_number(MPI_Comm comm) {
     PMPI_Comm_size(comm, &size);
     text = fmt::format("(of {} ranks)", size);
   }
-  const std::lock_guard lock(counted.mutex);
+  const std::lock_guard lock(counts_of_process.mutex);
   std::vector<std::string>& names = statistics.names;
   if (names.size() >= most_names && !statistics.name_numbers.contains(text)) {
     text = other_names;
@@ -198,17 +198,17 @@ std::uint32_t name_number(MPI_Comm comm) {
 }
 
 void reset_statistics() {
-  const std::lock_guard lock(counted.mutex);
+  const std::lock_guard lock(counts_of_process.mutex);
   statistics.calls.clear();
   const WatchedSums watched = reset_watched_sums();
-  counted.totals.messages_watched += watched.messages;
-  counted.totals.messages_given_up += watched.given_up;
+  counts_of_process.totals.messages_watched += watched.messages;
+  counts_of_process.totals.messages_given_up += watched.given_up;
   statistics.left_before = left_counts();
 }
 
 reports::Summary own_summary() {
   const bool in_background = settings().pmpi_p2p || settings().pmpi_rma;
-  const std::lock_guard lock(counted.mutex);
+  const std::lock_guard lock(counts_of_process.mutex);
   const std::optional<reports::Helper> helper = own_helper();
   return {.ranks = 1,
           .hosts = {host_name()},
@@ -220,35 +220,35 @@ reports::Summary own_summary() {
 }
 
 void count_engine(const engine::Engine* engine) {
-  const std::lock_guard lock(counted.mutex);
+  const std::lock_guard lock(counts_of_process.mutex);
   if (const auto helper = own_helper()) {
-    counted.totals.add(*helper);
+    counts_of_process.totals.add(*helper);
   }
-  counted.begun = true;
-  counted.engine = engine;
+  counts_of_process.begun = true;
+  counts_of_process.engine = engine;
 }
 
 reports::Totals own_totals() {
-  const std::lock_guard lock(counted.mutex);
-  reports::Totals totals = counted.totals;
+  const std::lock_guard lock(counts_of_process.mutex);
+  reports::Totals totals = counts_of_process.totals;
   for_each_fallback([&](Form /*form*/, Collective /*collective*/, Reason /*reason*/, const Counter& counter) {
     totals.calls_by_mpi += counter.load(std::memory_order_relaxed);
   });
-  if (counted.begun) {
+  if (counts_of_process.begun) {
     totals.add(background_sums());
   }
   if (const auto helper = own_helper()) {
     totals.add(*helper);
   }
   // What a helper does at present counts as sleep until it has done it.
-  counted.most_sleep = std::max(counted.most_sleep, totals.helpers_sleeping_seconds);
-  totals.helpers_sleeping_seconds = counted.most_sleep;
+  counts_of_process.most_sleep = std::max(counts_of_process.most_sleep, totals.helpers_sleeping_seconds);
+  totals.helpers_sleeping_seconds = counts_of_process.most_sleep;
   return totals;
 }
 
 std::uint64_t shared_bytes_in_use() {
-  const std::lock_guard lock(counted.mutex);
-  return counted.engine != nullptr ? counted.engine->memory()->arena().bytes_in_use() : 0;
+  const std::lock_guard lock(counts_of_process.mutex);
+  return counts_of_process.engine != nullptr ? counts_of_process.engine->memory()->arena().bytes_in_use() : 0;
 }
 
 } // namespace stoker::pmpi

@@ -25,7 +25,7 @@ namespace stoker::bench {
 
 namespace {
 
-using Case = std::pair<std::string, std::string>; // call, condition
+using CaseName = std::pair<std::string, std::string>; // call, condition
 
 // A communicator of its own: requests that are started in different orders on different ranks must not meet in one.
 class Duplicate {
@@ -44,7 +44,7 @@ private:
 struct Way {
   Operation* operation = nullptr;
   std::unique_ptr<Operation> held_by_0, held_by_1;
-  std::map<Case, std::vector<double>> samples;
+  std::map<CaseName, std::vector<double>> samples;
   std::vector<double> helper_percent; // CPU time of this rank's helpers during a gap
 };
 
@@ -204,7 +204,7 @@ private:
   }
 
   void report(Session& session, Point& point, std::vector<Way>& ways) const {
-    std::map<Case, double> baseline;
+    std::map<CaseName, double> baseline;
     for (Way& way : ways) {
       const double helper_percent = summarize(slowest_rank(session.comm(), way.helper_percent)).median;
       for (auto& [kind, samples] : way.samples) {

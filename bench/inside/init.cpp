@@ -154,7 +154,7 @@ public:
                    [&](Point& point) {
                      point.helpers().set(false);
                      if (!here_ && session.rank() == 0) { // alone: nobody else takes its memory's bandwidth
-                       for (const Case& what :
+                       for (const Compilation& what :
                             cases_of(schedule_of(point.exchange().collective()), *point.exchange().bytes())) {
                          compile(session, point, what);
                        }
@@ -166,7 +166,7 @@ public:
 
 private:
   // What to compile for: a number of ranks and an algorithm.
-  struct Case {
+  struct Compilation {
     int ranks = 0;
     std::string algorithm;
     std::vector<algos::Choice> candidates;
@@ -177,8 +177,8 @@ private:
   }
 
   // Throws std::invalid_argument for algorithms that there are not.
-  [[nodiscard]] std::vector<Case> cases_of(algos::Collective collective, std::uint64_t bytes) const {
-    std::vector<Case> cases;
+  [[nodiscard]] std::vector<Compilation> cases_of(algos::Collective collective, std::uint64_t bytes) const {
+    std::vector<Compilation> cases;
     for (const int ranks : ranks_) {
       const topology::Layout layout = layout_of(ranks);
       const std::vector<algos::Choice> all = algos::candidates(collective, layout, bytes);
@@ -197,7 +197,7 @@ private:
     return cases;
   }
 
-  void compile(Session& session, Point& point, const Case& what) const {
+  void compile(Session& session, Point& point, const Compilation& what) const {
     const topology::Layout layout = layout_of(what.ranks);
     Compiler compiler(what.candidates, layout, point.exchange().collective(), *point.exchange().bytes());
     const double one_us = estimate_us(MPI_COMM_SELF, [&] { compiler.run(); });

@@ -23,7 +23,7 @@ bool on_devices(ReduceType type) {
 
 void check_operation(std::span<const algos::Program> programs, OperationCode operation) {
   for (const algos::Program& program : programs) {
-    if (std::ranges::none_of(program.steps, algos::combines)) {
+    if (std::ranges::none_of(program.steps, [](const algos::Step& step) { return algos::combines(step); })) {
       continue;
     }
     check_on_devices(operation);

@@ -99,7 +99,7 @@ int AttachedMemory::probe(std::uint64_t address, std::uint64_t expected) const {
   const OwnedFd writer(ends[1]);
   const auto pass = [&](const void* from, void* to) {
     constexpr auto word = static_cast<ssize_t>(sizeof expected);
-    return write(writer, from, sizeof expected) == word && read(reader, to, sizeof expected) == word;
+    return ::write(writer, from, sizeof expected) == word && ::read(reader, to, sizeof expected) == word;
   };
   std::uint64_t value = 0;
   if (!pass(range.at(address), &value)) {

@@ -2,6 +2,8 @@
 // The cases that every algorithm has to pass.
 #include "cases.hpp"
 
+#include "algos/schedule/print.hpp"
+
 #include <algorithm>
 #include <cctype>
 #include <numeric>
@@ -241,6 +243,14 @@ std::vector<NamedExchange> exchanges_of(const Layout& layout, std::uint64_t byte
   add("random with gaps, in reverse", 5 * bytes + 3, any_size);
   reverse_blocks(exchanges.back().exchange);
   return exchanges;
+}
+
+std::string programs_text(const std::vector<algos::Program>& programs) {
+  std::string text;
+  for (const algos::Program& program : programs) {
+    text += algos::to_text(program);
+  }
+  return text.size() < 6000 ? text : "";
 }
 
 } // namespace stoker::tests

@@ -50,4 +50,7 @@ struct NamedExchange {
 [[nodiscard]] std::vector<NamedExchange> exchanges_of(const topology::Layout& layout, std::uint64_t bytes,
                                                       bool in_place);
 
+// All programs, as part of a failure's message where there are not too many.
+[[nodiscard]] std::string programs_text(const std::vector<algos::Program>& programs);
+
 } // namespace stoker::tests

@@ -24,8 +24,8 @@ using enum Collective;
 
 constexpr std::uint64_t element = 8;
 
-std::vector<Message> messages_of(Collective collective, const char* text, const Layout& layout,
-                                 std::uint64_t elements) {
+std::vector<RoundMessage> messages_of(Collective collective, const char* text, const Layout& layout,
+                                      std::uint64_t elements) {
   const Choice choice = resolve(parse_choice(collective, text), layout);
   if (pattern_of(collective) == Pattern::exchange) {
     return messages_by_round(WholeExchange::uniform(layout, elements * element).compile(choice));
@@ -33,7 +33,7 @@ std::vector<Message> messages_of(Collective collective, const char* text, const 
   return messages_by_round(WholeDistributedVector::uniform(collective, layout, elements, element).compile(choice));
 }
 // The same with a node for each rank.
-std::vector<Message> messages_of(Collective collective, const char* text, int ranks, std::uint64_t elements) {
+std::vector<RoundMessage> messages_of(Collective collective, const char* text, int ranks, std::uint64_t elements) {
   return messages_of(collective, text, Layout::uniform(ranks, 1), elements);
 }
 
@@ -42,9 +42,9 @@ struct Round {
   std::multiset<std::uint64_t> bytes;
   std::set<int> distances;
 };
-std::map<int, Round> rounds_of(const std::vector<Message>& messages, int ranks) {
+std::map<int, Round> rounds_of(const std::vector<RoundMessage>& messages, int ranks) {
   std::map<int, Round> rounds;
-  for (const Message& message : messages) {
+  for (const RoundMessage& message : messages) {
     rounds[message.round].bytes.insert(message.bytes);
     rounds[message.round].distances.insert((message.target - message.source + ranks) % ranks);
   }
@@ -63,7 +63,7 @@ TEST(Classics, RecursiveDoubling) {
   for (const char* text : {"recursive-exchange:factors=2 2 2", "building-blocks:factors=2 2 2"}) {
     const auto messages = messages_of(allreduce, text, 8, 100);
     EXPECT_EQ(messages.size(), 3U * 8) << text;
-    for (const Message& message : messages) {
+    for (const RoundMessage& message : messages) {
       EXPECT_EQ(message.source ^ message.target, 1 << (message.round - 1)) << text;
       EXPECT_EQ(message.bytes, 100 * element) << text;
     }
@@ -85,7 +85,7 @@ TEST(Classics, Rabenseifner) {
 // Beyond a power of two: a rank of each of the first pairs sends its vector to the other one, and gets the result.
 TEST(Classics, FoldedExchanges) {
   std::size_t folds = 0;
-  for (const Message& message : messages_of(allreduce, "building-blocks:factors=2 2,part=1", 6, 8)) {
+  for (const RoundMessage& message : messages_of(allreduce, "building-blocks:factors=2 2,part=1", 6, 8)) {
     EXPECT_EQ(message.bytes, 64U);
     const int standing_back = message.source % 2 == 1 ? message.source : message.target;
     folds += standing_back < 4 && standing_back % 2 == 1 && (message.source ^ message.target) == 1 ? 1 : 0;
@@ -93,7 +93,7 @@ TEST(Classics, FoldedExchanges) {
   EXPECT_EQ(folds, 2U * 2);
   EXPECT_EQ(messages_of(allreduce, "building-blocks:factors=2 2,part=1", 6, 8).size(), (2U * 2) + (4 * 2));
   std::size_t exchanged = 0;
-  for (const Message& message : messages_of(allreduce, "building-blocks:part=1", 6, 8)) {
+  for (const RoundMessage& message : messages_of(allreduce, "building-blocks:part=1", 6, 8)) {
     exchanged += message.bytes < 64 ? message.bytes : 0;
   }
   EXPECT_EQ(exchanged, 4U * 2 * 64 * 3 / 4);
@@ -119,7 +119,7 @@ TEST(Classics, Rings) {
 TEST(Classics, NeighborExchange) {
   const auto messages = messages_of(allgather, "neighbor-exchange", 8, 1);
   EXPECT_EQ(messages.size(), 4U * 8);
-  for (const Message& message : messages) {
+  for (const RoundMessage& message : messages) {
     EXPECT_EQ(message.bytes, message.round == 1 ? element : 2 * element);
     const int lower = std::min(message.source, message.target);
     const bool within_a_pair = lower % 2 == 0 && message.source / 2 == message.target / 2;
@@ -149,7 +149,7 @@ TEST(Classics, Bruck) {
 TEST(Classics, BinomialAndLinearTrees) {
   const auto binomial = messages_of(bcast, "tree:factors=2 2 2", 8, 10);
   EXPECT_EQ(binomial.size(), 7U);
-  for (const Message& message : binomial) { // from the rank without the last bit of the number
+  for (const RoundMessage& message : binomial) { // from the rank without the last bit of the number
     EXPECT_EQ(message.source, message.target & (message.target - 1));
     EXPECT_EQ(message.bytes, 10 * element);
   }
@@ -163,7 +163,7 @@ TEST(Classics, BinomialAndLinearTrees) {
        {std::pair{scatterv, "tree:factors=9"}, std::pair{gatherv, "tree:factors=-9"}}) {
     const auto linear = messages_of(collective, text, 9, 4);
     EXPECT_EQ(linear.size(), 8U);
-    EXPECT_TRUE(std::ranges::all_of(linear, [](const Message& message) {
+    EXPECT_TRUE(std::ranges::all_of(linear, [](const RoundMessage& message) {
       return (message.source == 0 || message.target == 0) && message.bytes == 4 * element;
     }));
   }
@@ -181,9 +181,9 @@ TEST(Classics, PairwiseAndThrottledExchanges) {
 // The root's vector leaves it once in a scatter, and once more where it is a member of the ring.
 TEST(Classics, ScatterAndAllgather) {
   constexpr std::uint64_t bytes = 56 * element;
-  const auto sent_by_root = [](const std::vector<Message>& messages) {
+  const auto sent_by_root = [](const std::vector<RoundMessage>& messages) {
     std::uint64_t sent = 0;
-    for (const Message& message : messages) {
+    for (const RoundMessage& message : messages) {
       sent += message.source == 0 ? message.bytes : 0;
     }
     return sent;
@@ -194,7 +194,7 @@ TEST(Classics, ScatterAndAllgather) {
   const auto ring = messages_of(bcast, "scatter-ring:factors=2 2 2,part=1", 8, 56);
   EXPECT_EQ(sent_by_root(ring), 2 * bytes * 7 / 8);
   std::uint64_t all = 0;
-  for (const Message& message : ring) {
+  for (const RoundMessage& message : ring) {
     all += message.bytes;
   }
   EXPECT_EQ(all, (bytes * 12 / 8) + (bytes * 7 * 7 / 8)); // a half, quarters, eighths; then blocks, none to the root

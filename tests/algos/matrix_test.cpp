@@ -3,8 +3,6 @@
 // or not. A new row in the registry is tested here without another line.
 #include "cases.hpp"
 
-#include "algos/schedule/print.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,15 +12,6 @@ namespace stoker::tests {
 namespace {
 
 using namespace stoker::algos;
-
-// All programs, as part of a failure's message where there are not too many.
-std::string programs_text(const std::vector<Program>& programs) {
-  std::string text;
-  for (const Program& program : programs) {
-    text += to_text(program);
-  }
-  return text.size() < 4000 ? text : "";
-}
 
 class Matrix : public testing::TestWithParam<Choice> {};
 

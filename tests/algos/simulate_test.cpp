@@ -34,7 +34,7 @@ Machine hockney(double alpha, double beta) {
   return machine;
 }
 
-ProgramOf alltoall(const std::string& algorithm, const Layout& layout, std::uint64_t bytes) {
+ProgramOf alltoall_of(const std::string& algorithm, const Layout& layout, std::uint64_t bytes) {
   const Choice choice = resolve(parse_choice(Collective::alltoall, algorithm), layout);
   return [=, programs = WholeExchange::uniform(layout, bytes).compile(choice)](int rank) {
     return programs[static_cast<std::size_t>(rank)];
@@ -43,7 +43,7 @@ ProgramOf alltoall(const std::string& algorithm, const Layout& layout, std::uint
 
 double time_of(const std::string& algorithm, const Layout& layout, std::uint64_t bytes, const Machine& machine,
                const Scenario& scenario = {}) {
-  return simulate(layout, machine, alltoall(algorithm, layout, bytes), scenario).seconds;
+  return simulate(layout, machine, alltoall_of(algorithm, layout, bytes), scenario).seconds;
 }
 
 // Rank 0 sends one message to rank 1.
@@ -311,7 +311,7 @@ TEST(Simulate, LatenessAndNoiseFollowTheSeed) {
 
 TEST(Simulate, PhasesOfAHierarchyAddUp) {
   const Layout layout = Layout::uniform(32, 8);
-  const Outcome outcome = simulate(layout, distinct(), alltoall("hierarchical", layout, 64));
+  const Outcome outcome = simulate(layout, distinct(), alltoall_of("hierarchical", layout, 64));
   EXPECT_GT(outcome.phases.before, 0);
   EXPECT_GT(outcome.phases.between, 0);
   EXPECT_GT(outcome.phases.after, 0);
@@ -323,7 +323,7 @@ TEST(Simulate, PhasesOfAHierarchyAddUp) {
 TEST(Simulate, ActivitiesOfOneProcessorDoNotOverlap) {
   const Layout layout = Layout::uniform(8, 4, 2);
   const Scenario scenario{.progress = Progress::helper, .helpers_per_node = 2, .computation = 50, .observed = {0, 5}};
-  const Outcome outcome = simulate(layout, distinct(), alltoall("node-aware", layout, 64), scenario);
+  const Outcome outcome = simulate(layout, distinct(), alltoall_of("node-aware", layout, 64), scenario);
   std::vector<double> until(8 + 4, 0);
   EXPECT_FALSE(outcome.activities.empty());
   for (const Activity& activity : outcome.activities) {
@@ -339,11 +339,11 @@ TEST(Simulate, ActivitiesOfOneProcessorDoNotOverlap) {
 
 TEST(Simulate, RanksWithProgramsThatAreAlikeShareOne) {
   const Layout layout = Layout::uniform(64, 8);
-  EXPECT_EQ(simulate(layout, distinct(), alltoall("nonblocking", layout, 8)).different_programs, 1U);
+  EXPECT_EQ(simulate(layout, distinct(), alltoall_of("nonblocking", layout, 8)).different_programs, 1U);
   // Seven members of each node are alike on all nodes.
-  EXPECT_LE(simulate(layout, distinct(), alltoall("hierarchical", layout, 8)).different_programs, 7 + 8U);
+  EXPECT_LE(simulate(layout, distinct(), alltoall_of("hierarchical", layout, 8)).different_programs, 7 + 8U);
   for (const char* algorithm : {"node-aware", "locality-aware:groups=2", "radix2:r1=3,r2=8"}) {
-    EXPECT_LE(simulate(layout, distinct(), alltoall(algorithm, layout, 8)).different_programs, 8U) << algorithm;
+    EXPECT_LE(simulate(layout, distinct(), alltoall_of(algorithm, layout, 8)).different_programs, 8U) << algorithm;
   }
 }
 

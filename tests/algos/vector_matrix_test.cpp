@@ -3,7 +3,6 @@
 // commutative operations or not. A new row in the registry is tested here without another line.
 #include "cases.hpp"
 
-#include "algos/schedule/print.hpp"
 #include "algos/verify/whole_distributed_vector.hpp"
 
 #include <gtest/gtest.h>
@@ -16,14 +15,6 @@ namespace stoker::tests {
 namespace {
 
 using namespace stoker::algos;
-
-std::string programs_text(const std::vector<Program>& programs) {
-  std::string text;
-  for (const Program& program : programs) {
-    text += to_text(program);
-  }
-  return text.size() < 6000 ? text : "";
-}
 
 class VectorMatrix : public testing::TestWithParam<Choice> {};
 

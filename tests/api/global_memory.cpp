@@ -41,10 +41,10 @@ struct Way {
   bool mapped = false;
 };
 
-class Transfers : public ::testing::TestWithParam<Way> {};
+class GlobalTransfers : public ::testing::TestWithParam<Way> {};
 
 // Blocking, each unit to each unit: the origin puts, the target looks by itself, somebody else gets.
-TEST_P(Transfers, BlockingEachToEach) {
+TEST_P(GlobalTransfers, BlockingEachToEach) {
   const GlobalOwner global(GetParam().settings);
   const stoker_gptr segment = global.allocate(largest + 64);
   LocalBuffer local(global.engine(), GetParam().mapped, largest + 1);
@@ -76,7 +76,7 @@ TEST_P(Transfers, BlockingEachToEach) {
 }
 
 // Puts of all sizes to all units at once, completed in another order; then gets, likewise.
-TEST_P(Transfers, NonblockingInAnyOrder) {
+TEST_P(GlobalTransfers, NonblockingInAnyOrder) {
   const GlobalOwner global(GetParam().settings);
   const auto ranks = static_cast<std::size_t>(world_size());
   const std::size_t sizes = transfer_sizes.size();
@@ -130,7 +130,7 @@ TEST_P(Transfers, NonblockingInAnyOrder) {
 }
 
 // More at a time than the ring of submissions, the window between carriers or the records without handle have room for.
-TEST_P(Transfers, ManyAtOnce) {
+TEST_P(GlobalTransfers, ManyAtOnce) {
   const GlobalOwner global(GetParam().settings);
   constexpr std::size_t count = 3000;
   constexpr std::size_t bytes = 5000;
@@ -178,7 +178,7 @@ TEST_P(Transfers, ManyAtOnce) {
 }
 
 // A flush completes transfers with a handle, too, but does not release it.
-TEST_P(Transfers, FlushLeavesHandles) {
+TEST_P(GlobalTransfers, FlushLeavesHandles) {
   const GlobalOwner global(GetParam().settings);
   const stoker_gptr segment = global.allocate(8192);
   const int right = (world_rank() + 1) % world_size();
@@ -203,7 +203,7 @@ TEST_P(Transfers, FlushLeavesHandles) {
   barrier();
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Transfers,
+INSTANTIATE_TEST_SUITE_P(Ways, GlobalTransfers,
                          ::testing::Values(Way{"private_buffers", {}, false}, Way{"mapped_buffers", {}, true},
                                            Way{"staged", {{"access", "staged"}}, false}),
                          [](const auto& param) { return param.param.name; });
@@ -534,7 +534,7 @@ TEST(GlobalMemory, SeveralOnOneEngine) {
   EXPECT_TRUE(ok(stoker_team_free(&teams[1])));
 }
 
-// Transfers under way are completed by whatever ends the memory; what outlives it can be released and nothing else.
+// GlobalTransfers under way are completed by whatever ends the memory; what outlives it can be released and nothing else.
 TEST(GlobalMemory, TheEngineGoesFirst) {
   EngineOwner engine(MPI_COMM_WORLD);
   stoker_global global = STOKER_GLOBAL_NULL;

@@ -147,9 +147,9 @@ private:
   stoker_request request_ = STOKER_REQUEST_NULL;
 };
 
-using Parameters = std::tuple<std::string, std::string, std::string>; // ranks_per_node, executor, algorithm
+using NeighborhoodParameters = std::tuple<std::string, std::string, std::string>; // ranks_per_node, executor, algorithm
 
-class Neighborhoods : public ::testing::TestWithParam<Parameters> {
+class Neighborhoods : public ::testing::TestWithParam<NeighborhoodParameters> {
 protected:
   [[nodiscard]] static Settings settings() {
     return {{"ranks_per_node", std::get<0>(GetParam())},
@@ -234,7 +234,7 @@ TEST_P(Neighborhoods, GridsAlsoOfOneAndTwoRanksInADirection) {
   }
 }
 
-std::string case_name(const ::testing::TestParamInfo<Parameters>& test) {
+std::string case_name(const ::testing::TestParamInfo<NeighborhoodParameters>& test) {
   const auto& [ranks_per_node, executor, algorithm] = test.param;
   std::string name = (ranks_per_node == "0" ? "one_node" : ranks_per_node + "_per_node") + "_" + executor + "_" +
                      (algorithm == "locality-aware" ? "locality_aware" : algorithm);

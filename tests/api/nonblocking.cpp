@@ -29,7 +29,7 @@ using stoker::engine::lanes_of_a_shape;
 
 using MpiStart = std::function<int(MPI_Comm, MPI_Request*)>;
 
-enum class InPlace { nowhere, everywhere, send_at_root, recv_at_root };
+enum class PlaceOfData { nowhere, everywhere, send_at_root, recv_at_root };
 
 // The values that all calls of a case share.
 struct Terms {
@@ -53,7 +53,7 @@ struct Case {
   const char* name;
   Collective collective;
   bool combines;
-  InPlace in_place;
+  PlaceOfData in_place;
   // In elements, with the number of blocks where all are equal.
   std::function<int(const Terms&)> sent, received;
   std::function<MpiStart(const Terms&, const void*, void*)> mpi;
@@ -90,44 +90,44 @@ std::vector<Case> cases() {
   const auto all_at_root = [](const Terms& t) { return at_root(t, t.count * world_size()); };
   const auto own = [](const Terms& t) { return size_of_rank(world_rank(), t.count); };
   return {
-      {"allreduce", Collective::allreduce, true, InPlace::everywhere, one, one,
+      {"allreduce", Collective::allreduce, true, PlaceOfData::everywhere, one, one,
        [](const Terms& t, const void* s, void* r) -> MpiStart {
          return [=](MPI_Comm c, MPI_Request* q) { return MPI_Iallreduce(s, r, t.count, t.type, t.op, c, q); };
        }},
-      {"reduce", Collective::reduce, true, InPlace::send_at_root, one, one_at_root,
+      {"reduce", Collective::reduce, true, PlaceOfData::send_at_root, one, one_at_root,
        [](const Terms& t, const void* s, void* r) -> MpiStart {
          return [=](MPI_Comm c, MPI_Request* q) { return MPI_Ireduce(s, r, t.count, t.type, t.op, t.root, c, q); };
        }},
-      {"scan", Collective::scan, true, InPlace::everywhere, one, one,
+      {"scan", Collective::scan, true, PlaceOfData::everywhere, one, one,
        [](const Terms& t, const void* s, void* r) -> MpiStart {
          return [=](MPI_Comm c, MPI_Request* q) { return MPI_Iscan(s, r, t.count, t.type, t.op, c, q); };
        }},
-      {"exscan", Collective::exscan, true, InPlace::everywhere, one, one,
+      {"exscan", Collective::exscan, true, PlaceOfData::everywhere, one, one,
        [](const Terms& t, const void* s, void* r) -> MpiStart {
          return [=](MPI_Comm c, MPI_Request* q) { return MPI_Iexscan(s, r, t.count, t.type, t.op, c, q); };
        }},
-      {"reduce_scatter_block", Collective::reduce_scatter_block, true, InPlace::everywhere, all, one,
+      {"reduce_scatter_block", Collective::reduce_scatter_block, true, PlaceOfData::everywhere, all, one,
        [](const Terms& t, const void* s, void* r) -> MpiStart {
          return
              [=](MPI_Comm c, MPI_Request* q) { return MPI_Ireduce_scatter_block(s, r, t.count, t.type, t.op, c, q); };
        }},
-      {"reduce_scatter", Collective::reduce_scatter, true, InPlace::everywhere,
+      {"reduce_scatter", Collective::reduce_scatter, true, PlaceOfData::everywhere,
        [](const Terms& t) { return sum_of_sizes(t.count); }, own,
        [](const Terms& t, const void* s, void* r) -> MpiStart {
          return [=, sizes = sizes_of_ranks(t.count)](MPI_Comm c, MPI_Request* q) {
            return MPI_Ireduce_scatter(s, r, sizes.data(), t.type, t.op, c, q);
          };
        }},
-      {"bcast", Collective::bcast, false, InPlace::nowhere, one, one,
+      {"bcast", Collective::bcast, false, PlaceOfData::nowhere, one, one,
        [](const Terms& t, const void*, void* r) -> MpiStart {
          return [=](MPI_Comm c, MPI_Request* q) { return MPI_Ibcast(r, t.count, t.type, t.root, c, q); };
        }},
-      {"allgather", Collective::allgather, false, InPlace::everywhere, one, all,
+      {"allgather", Collective::allgather, false, PlaceOfData::everywhere, one, all,
        [](const Terms& t, const void* s, void* r) -> MpiStart {
          return
              [=](MPI_Comm c, MPI_Request* q) { return MPI_Iallgather(s, t.count, t.type, r, t.count, t.type, c, q); };
        }},
-      {"allgatherv", Collective::allgatherv, false, InPlace::everywhere, own,
+      {"allgatherv", Collective::allgatherv, false, PlaceOfData::everywhere, own,
        [](const Terms& t) { return places_of_ranks(t.count).back() + size_of_rank(world_size() - 1, t.count); },
        [](const Terms& t, const void* s, void* r) -> MpiStart {
          return [=, sizes = sizes_of_ranks(t.count), places = places_of_ranks(t.count)](MPI_Comm c, MPI_Request* q) {
@@ -135,23 +135,23 @@ std::vector<Case> cases() {
                                   t.type, c, q);
          };
        }},
-      {"gather", Collective::gather, false, InPlace::send_at_root, one, all_at_root,
+      {"gather", Collective::gather, false, PlaceOfData::send_at_root, one, all_at_root,
        [](const Terms& t, const void* s, void* r) -> MpiStart {
          return [=](MPI_Comm c, MPI_Request* q) {
            return MPI_Igather(s, t.count, t.type, r, t.count, t.type, t.root, c, q);
          };
        }},
-      {"scatter", Collective::scatter, false, InPlace::recv_at_root, all_at_root, one,
+      {"scatter", Collective::scatter, false, PlaceOfData::recv_at_root, all_at_root, one,
        [](const Terms& t, const void* s, void* r) -> MpiStart {
          return [=](MPI_Comm c, MPI_Request* q) {
            return MPI_Iscatter(s, t.count, t.type, r, t.count, t.type, t.root, c, q);
          };
        }},
-      {"alltoall", Collective::alltoall, false, InPlace::everywhere, all, all,
+      {"alltoall", Collective::alltoall, false, PlaceOfData::everywhere, all, all,
        [](const Terms& t, const void* s, void* r) -> MpiStart {
          return [=](MPI_Comm c, MPI_Request* q) { return MPI_Ialltoall(s, t.count, t.type, r, t.count, t.type, c, q); };
        }},
-      {"barrier", Collective::barrier, false, InPlace::nowhere, [](const Terms&) { return 0; },
+      {"barrier", Collective::barrier, false, PlaceOfData::nowhere, [](const Terms&) { return 0; },
        [](const Terms&) { return 0; },
        [](const Terms&, const void*, void*) -> MpiStart {
          return [](MPI_Comm c, MPI_Request* q) { return MPI_Ibarrier(c, q); };
@@ -190,8 +190,9 @@ class Trip {
 public:
   Trip(const Case& c, const Terms& terms, bool in_place, std::uint64_t seed) : case_(c), terms_(terms) {
     const bool root = world_rank() == terms.root;
-    send_in_place_ = in_place && (c.in_place == InPlace::everywhere || (c.in_place == InPlace::send_at_root && root));
-    recv_in_place_ = in_place && c.in_place == InPlace::recv_at_root && root;
+    send_in_place_ =
+        in_place && (c.in_place == PlaceOfData::everywhere || (c.in_place == PlaceOfData::send_at_root && root));
+    recv_in_place_ = in_place && c.in_place == PlaceOfData::recv_at_root && root;
     Random random(seed * 100 + static_cast<std::uint64_t>(world_rank()));
     const auto fill = [&](int elements) {
       std::vector<int> data((static_cast<std::size_t>(elements) * terms.extent) + 1);
@@ -364,7 +365,7 @@ TEST_P(Nonblocking, LongOnes) {
 TEST_P(Nonblocking, InPlace) {
   const auto calls_here = calls();
   for (const Case& c : cases()) {
-    if (c.in_place != InPlace::nowhere) {
+    if (c.in_place != PlaceOfData::nowhere) {
       one_by_one(*calls_here, c, {.count = 7}, true, enough);
       one_by_one(*calls_here, c, {.count = 7}, false, 5);
       one_by_one(*calls_here, c, {.count = 9000}, true, 5);
@@ -378,7 +379,7 @@ TEST_P(Nonblocking, TypesWithGaps) {
   for (const Case& c : cases()) {
     if (!c.combines) {
       one_by_one(*calls_here, c, {.count = 6, .type = gapped.get(), .extent = 3}, false, enough);
-      if (c.in_place != InPlace::nowhere) {
+      if (c.in_place != PlaceOfData::nowhere) {
         one_by_one(*calls_here, c, {.count = 6, .type = gapped.get(), .extent = 3}, true, 5);
       }
       one_by_one(*calls_here, c, {.count = 5000, .type = gapped.get(), .extent = 3}, false, 5);

@@ -15,7 +15,7 @@
 namespace api_tests {
 namespace {
 
-const char* const algorithms[] = {"rma-fence", "rma-lock", "rma-fence-hierarchy"};
+const char* const one_sided_algorithms[] = {"rma-fence", "rma-lock", "rma-fence-hierarchy"};
 
 void run_epoch(Transfer& transfer) {
   transfer.prepare();
@@ -47,7 +47,7 @@ TEST_P(OneSided, EveryByteIsRightWhateverTheBuffers) {
       spec.types = types;
       spec.memory = std::array{Memory::heap, Memory::mapped, Memory::mapped_recv}[static_cast<std::size_t>(id / 2) % 3];
       spec.in_place = in_place;
-      spec.algorithm = algorithms[static_cast<std::size_t>(id / 3) % 3];
+      spec.algorithm = one_sided_algorithms[static_cast<std::size_t>(id / 3) % 3];
       if (!is_legal(spec)) {
         spec.pattern = Pattern::alltoall;
       }
@@ -108,7 +108,7 @@ TEST(OneSidedWindows, ARequestIsInitialisedAgainAndAgain) {
     for (int round = 0; round < 12; ++round) {
       spec.id = 2 * round;
       other.id = 2 * round + 1;
-      spec.algorithm = other.algorithm = algorithms[round % 3];
+      spec.algorithm = other.algorithm = one_sided_algorithms[round % 3];
       Transfer first(spec, engine.get(), comm.get());
       Transfer second(other, engine.get(), comm.get());
       if (first.code() == STOKER_ERR_UNSUPPORTED) {

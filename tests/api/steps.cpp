@@ -31,7 +31,7 @@ using algos::Slice;
 using algos::StepId;
 using engine::Path;
 
-constexpr std::uint64_t word = sizeof(double);
+constexpr std::uint64_t word_bytes = sizeof(double);
 
 // Neither commutative nor associative.
 double mixed(double left, double right) { return (3 * left) + right; }
@@ -52,10 +52,10 @@ std::span<const Slice> one(const Slice& slice) { return {&slice, 1}; }
 // With s the send buffers, a, b and c the three vectors in the receive buffer, and p for those of the previous rank:
 //   a = p.s op s;  b = b op p.s;  c = a op b;  and then c = p.c op c, by way of scratch.
 algos::Program ring_program(int rank, std::uint64_t elements) {
-  const std::uint64_t bytes = elements * word;
-  const std::uint64_t half = elements / 2 * word;
+  const std::uint64_t bytes = elements * word_bytes;
+  const std::uint64_t half = elements / 2 * word_bytes;
   algos::Builder builder(rank, world_size(), bytes, 3 * bytes);
-  builder.reduces(word);
+  builder.reduces(word_bytes);
   const Slice send{Buffer::send, 0, bytes};
   const Slice halves[] = {{Buffer::send, 0, half}, {Buffer::send, half, bytes - half}};
   const Slice halves_of_a[] = {{Buffer::recv, half, bytes - half}, {Buffer::recv, 0, half}};
@@ -134,7 +134,7 @@ public:
 private:
   double* buffer(std::uint64_t bytes) {
     if (what_.path == Path::attached) {
-      return heap_.emplace_back(bytes / word).data();
+      return heap_.emplace_back(bytes / word_bytes).data();
     }
     places_.push_back(memory_.arena().allocate(bytes));
     return memory_.arena().at<double>(places_.back());

@@ -12,7 +12,7 @@ namespace {
 
 class Threads : public ::testing::TestWithParam<const char*> {};
 
-std::unique_ptr<Transfer> make(int id, stoker_engine engine, MPI_Comm comm, std::uint64_t block_bytes) {
+std::unique_ptr<Transfer> transfer_of(int id, stoker_engine engine, MPI_Comm comm, std::uint64_t block_bytes) {
   TransferSpec spec;
   spec.id = id;
   spec.block_bytes = block_bytes;
@@ -20,7 +20,7 @@ std::unique_ptr<Transfer> make(int id, stoker_engine engine, MPI_Comm comm, std:
 }
 
 // Runs epochs and returns the first thing that went wrong; for threads, which report to the test's thread.
-std::string run(Transfer& transfer, int epochs) {
+std::string run_epochs(Transfer& transfer, int epochs) {
   for (int epoch = 0; epoch < epochs; ++epoch) {
     transfer.prepare();
     int code = stoker_start(transfer.request());
@@ -40,11 +40,11 @@ std::string run(Transfer& transfer, int epochs) {
 TEST_P(Threads, TwoThreadsWithRequestsOfTheirOwn) {
   const EngineOwner engine(MPI_COMM_WORLD, {{"executor", GetParam()}});
   const CommOwner comms[] = {CommOwner(duplicate(MPI_COMM_WORLD)), CommOwner(split(MPI_COMM_WORLD, 0, -world_rank()))};
-  const auto first = make(1, engine.get(), comms[0].get(), 3000);
-  const auto second = make(2, engine.get(), comms[1].get(), 70000);
+  const auto first = transfer_of(1, engine.get(), comms[0].get(), 3000);
+  const auto second = transfer_of(2, engine.get(), comms[1].get(), 70000);
   std::string defects[2];
-  std::thread other([&] { defects[1] = run(*second, 40); });
-  defects[0] = run(*first, 40);
+  std::thread other([&] { defects[1] = run_epochs(*second, 40); });
+  defects[0] = run_epochs(*first, 40);
   other.join();
   EXPECT_EQ(defects[0], "");
   EXPECT_EQ(defects[1], "");
@@ -56,8 +56,8 @@ TEST_P(Threads, InitAndFreeInTwoThreads) {
   std::string defects[2];
   const auto work = [&](int which) {
     for (int round = 0; round < 4 && defects[which].empty(); ++round) {
-      const auto transfer = make(10 * which + round, engine.get(), comms[which].get(), 500);
-      defects[which] = transfer->code() == STOKER_SUCCESS ? run(*transfer, 3) : transfer->message();
+      const auto transfer = transfer_of(10 * which + round, engine.get(), comms[which].get(), 500);
+      defects[which] = transfer->code() == STOKER_SUCCESS ? run_epochs(*transfer, 3) : transfer->message();
     }
   };
   std::thread other([&] { work(1); });
@@ -69,7 +69,7 @@ TEST_P(Threads, InitAndFreeInTwoThreads) {
 
 TEST_P(Threads, StartedInOneThreadAwaitedInAnother) {
   const EngineOwner engine(MPI_COMM_WORLD, {{"executor", GetParam()}});
-  const auto transfer = make(1, engine.get(), MPI_COMM_WORLD, 2000);
+  const auto transfer = transfer_of(1, engine.get(), MPI_COMM_WORLD, 2000);
   for (int epoch = 0; epoch < 5; ++epoch) {
     transfer->prepare();
     EXPECT_TRUE(ok(stoker_start(transfer->request())));
@@ -95,7 +95,7 @@ TEST_P(Threads, ErrorMessagesBelongToTheirThread) {
 // stoker_wait.
 TEST_P(Threads, WaitingDrivesTheApplicationsOwnMessages) {
   const EngineOwner engine(MPI_COMM_WORLD, {{"executor", GetParam()}});
-  const auto transfer = make(1, engine.get(), MPI_COMM_WORLD, 1000);
+  const auto transfer = transfer_of(1, engine.get(), MPI_COMM_WORLD, 1000);
   std::vector<int> message(1 << 20);
   for (const bool paused : {false, true}) {
     if (paused) {
@@ -128,7 +128,7 @@ TEST_P(Threads, WaitingDrivesTheApplicationsOwnMessages) {
 // A communicator may carry the application's collectives and messages with any tag while requests on it are active.
 TEST_P(Threads, TheApplicationsTrafficOnTheSameCommunicator) {
   const EngineOwner engine(MPI_COMM_WORLD, {{"executor", GetParam()}, {"ranks_per_node", "1"}});
-  const auto transfer = make(1, engine.get(), MPI_COMM_WORLD, 20000);
+  const auto transfer = transfer_of(1, engine.get(), MPI_COMM_WORLD, 20000);
   const int right = (world_rank() + 1) % world_size();
   for (int epoch = 0; epoch < 4; ++epoch) {
     transfer->prepare();

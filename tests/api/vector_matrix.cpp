@@ -17,13 +17,13 @@ namespace {
 
 using algos::Collective;
 
-struct EngineConfig {
+struct VectorEngineConfig {
   const char* name;
   Settings settings;
 };
 
-const std::vector<EngineConfig>& engine_configs() {
-  static const std::vector<EngineConfig> configs = {
+const std::vector<VectorEngineConfig>& vector_engine_configs() {
+  static const std::vector<VectorEngineConfig> configs = {
       {"engine", {{"executor", "engine"}}},
       {"inline", {{"executor", "inline"}}},
       {"engine_cma", {{"executor", "engine"}, {"access", "cma"}, {"eager_bytes", "0"}, {"wire_piece_bytes", "1000"}}},
@@ -108,7 +108,7 @@ class VectorMatrix : public ::testing::TestWithParam<std::tuple<std::size_t, Col
 
 TEST_P(VectorMatrix, EveryByteIsRightInEveryEpoch) {
   const auto& [config, collective] = GetParam();
-  const EngineOwner engine(MPI_COMM_WORLD, engine_configs()[config].settings);
+  const EngineOwner engine(MPI_COMM_WORLD, vector_engine_configs()[config].settings);
   ASSERT_TRUE(everywhere(engine.get() != STOKER_ENGINE_NULL));
   VectorTransfers transfers;
   for (const VectorSpec& spec : specs_of(collective, config)) {
@@ -151,14 +151,14 @@ TEST_P(VectorMatrix, EveryByteIsRightInEveryEpoch) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, VectorMatrix,
-    ::testing::Combine(::testing::Range(std::size_t{0}, engine_configs().size()),
+    ::testing::Combine(::testing::Range(std::size_t{0}, vector_engine_configs().size()),
                        ::testing::Values(Collective::allreduce, Collective::reduce, Collective::bcast,
                                          Collective::reduce_scatter, Collective::reduce_scatter_block,
                                          Collective::allgather, Collective::allgatherv, Collective::gather,
                                          Collective::gatherv, Collective::scatter, Collective::scatterv,
                                          Collective::scan, Collective::exscan)),
     [](const auto& param) {
-      return std::string(engine_configs()[std::get<0>(param.param)].name) + "_" +
+      return std::string(vector_engine_configs()[std::get<0>(param.param)].name) + "_" +
              std::string(algos::name_of(std::get<1>(param.param)));
     });
 

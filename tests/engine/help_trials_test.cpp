@@ -9,14 +9,14 @@
 namespace stoker::engine {
 namespace {
 
-struct Times {
+struct IntervalTimes {
   std::uint64_t with;
   std::uint64_t without;
   std::uint64_t beside;
 };
 
 // How many of the next intervals were helped.
-int go(HelpTrials& trials, int intervals, const Times& times) {
+int go(HelpTrials& trials, int intervals, const IntervalTimes& times) {
   int helped = 0;
   for (int i = 0; i < intervals; ++i) {
     const bool helps = trials.start();
@@ -26,9 +26,9 @@ int go(HelpTrials& trials, int intervals, const Times& times) {
   return helped;
 }
 
-constexpr Times worth_it{.with = 10'000'000, .without = 18'000'000, .beside = 9'000'000};
-constexpr Times in_vain{.with = 10'000'000, .without = 9'900'000, .beside = 9'000'000};
-constexpr Times at_once{.with = 50'000, .without = 40'000, .beside = 300};
+constexpr IntervalTimes worth_it{.with = 10'000'000, .without = 18'000'000, .beside = 9'000'000};
+constexpr IntervalTimes in_vain{.with = 10'000'000, .without = 9'900'000, .beside = 9'000'000};
+constexpr IntervalTimes at_once{.with = 50'000, .without = 40'000, .beside = 300};
 
 TEST(HelpTrials, HelpThatPaysIsKept) {
   HelpTrials trials;

@@ -13,8 +13,8 @@
 namespace stoker::engine {
 namespace {
 
-// Times of a call, in microseconds, and how much of it the application did something else.
-struct Times {
+// How long a call takes, in microseconds, and how much of it the application did something else.
+struct CallTimes {
   double engine;
   double mpi;
   double beside = 0;
@@ -25,7 +25,7 @@ template <std::size_t ranks>
 class Ranks {
 public:
   // How many of the next calls were MPI's.
-  int go(int calls, const std::array<Times, ranks>& times) {
+  int go(int calls, const std::array<CallTimes, ranks>& times) {
     int by_mpi = 0;
     for (int i = 0; i < calls; ++i, ++call_) {
       if (trials_.front().asks(call_)) {
@@ -105,8 +105,8 @@ TEST(RouteTrials, IsTriedAgain) {
 // A decision for calls that are waited for at once does not hold for calls that the application computes beside.
 TEST(RouteTrials, OverlappedCallsAreDecidedForThemselves) {
   Ranks<2> run;
-  constexpr std::array<Times, 2> prompt{{{2.0, 1.0, 0.9}, {2.0, 1.0, 0.9}}};     // what lies between any two calls
-  constexpr std::array<Times, 2> overlapped{{{2.2, 3.0, 2.0}, {2.2, 3.0, 0.1}}}; // one rank's are enough
+  constexpr std::array<CallTimes, 2> prompt{{{2.0, 1.0, 0.9}, {2.0, 1.0, 0.9}}};     // what lies between any two calls
+  constexpr std::array<CallTimes, 2> overlapped{{{2.2, 3.0, 2.0}, {2.2, 3.0, 0.1}}}; // one rank's are enough
   run.go(settled, prompt);
   EXPECT_EQ(run.go(40, prompt), 40);
   run.go(60, overlapped);
@@ -120,8 +120,8 @@ TEST(RouteTrials, OverlappedCallsAreDecidedForThemselves) {
 // A benchmark makes some hundred long calls without computation, then as many beside computation.
 TEST(RouteTrials, LongCallsAreSoonOnTheRightRoute) {
   Ranks<2> run;
-  constexpr std::array<Times, 2> prompt{{{8000, 7000}, {8000, 7000}}};
-  constexpr std::array<Times, 2> overlapped{{{9000, 16000, 7000}, {9000, 16000, 7000}}};
+  constexpr std::array<CallTimes, 2> prompt{{{8000, 7000}, {8000, 7000}}};
+  constexpr std::array<CallTimes, 2> overlapped{{{9000, 16000, 7000}, {9000, 16000, 7000}}};
   run.go(settled, prompt);
   EXPECT_EQ(run.go(50, prompt), 50);
   EXPECT_LE(run.go(10, overlapped), 8);
@@ -132,7 +132,7 @@ TEST(RouteTrials, LongCallsAreSoonOnTheRightRoute) {
 
 // A question holds up calls that begin before it is answered.
 TEST(RouteTrials, FewQuestionsWhereSeveralCallsAreUnderWay) {
-  constexpr std::array<Times, 2> overlapped{{{9000, 16000, 7000}, {9000, 16000, 7000}}};
+  constexpr std::array<CallTimes, 2> overlapped{{{9000, 16000, 7000}, {9000, 16000, 7000}}};
   for (const bool several : {false, true}) {
     Ranks<2> run;
     run.several = several;
