@@ -15,9 +15,9 @@
 namespace stoker::cli {
 namespace {
 
-constexpr double left = 80;
-constexpr double top = 40;
-constexpr double width = 640; // of the part with the lines
+constexpr double plot_left = 80;
+constexpr double plot_top = 40;
+constexpr double plot_width = 640; // of the part with the lines
 constexpr double height = 440;
 constexpr double row = 18; // of the legend
 
@@ -65,26 +65,26 @@ void draw_curves(const std::string& title, const std::vector<std::uint64_t>& byt
   const double first_power = std::floor(exponent(fastest) / ten);
   const double last_power = std::max(first_power + 1, std::ceil(exponent(slowest) / ten));
   const Axis y{first_power * ten, last_power * ten};
-  const auto x_of = [&](std::uint64_t size) { return left + (x.share(static_cast<double>(size)) * width); };
-  const auto y_of = [&](double seconds) { return top + height - (y.share(std::max(seconds, 1e-9)) * height); };
+  const auto x_of = [&](std::uint64_t size) { return plot_left + (x.share(static_cast<double>(size)) * plot_width); };
+  const auto y_of = [&](double seconds) { return plot_top + height - (y.share(std::max(seconds, 1e-9)) * height); };
 
   std::size_t longest = ring.size();
   for (const Curve& curve : curves) {
     longest = std::max(longest, curve.name.size());
   }
   const double legend = 60 + (7 * static_cast<double>(longest));
-  Svg svg(left + width + legend,
-          std::max(top + height + 50, top + (row * static_cast<double>(curves.size() + 1)) + 10));
-  svg.text(left, 20, title);
+  Svg svg(plot_left + plot_width + legend,
+          std::max(plot_top + height + 50, plot_top + (row * static_cast<double>(curves.size() + 1)) + 10));
+  svg.text(plot_left, 20, title);
   for (const std::uint64_t size : bytes) {
-    svg.line(x_of(size), top, x_of(size), top + height, "#e4e4e4");
-    svg.text(x_of(size), top + height + 18, bytes_text(size), "middle");
+    svg.line(x_of(size), plot_top, x_of(size), plot_top + height, "#e4e4e4");
+    svg.text(x_of(size), plot_top + height + 18, bytes_text(size), "middle");
   }
   for (double power = first_power; power <= last_power; ++power) {
     const double seconds = std::pow(10, power);
     const TimeUnit unit = time_unit(seconds * 1.001);
-    svg.line(left, y_of(seconds), left + width, y_of(seconds), "#cccccc");
-    svg.text(left - 8, y_of(seconds) + 4, fmt::format("{:.3g} {}", seconds / unit.seconds, unit.name), "end");
+    svg.line(plot_left, y_of(seconds), plot_left + plot_width, y_of(seconds), "#cccccc");
+    svg.text(plot_left - 8, y_of(seconds) + 4, fmt::format("{:.3g} {}", seconds / unit.seconds, unit.name), "end");
   }
   for (std::size_t c = 0; c < curves.size(); ++c) {
     const std::string_view colour = curve_colours[c % curve_colours.size()];
@@ -95,14 +95,15 @@ void draw_curves(const std::string& title, const std::vector<std::uint64_t>& byt
       draw_point(svg, x_of(bytes[b]), y_of(curves[c].seconds[b]), curves[c].ringed[b], colour);
     }
     svg.curve(points, colour, dash);
-    const double at = top + 6 + (row * static_cast<double>(c));
-    svg.curve(fmt::format("{},{} {},{}", left + width + 14, at, left + width + 40, at), colour, dash);
-    svg.text(left + width + 46, at + 4, curves[c].name);
+    const double at = plot_top + 6 + (row * static_cast<double>(c));
+    svg.curve(fmt::format("{},{} {},{}", plot_left + plot_width + 14, at, plot_left + plot_width + 40, at), colour,
+              dash);
+    svg.text(plot_left + plot_width + 46, at + 4, curves[c].name);
   }
   if (!ring.empty()) {
-    const double at = top + 6 + (row * static_cast<double>(curves.size()));
-    draw_point(svg, left + width + 27, at, true, curve_colours[6]);
-    svg.text(left + width + 46, at + 4, ring);
+    const double at = plot_top + 6 + (row * static_cast<double>(curves.size()));
+    draw_point(svg, plot_left + plot_width + 27, at, true, curve_colours[6]);
+    svg.text(plot_left + plot_width + 46, at + 4, ring);
   }
   svg.write("--plot", path);
 }

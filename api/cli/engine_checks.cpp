@@ -23,7 +23,7 @@ namespace stoker::cli {
 namespace {
 
 constexpr std::size_t words_per_pair = 8192; // 64 KiB: beyond what is staged anyway
-constexpr int epochs = 3;
+constexpr int epochs_of_check = 3;
 
 std::uint64_t word_of(int from, int to, int epoch, std::size_t index) {
   return (static_cast<std::uint64_t>(from) << 48U) + (static_cast<std::uint64_t>(to) << 32U) +
@@ -65,7 +65,7 @@ std::string exchange(stoker_engine engine, const MpiSession& session, std::uint6
     return stoker_error_message();
   }
   std::string problem;
-  for (int epoch = 1; epoch <= epochs && problem.empty(); ++epoch) {
+  for (int epoch = 1; epoch <= epochs_of_check && problem.empty(); ++epoch) {
     for (int peer = 0; peer < session.size(); ++peer) {
       for (std::size_t i = 0; i < words_per_pair; ++i) {
         const std::size_t at = static_cast<std::size_t>(peer) * words_per_pair + i;

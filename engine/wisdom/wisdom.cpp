@@ -16,7 +16,6 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <spdlog/logger.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
