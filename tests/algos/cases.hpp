@@ -11,17 +11,18 @@
 
 namespace stoker::tests {
 
-// Verifier and simulator take ten times as long under the address sanitizer, which has seen each of their lines after few
-// ranks: 9 still form three full nodes and ragged ones.
+// Verifier and simulator take ten times as long under the address sanitizer.
 #ifdef __SANITIZE_ADDRESS__
 inline constexpr bool has_address_sanitizer = true;
-inline constexpr int most_ranks = 9;
+inline constexpr int most_ranks = 12;
 inline constexpr std::size_t least_cases = 10; // a matrix with fewer has left something out
 #else
 inline constexpr bool has_address_sanitizer = false;
 inline constexpr int most_ranks = 33;
 inline constexpr std::size_t least_cases = 50;
 #endif
+// 12 ranks have layouts that fewer do not have; 10 and 11 hardly have.
+[[nodiscard]] constexpr bool is_left_out(int ranks) { return has_address_sanitizer && (ranks == 10 || ranks == 11); }
 
 // Every algorithm for alltoall and alltoallv as it is by default; and with other values of its parameters, too.
 [[nodiscard]] std::vector<algos::Choice> rows();
