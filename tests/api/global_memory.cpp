@@ -534,7 +534,7 @@ TEST(GlobalMemory, SeveralOnOneEngine) {
   EXPECT_TRUE(ok(stoker_team_free(&teams[1])));
 }
 
-// GlobalTransfers under way are completed by whatever ends the memory; what outlives it can be released and nothing else.
+// Transfers under way are completed by whatever ends the memory; what outlives it can be released and nothing else.
 TEST(GlobalMemory, TheEngineGoesFirst) {
   EngineOwner engine(MPI_COMM_WORLD);
   stoker_global global = STOKER_GLOBAL_NULL;
