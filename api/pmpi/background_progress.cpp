@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/pmpi/background_progress.hpp"
 
+#include "api/pmpi/library.hpp"
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/state.hpp"
 #include "engine/base/agreement.hpp"
@@ -51,7 +52,7 @@ public:
         thread_.join();
       }
     }
-    PMPI_Comm_free(&comm_);
+    real().MPI_Comm_free(&comm_);
   }
 
   void change_reasons(int change) {
@@ -161,7 +162,7 @@ BackgroundThread& background = *new BackgroundThread;
 
 bool start_background_progress(std::function<void()> every_second) {
   int level = MPI_THREAD_SINGLE;
-  PMPI_Query_thread(&level);
+  real().MPI_Query_thread(&level);
   if (level < MPI_THREAD_MULTIPLE) {
     return false;
   }

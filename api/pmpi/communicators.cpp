@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/pmpi/communicators.hpp"
 
+#include "api/pmpi/library.hpp"
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/statistics.hpp"
 #include "engine/base/agreement.hpp"
@@ -181,7 +182,7 @@ void Communicator::cover(Budget budget) {
   }
   std::array<int, 3> able{has_room_for_comms(engine::Calls::most_comms, budget) ? 1 : 0, off_ ? 0 : 1,
                           settings().pmpi_trials && !info_.names_how() ? 1 : 0};
-  PMPI_Allreduce(MPI_IN_PLACE, able.data(), static_cast<int>(able.size()), MPI_INT, MPI_MIN, handle_);
+  real().MPI_Allreduce(MPI_IN_PLACE, able.data(), static_cast<int>(able.size()), MPI_INT, MPI_MIN, handle_);
   if (able[0] == 0 || able[1] == 0) {
     reason_ = able[1] == 0 ? Reason::off_by_info : Reason::no_comm;
     if (able[1] != 0) {

@@ -111,7 +111,7 @@ private:
 
   Entry* make() {
     auto entry = std::make_unique<Entry>();
-    engine::check_mpi(PMPI_Send_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &entry->handle),
+    engine::check_mpi(real().MPI_Send_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &entry->handle),
                       "MPI_Send_init");
     const std::lock_guard lock(mutex_);
     Entry& kept = *entries_.emplace_back(std::move(entry));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The MPI library's own functions, found behind this library in the order in which the loader searches. If this
-// library, engine included, calls a function that it defines itself, the call goes there (see own_calls.cpp).
+// The MPI library's own functions, found behind this library in the order in which the loader searches. What this
+// library defines itself, the files of this folder call by `real()`, and no other way. The engine calls it by PMPI_*,
+// which comes to the same (see own_calls.cpp).
 #pragma once
 
 #include <stoker/mpi4.h>

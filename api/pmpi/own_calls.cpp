@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The linker turns every call of a function of functions.def from another file of this library, the engine's included,
-// into one of __wrap_ and its name (--wrap): this library's own communication is never taken for the application's.
+// The linker turns every call of a function of functions.def that the engine makes into one of __wrap_ and its name
+// (--wrap): the library's own communication is never taken for the application's. That works for the engine only, which
+// is compiled by itself: the linker leaves a call alone where the same unit defines the function, and which files of
+// this folder form a unit is not theirs to say. They call real().MPI_*. `pmpi own names` looks for what was forgotten.
 #include "api/pmpi/library.hpp"
 
 #include <boost/preprocessor/repetition/enum.hpp>

@@ -8,6 +8,7 @@
 #include "api/pmpi/covered.hpp"
 #include "api/pmpi/errors.hpp"
 #include "api/pmpi/handles.hpp"
+#include "api/pmpi/library.hpp"
 #include "api/pmpi/operators.hpp"
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/state.hpp"
@@ -122,7 +123,7 @@ struct Said {
 template <class Bits>
 [[nodiscard]] Bits united(MPI_Comm comm, Bits mine) {
   static_assert(std::is_trivially_copyable_v<Bits>);
-  engine::check_mpi(PMPI_Allreduce(MPI_IN_PLACE, &mine, sizeof(Bits), MPI_BYTE, MPI_BOR, comm), "MPI_Allreduce");
+  engine::check_mpi(real().MPI_Allreduce(MPI_IN_PLACE, &mine, sizeof(Bits), MPI_BYTE, MPI_BOR, comm), "MPI_Allreduce");
   return mine;
 }
 
@@ -185,7 +186,7 @@ bool has_own_operator(const CollectiveCall& call) { return combines(call.collect
 
 bool mpi_has_threads() {
   int provided = MPI_THREAD_SINGLE;
-  PMPI_Query_thread(&provided);
+  real().MPI_Query_thread(&provided);
   return provided == MPI_THREAD_MULTIPLE;
 }
 

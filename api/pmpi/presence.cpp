@@ -136,15 +136,15 @@ Tree::~Tree() {
 
 void Tree::listen(Neighbour& neighbour) {
   for (std::size_t i = 0; i < neighbour.words.size(); ++i) {
-    PMPI_Irecv(&neighbour.words[i], 1, MPI_INT, neighbour.rank, tag_, comm_, &neighbour.receives[i]);
+    real().MPI_Irecv(&neighbour.words[i], 1, MPI_INT, neighbour.rank, tag_, comm_, &neighbour.receives[i]);
   }
 }
 
 void Tree::say(const Neighbour& neighbour, std::size_t which, int word) {
   MPI_Request request = MPI_REQUEST_NULL;
   sent_[which] = word;
-  PMPI_Isend(&sent_[which], 1, MPI_INT, neighbour.rank, tag_, comm_, &request);
-  PMPI_Request_free(&request);
+  real().MPI_Isend(&sent_[which], 1, MPI_INT, neighbour.rank, tag_, comm_, &request);
+  real().MPI_Request_free(&request);
 }
 
 // They have spoken, so their receives are posted.
