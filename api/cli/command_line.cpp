@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 10> containers{"apptainer", "singularity"
 
 struct Sign {
   const char* variable;
-  std::string_view implementation;
+  std::string_view abi;
 };
 // MPICH can be built for PMIx, and Slurm starts Open MPI by PMI, too; but that is rare.
 constexpr std::array<Sign, 3> signs{{
@@ -206,22 +206,21 @@ MpiOfCommand mpi_of_command(const std::vector<std::string>& words) {
   }
   Search search;
   if (const auto library = search.look_at(words)) {
-    return {library->implementation, library->soname, fmt::format("{} loads {}", search.program(), text_of(*library))};
+    return {library->abi, library->soname, fmt::format("{} loads {}", search.program(), text_of(*library))};
   }
   if (!search.defect().empty()) {
     throw CannotRun(CannotRun::other, search.defect());
   }
   for (const Sign& sign : signs) {
     if (std::getenv(sign.variable) != nullptr) {
-      return {std::string(sign.implementation), "",
+      return {std::string(sign.abi), "",
               fmt::format("{} loads no MPI library by itself; {} is set, as by the launcher of {}", words.front(),
-                          sign.variable, sign.implementation)};
+                          sign.variable, sign.abi)};
     }
   }
   if (!search.python().empty()) {
     if (const auto library = mpi_of_mpi4py(search.python())) {
-      return {library->implementation, library->soname,
-              fmt::format("mpi4py of {} loads {}", search.python(), text_of(*library))};
+      return {library->abi, library->soname, fmt::format("mpi4py of {} loads {}", search.python(), text_of(*library))};
     }
     return {"", "",
             fmt::format("{}: its Python ({}) has no mpi4py, and no launcher of an MPI library has started this",

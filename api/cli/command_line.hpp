@@ -26,9 +26,9 @@ private:
 };
 
 struct MpiOfCommand {
-  std::string implementation; // "MPICH", "Open MPI"; empty: unknown
-  std::string soname;         // of the MPI library; empty if only the implementation is known
-  std::string reason;         // how that, or that nothing, was found out
+  std::string abi;    // as in MpiLibrary; empty: unknown
+  std::string soname; // of the MPI library; empty if only its ABI is known
+  std::string reason; // how that, or that nothing, was found out
 };
 
 // Throws CannotRun where no library can be preloaded, whatever the MPI library is. In this order:

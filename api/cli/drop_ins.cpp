@@ -4,6 +4,7 @@
 #include "api/cli/elf_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -15,9 +16,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view file_name = "libstoker-pmpi.so";
-constexpr std::string_view own_mpi = STOKER_MPI; // mpich, openmpi
-constexpr std::string_view other_mpi = own_mpi == "mpich" ? "openmpi" : "mpich";
+// Of the option mpi, with the folder in which scripts/setup builds for it.
+struct Build {
+  std::string_view mpi;
+  std::string_view folder;
+  std::string_view file_name;
+};
+constexpr std::array<Build, 3> builds{{
+    {"mpich", "build", "libstoker-pmpi.so"},
+    {"openmpi", "build-openmpi", "libstoker-pmpi.so"},
+    {"abi", "build-abi", "libstoker-pmpi_abi.so"},
+}};
+constexpr const Build& own = *std::ranges::find(builds, std::string_view(STOKER_MPI), &Build::mpi);
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
@@ -27,17 +37,20 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 }
 
 void add_build_folders(const fs::path& build, std::vector<std::string>& places) {
-  for (const fs::path& folder : {build, build.parent_path() / "build", build.parent_path() / "build-openmpi"}) {
-    places.push_back((folder / "api/pmpi" / file_name).string());
+  places.push_back((build / "api/pmpi" / own.file_name).string());
+  for (const Build& other : builds) {
+    places.push_back((build.parent_path() / other.folder / "api/pmpi" / other.file_name).string());
   }
 }
 
 void add_prefixes(const std::string& prefix, std::vector<std::string>& places) {
-  for (const std::string& folder : {prefix, replaced(prefix, own_mpi, other_mpi)}) {
-    places.push_back((fs::path(folder) / STOKER_LIBRARY_FOLDER / file_name).string());
+  places.push_back((fs::path(prefix) / STOKER_LIBRARY_FOLDER / own.file_name).string());
+  for (const Build& other : builds) {
+    const fs::path folder = replaced(prefix, own.mpi, other.mpi);
+    places.push_back((folder / STOKER_LIBRARY_FOLDER / other.file_name).string());
   }
-  for (const std::string_view mpi : {own_mpi, other_mpi}) {
-    places.push_back((fs::path(prefix) / STOKER_LIBRARY_FOLDER / "stoker" / mpi / file_name).string());
+  for (const Build& one : builds) {
+    places.push_back((fs::path(prefix) / STOKER_LIBRARY_FOLDER / "stoker" / one.mpi / one.file_name).string());
   }
 }
 
@@ -55,8 +68,10 @@ std::vector<std::string> places_of_drop_ins() {
   if (const char* const searched = std::getenv("LD_LIBRARY_PATH")) {
     std::istringstream folders(searched);
     for (std::string one; std::getline(folders, one, ':');) {
-      if (!one.empty()) {
-        places.push_back((fs::path(one) / file_name).string());
+      for (const Build& build : builds) {
+        if (!one.empty()) {
+          places.push_back((fs::path(one) / build.file_name).string());
+        }
       }
     }
   }

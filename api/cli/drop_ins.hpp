@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the drop-in libraries of this host are. All have one name, libstoker-pmpi.so; each was built for one MPI
-// library.
+// Where the drop-in libraries of this host are. Each was built for the ABI of one MPI library, or for the standard one;
+// the latter is libstoker-pmpi_abi.so, the others libstoker-pmpi.so.
 #pragma once
 
 #include "api/cli/mpi_library.hpp"
@@ -17,9 +17,9 @@ struct DropIn {
 
 // Where one is looked for, in this order:
 // - with this program: in the library folder of its prefix, or in its build folder;
-// - in the prefix that has the same name but for the MPI implementation, as /opt/stoker/openmpi beside
-//   /opt/stoker/mpich; in the other one of the source tree's folders build/ and build-openmpi/;
-// - below the prefix's library folder, in stoker/mpich and stoker/openmpi, where packages have them;
+// - in a prefix that has the same name but for the MPI implementation, as /opt/stoker/openmpi beside /opt/stoker/mpich,
+//   or /opt/stoker/abi; in another one of the source tree's folders build/, build-openmpi/ and build-abi/;
+// - below the prefix's library folder, in stoker/mpich, stoker/openmpi and stoker/abi, where packages have them;
 // - in the folders of LD_LIBRARY_PATH.
 [[nodiscard]] std::vector<std::string> places_of_drop_ins();
 

@@ -420,7 +420,9 @@ int main(int argc, char** argv) {
   CLI::App app("stoker: an asynchronous progress engine for MPI collectives", "stoker");
   app.set_version_flag(
       "--version", fmt::format("stoker {}.{}.{}", STOKER_VERSION_MAJOR, STOKER_VERSION_MINOR, STOKER_VERSION_PATCH));
-  app.add_flag_callback("--describe", [&app] { throw CLI::CallForVersion(describe(app), 0); })->group(""); // hidden
+  app.add_flag_callback("--describe", [&app] { throw CLI::CallForVersion(describe(app), 0); })
+      ->group("")           // hidden
+      ->trigger_on_parse(); // before CLI11 asks for a command
   app.require_subcommand(1);
   Command run; // of the subcommand that was parsed
   add_run(app, run, words);

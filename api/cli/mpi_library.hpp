@@ -8,9 +8,9 @@
 namespace stoker::cli {
 
 struct MpiLibrary {
-  std::string implementation; // "MPICH", "Open MPI"
-  std::string soname;         // by which it is asked for
-  std::string path;           // where the loader finds it; empty: nowhere
+  std::string abi;    // whose programs and libraries go with it: engine::mpi_abi_of
+  std::string soname; // by which it is asked for
+  std::string path;   // where the loader finds it; empty: nowhere
 };
 
 // "libmpich.so.12 => /usr/lib/libmpich.so.12 (MPICH)".

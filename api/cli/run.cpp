@@ -36,7 +36,7 @@ DropIn drop_in_of(const std::string& file) {
 // The drop-in library for the MPI library of the command.
 DropIn drop_in_for(const MpiOfCommand& mpi, const RunOptions& options) {
   const auto fits = [&mpi](const DropIn& one) {
-    return mpi.soname.empty() ? one.mpi.implementation == mpi.implementation : one.mpi.soname == mpi.soname;
+    return mpi.soname.empty() ? one.mpi.abi == mpi.abi : one.mpi.soname == mpi.soname;
   };
   if (!options.drop_in.empty()) {
     DropIn named = drop_in_of(std::filesystem::absolute(options.drop_in).string());
@@ -46,7 +46,7 @@ DropIn drop_in_for(const MpiOfCommand& mpi, const RunOptions& options) {
     }
     return named;
   }
-  if (mpi.implementation.empty()) {
+  if (mpi.abi.empty()) {
     throw CannotRun(
         CannotRun::other,
         fmt::format("{}; if it loads one later, name the drop-in library for that: --drop-in FILE", mpi.reason));

@@ -23,9 +23,9 @@ namespace stoker::pmpi {
 namespace {
 
 // How the files of MPI libraries begin, with their bindings of Fortran and C++, and that of this library.
-constexpr std::array<std::string_view, 12> mpi_libraries{
-    "libstoker-pmpi.", "libmpi.",    "libmpi_cray", "libmpi_gnu", "libmpi_mpifh.", "libmpi_usempi",
-    "libmpi_cxx.",     "libmpifort", "libmpicxx.",  "libmpich.",  "libmpichfort.", "libmpichcxx."};
+constexpr std::array<std::string_view, 13> mpi_libraries{
+    "libstoker-pmpi", "libmpi.",    "libmpi_abi", "libmpi_cray", "libmpi_gnu",    "libmpi_mpifh.", "libmpi_usempi",
+    "libmpi_cxx.",    "libmpifort", "libmpicxx.", "libmpich.",   "libmpichfort.", "libmpichcxx."};
 
 enum class Owner : std::uint8_t { application, mpi, c_library };
 

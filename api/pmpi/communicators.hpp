@@ -154,8 +154,8 @@ namespace detail {
 // Changes whenever a communicator is freed, because its handle may be used again for another one.
 inline constinit std::atomic<std::uint64_t> generation{1};
 struct LastCommunicator {
-  MPI_Comm comm = MPI_COMM_NULL;
-  std::uint64_t generation = 0;
+  MPI_Comm comm{};
+  std::uint64_t generation = 0; // before the first: nobody's
   Communicator* communicator = nullptr;
 };
 [[gnu::tls_model("initial-exec")]] inline constinit thread_local LastCommunicator last_communicator{};

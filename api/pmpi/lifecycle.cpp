@@ -17,6 +17,7 @@
 #include "api/pmpi/tool_variables.hpp"
 #include "api/pmpi/watched_messages.hpp"
 #include "engine/base/agreement.hpp"
+#include "engine/base/mpi_identity.hpp"
 #include "engine/base/spare_thread.hpp"
 #include "engine/calls/put_off_starts.hpp"
 #include "engine/core/engine.hpp"
@@ -220,11 +221,11 @@ private:
 
 // What MPI_Init asks for without this library: the environment may say so.
 int level_of_init() {
-#ifdef OPEN_MPI
-  const char* const given = std::getenv(open_mpi_level);
-  const int level = given != nullptr ? std::atoi(given) : MPI_THREAD_SINGLE;
-  return level < MPI_THREAD_SINGLE || level > MPI_THREAD_MULTIPLE ? MPI_THREAD_MULTIPLE : level; // as Open MPI does
-#else
+  if (engine::mpi_identity().family == engine::MpiFamily::open_mpi) {
+    const char* const given = std::getenv(open_mpi_level);
+    const int level = given != nullptr ? std::atoi(given) : MPI_THREAD_SINGLE;
+    return level < MPI_THREAD_SINGLE || level > MPI_THREAD_MULTIPLE ? MPI_THREAD_MULTIPLE : level; // as Open MPI does
+  }
   constexpr std::array names{"MPIR_CVAR_DEFAULT_THREAD_LEVEL", "MPIR_PARAM_DEFAULT_THREAD_LEVEL",
                              "MPICH_DEFAULT_THREAD_LEVEL"};
   constexpr std::array<std::pair<const char*, int>, 4> levels{{{"MPI_THREAD_SINGLE", MPI_THREAD_SINGLE},
@@ -240,7 +241,6 @@ int level_of_init() {
     }
   }
   return MPI_THREAD_SINGLE;
-#endif
 }
 
 // `provided`: null for MPI_Init.

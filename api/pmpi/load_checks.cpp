@@ -2,9 +2,9 @@
 #include "api/pmpi/load_checks.hpp"
 
 #include "api/pmpi/file_name.hpp"
+#include "engine/base/mpi_identity.hpp"
 
 #include <fmt/format.h>
-#include <mpi.h>
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -14,8 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,16 +21,6 @@
 
 namespace stoker::pmpi {
 namespace {
-
-#ifdef MPICH_VERSION
-constexpr std::string_view built_for = "MPICH";
-constexpr std::string_view other_mpi = "Open MPI";
-constexpr std::array<std::string_view, 2> other_libraries{"libmpi.so.40", "libmpi.so.80"};
-#else
-constexpr std::string_view built_for = "Open MPI";
-constexpr std::string_view other_mpi = "MPICH";
-constexpr std::array<std::string_view, 2> other_libraries{"libmpich.so", "libmpi.so.12"};
-#endif
 
 constexpr unsigned seconds_to_tell = 2; // more than another rank is late
 
@@ -132,20 +120,19 @@ bool complain_on_one_rank(const std::string& defect) {
 std::string wrong_order() {
   const void* const first = dlsym(RTLD_DEFAULT, "MPI_Init");
   const void* const own = base_of(reinterpret_cast<const void*>(&complain_of_mixed_libraries));
-  const std::string own_file(file_name_of(object_of(own)));
   if (first != nullptr && base_of(first) != own) {
     return base_of(first) == base_of_program()
                ? fmt::format("the program has the MPI library linked into itself (static), so that {} cannot come "
                              "before it and has no effect; link the program with the shared MPI library",
-                             own_file)
+                             own_file())
                : fmt::format("{} comes before {}, which has no effect so; put {} first in LD_PRELOAD, or before the "
                              "MPI library where the program is linked",
-                             file_name_of(object_of(first)), own_file, own_file);
+                             file_name_of(object_of(first)), own_file(), own_file());
   }
   if (rank_in_environment() != nullptr && program_defines_mpi()) {
     return fmt::format("the program has the MPI library linked into itself (static), so that {} cannot come before "
                        "it and has no effect; link the program with the shared MPI library",
-                       own_file);
+                       own_file());
   }
   return "";
 }
@@ -155,13 +142,15 @@ std::string wrong_order() {
 
 } // namespace
 
+std::string own_file() { return std::string(file_name_of(object_of(reinterpret_cast<const void*>(&own_file)))); }
+
 bool complain_of_mixed_libraries() {
   std::string other;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t /*size*/, void* result) {
         const std::string_view file = file_name_of(info->dlpi_name);
-        const bool is_other =
-            std::ranges::any_of(other_libraries, [&](std::string_view name) { return file.starts_with(name); });
+        const std::string_view abi = engine::mpi_abi_of(file);
+        const bool is_other = !abi.empty() && abi != engine::own_mpi_abi();
         if (is_other) {
           *static_cast<std::string*>(result) = info->dlpi_name;
         }
@@ -171,9 +160,8 @@ bool complain_of_mixed_libraries() {
   if (!other.empty()) {
     const bool told_here = complain_on_one_rank(
         fmt::format("two MPI libraries in one process: {} was built for {}, but {} ({}) is loaded as well; take the "
-                    "libstoker-pmpi.so that was built for the program's MPI library",
-                    file_name_of(object_of(reinterpret_cast<const void*>(&complain_of_mixed_libraries))), built_for,
-                    other, other_mpi));
+                    "drop-in library that was built for the program's MPI library",
+                    own_file(), engine::own_mpi_abi(), other, engine::mpi_abi_of(file_name_of(other))));
     if (!told_here) {
       sleep(seconds_to_tell); // a launcher ends all processes when the first exits
     }

@@ -15,6 +15,7 @@
 #include "api/pmpi/presence.hpp"
 
 #include "api/pmpi/library.hpp"
+#include "api/pmpi/load_checks.hpp"
 
 #include <fmt/format.h>
 
@@ -189,9 +190,9 @@ bool Tree::everybody_waits() {
 void Tree::complain(const std::vector<int>& missing) const {
   fmt::print(
       stderr,
-      "stoker: libstoker-pmpi.so is not loaded on rank{} {} of {}, or late (more than {} s); all ranks go on with "
-      "the MPI library alone\n",
-      missing.size() == 1 ? "" : "s", list_of(missing), size_, limit_.count());
+      "stoker: {} is not loaded on rank{} {} of {}, or late (more than {} s); all ranks go on with the MPI library "
+      "alone\n",
+      own_file(), missing.size() == 1 ? "" : "s", list_of(missing), size_, limit_.count());
 }
 
 bool Tree::decide() {
@@ -211,11 +212,11 @@ bool Tree::decide() {
     const seconds of_rank_0 = limit_ + seconds(std::bit_width(static_cast<unsigned>(size_ - 1)));
     if (!wait_for([this] { return parent_.has_said(0); }, 2 * of_rank_0)) {
       if (parent_.rank == 0) {
-        fmt::print(
-            stderr,
-            "stoker: rank 0 of {} does not answer rank {}: one of them was late, or libstoker-pmpi.so is not loaded "
-            "on rank 0; rank {} goes on with the MPI library alone, as all do\n",
-            size_, rank_, rank_);
+        fmt::print(stderr,
+                   "stoker: rank 0 of {} does not answer rank {}: one of them was late, or {} is not loaded on rank 0; "
+                   "rank {} "
+                   "goes on with the MPI library alone, as all do\n",
+                   size_, rank_, own_file(), rank_);
       }
       say(parent_, 1, no);
       parent_.words[0] = no;

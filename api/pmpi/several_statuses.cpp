@@ -20,7 +20,7 @@ template <class First, class Second, class... Others>
 struct SecondParameter<int (*)(First, Second, Others...)> {
   using Type = Second;
 };
-using Handles = SecondParameter<decltype(&::MPI_Request_get_status_all)>::Type;
+using RequestArray = SecondParameter<decltype(&::MPI_Request_get_status_all)>::Type;
 
 int all_statuses(Split& split, int* flag, MPI_Status* statuses) {
   bool all = true;
@@ -117,7 +117,7 @@ using namespace stoker::pmpi;
 
 extern "C" {
 
-int MPI_Request_get_status_all(int count, Handles array_of_requests, int* flag, MPI_Status array_of_statuses[]) {
+int MPI_Request_get_status_all(int count, RequestArray array_of_requests, int* flag, MPI_Status array_of_statuses[]) {
   Completion completion(Completing::tests, count, array_of_requests);
   const int code = for_several(
       count, array_of_requests, [&](Split& split) { return all_statuses(split, flag, array_of_statuses); },
@@ -125,7 +125,7 @@ int MPI_Request_get_status_all(int count, Handles array_of_requests, int* flag, 
   return completion.all_if(code, flag);
 }
 
-int MPI_Request_get_status_any(int count, Handles array_of_requests, int* indx, int* flag, MPI_Status* status) {
+int MPI_Request_get_status_any(int count, RequestArray array_of_requests, int* indx, int* flag, MPI_Status* status) {
   Completion completion(Completing::tests, count, array_of_requests);
   const int code = for_several(
       count, array_of_requests, [&](Split& split) { return any_status(split, indx, flag, status); },
@@ -135,7 +135,7 @@ int MPI_Request_get_status_any(int count, Handles array_of_requests, int* indx, 
   return completion.some(code, code == MPI_SUCCESS && *flag != 0 && *indx != MPI_UNDEFINED ? &one : &none, indx);
 }
 
-int MPI_Request_get_status_some(int incount, Handles array_of_requests, int* outcount, int array_of_indices[],
+int MPI_Request_get_status_some(int incount, RequestArray array_of_requests, int* outcount, int array_of_indices[],
                                 MPI_Status array_of_statuses[]) {
   Completion completion(Completing::tests, incount, array_of_requests);
   const int code = for_several(

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -24,6 +25,18 @@ constexpr std::array<Maker, 6> makers{{
     {"MVAPICH", MpiFamily::mpich, "MVAPICH Version", ""},
     {"MVAPICH2", MpiFamily::mpich, "MVAPICH2 Version", ""},
     {"Cray MPICH", MpiFamily::mpich, "CRAY MPICH version", "ANL base"},
+}};
+
+struct FileName {
+  std::string_view begin;
+  std::string_view abi;
+};
+// The first row that fits counts.
+constexpr std::array<FileName, 4> file_names{{
+    {"libmpi_abi.so", "the standard ABI"},
+    {"libmpich.so", "MPICH"},  // as Debian names it
+    {"libmpi.so.12", "MPICH"}, // as MPICH names itself
+    {"libmpi.so.", "Open MPI"},
 }};
 
 // What follows `key`, as far as the end of the line. Blanks and a colon before it are left out. Empty: no such key.
@@ -84,6 +97,22 @@ const MpiIdentity& mpi_identity() {
     return mpi_identity_from(said.data());
   }();
   return identity;
+}
+
+std::string_view mpi_abi_of(std::string_view file) {
+  const auto* const row =
+      std::ranges::find_if(file_names, [file](const FileName& name) { return file.starts_with(name.begin); });
+  return row == file_names.end() ? std::string_view() : row->abi;
+}
+
+std::string_view own_mpi_abi() {
+#if defined(MPICH_VERSION)
+  return "MPICH";
+#elif defined(OPEN_MPI)
+  return "Open MPI";
+#else
+  return "the standard ABI";
+#endif
 }
 
 } // namespace stoker::engine

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "tests/pmpi/collectives.h"
+#include "tests/rig/mpi_library.h"
 
 #include <mpi.h>
 
@@ -95,13 +96,6 @@ const char* kind_name(Kind kind);
 
 // ---- what the MPI libraries are known to do wrong
 
-#if defined(MPICH_NUMVERSION)
-enum { mpich = 1, mpich_4_0 = MPICH_NUMVERSION < 40100000, open_mpi = 0, open_mpi_4 = 0 };
-#elif defined(OPEN_MPI)
-enum { mpich = 0, mpich_4_0 = 0, open_mpi = 1, open_mpi_4 = OMPI_MAJOR_VERSION < 5 };
-#else
-enum { mpich = 0, mpich_4_0 = 0, open_mpi = 0, open_mpi_4 = 0 };
-#endif
 // Whether such a call may be the MPI library's own, with its defects.
 bool library_serves(Form form);
 // Not null: why this call is not made.

@@ -15,7 +15,7 @@ const char* kind_name(Kind kind) {
 
 bool library_serves(Form form) { return !strict || !is_persistent(form); }
 
-bool persistent_states_work(void) { return !mpich || !library_serves(form_persistent); }
+bool persistent_states_work(void) { return !is_mpich() || !library_serves(form_persistent); }
 
 // A persistent one, too, may be made of the library's nonblocking ones where it is small.
 static bool library_serves_as_nonblocking(const Shape* shape) {
@@ -26,19 +26,20 @@ const char* known_defect(const Shape* shape) {
   const Family family = shape->family;
   int topology = MPI_UNDEFINED;
   MPI_Topo_test(shape->comm, &topology);
-  if (mpich_4_0 && family == neighbor_alltoallw && topology != MPI_CART && library_serves_as_nonblocking(shape)) {
+  if (is_mpich_before(401) && family == neighbor_alltoallw && topology != MPI_CART &&
+      library_serves_as_nonblocking(shape)) {
     return "MPICH 4.0's neighbor_alltoallw takes arguments of sources for those of targets";
   }
   if (!library_serves(shape->form)) {
     return NULL;
   }
-  if (mpich_4_0 && family == reduce && shape->in_place && shape->root != 0) {
+  if (is_mpich_before(401) && family == reduce && shape->in_place && shape->root != 0) {
     return "MPICH 4.0's reduce in place at a root other than 0 crashes";
   }
-  if (mpich && is_persistent(shape->form) && (family == gather || family == scatter)) {
+  if (is_mpich() && is_persistent(shape->form) && (family == gather || family == scatter)) {
     return "MPICH's persistent gather and scatter give wrong results from the second start on (seen in 4.0.2, 4.2.1)";
   }
-  if (mpich_4_0 && is_persistent(shape->form) && (family == allgather || family == reduce)) {
+  if (is_mpich_before(401) && is_persistent(shape->form) && (family == allgather || family == reduce)) {
     return "MPICH 4.0's persistent allgather and reduce hang or give wrong results from the second start on";
   }
   return NULL;
@@ -179,7 +180,7 @@ static void append(Side* side, bool padded, Block block) {
 static int count_between(const Shape* shape, int source, int target) {
   const int chosen = source + (2 * target);
   // MPICH 4.0's neighbor_alltoallw does nothing where the first counts are 0.
-  const bool may_be_none = !(mpich_4_0 && shape->family == neighbor_alltoallw);
+  const bool may_be_none = !(is_mpich_before(401) && shape->family == neighbor_alltoallw);
   if (shape->count == 0 || (may_be_none && (shape->in_place ? chosen % 4 == 3 : chosen % 3 == 2))) {
     return 0;
   }
@@ -205,8 +206,8 @@ static void lay_exchange(Call* call, int sources, const int* source, int targets
       if (w) { // pairs of ints as one element or two
         // MPICH 4.0's nonblocking one in place writes garbage with any but predefined datatypes, and that of neighbors
         // nothing.
-        const bool of_ints =
-            mpich_4_0 && (shape->in_place || shape->family == neighbor_alltoallw) && library_serves(shape->form);
+        const bool of_ints = is_mpich_before(401) && (shape->in_place || shape->family == neighbor_alltoallw) &&
+                             library_serves(shape->form);
         const int of_kind = of_ints ? 0 : shape->in_place ? low + high : block.target + (side * (block.source + 1));
         block.kind = of_kind % 2 != 0 ? kind_gap : kind_int;
         block.count *= block.kind == kind_int ? 2 : 1;
@@ -593,7 +594,7 @@ int issue(Call* call) {
   const int code = issue_with(call, call->type, call->recv_type, call->op);
   // Legal as soon as the call has returned, whether it is complete or not. Open MPI's own persistent collectives crash
   // (seen in 4.1.4, 5.0.7).
-  if (!keeps_handles && !(open_mpi && is_persistent(call->shape.form) && library_serves(call->shape.form))) {
+  if (!keeps_handles && !(is_open_mpi() && is_persistent(call->shape.form) && library_serves(call->shape.form))) {
     free_handles(call);
   }
   return code;

@@ -4,6 +4,7 @@
 //   memory [--arena] SECTION...      with --arena, long blocks have to come from the arena, without it none may
 #define _GNU_SOURCE // NOLINT(bugprone-reserved-identifier): the C library asks for it
 #include "memory_test.h"
+#include "tests/rig/mpi_library.h"
 
 #include <mpi.h>
 
@@ -42,9 +43,9 @@ static void kinds(void) {
   demand(class_of(MPI_Alloc_mem(-1, MPI_INFO_NULL, &memory)) == MPI_ERR_ARG && memory == &rank, "a negative size");
   demand(class_of(MPI_Alloc_mem(megabyte, MPI_INFO_NULL, NULL)) == MPI_ERR_ARG, "nowhere to put the address");
   demand(MPI_Free_mem(NULL) == MPI_SUCCESS, "nothing to free");
-#ifdef OPEN_MPI // MPICH says that it has them
-  demand(class_of(MPI_Alloc_mem((MPI_Aint)1 << 62, MPI_INFO_NULL, &memory)) == MPI_ERR_NO_MEM, "2^62 bytes");
-#endif
+  if (is_open_mpi()) { // MPICH says that it has them
+    demand(class_of(MPI_Alloc_mem((MPI_Aint)1 << 62, MPI_INFO_NULL, &memory)) == MPI_ERR_NO_MEM, "2^62 bytes");
+  }
   MPI_Info info = MPI_INFO_NULL;
   MPI_Info_create(&info);
   MPI_Info_set(info, "mpi_minimum_memory_alignment", "64");
@@ -214,7 +215,9 @@ static void keep(void) {
 
 // Freeing is an error then, at which MPICH 4.0 ends the process, and MPICH 4.2 the job. Open MPI looks into freed memory.
 static void free_late(void) {
-#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40100000
+  if (!is_mpich_before(401)) {
+    return;
+  }
   fflush(NULL);
   const pid_t child = fork();
   if (child == 0) {
@@ -228,7 +231,6 @@ static void free_late(void) {
     fprintf(stderr, "FAILED rank %d: MPI_Free_mem after MPI_Finalize ends with status %d\n", rank, status);
     _exit(1);
   }
-#endif
 }
 
 int main(int argc, char** argv) {

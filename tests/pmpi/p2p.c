@@ -6,6 +6,8 @@
 //   p2p [--watched] kinds|threads
 //
 // --watched: the file that STOKER_PMPI_SUMMARY names has to say that messages were watched and that none is left.
+#include "tests/rig/mpi_library.h"
+
 #include <mpi.h>
 
 #include <pthread.h>
@@ -72,9 +74,7 @@ SEND(irsend, MPI_Irsend)
 RECEIVE(irecv, MPI_Irecv)
 SEND(send_init, MPI_Send_init)
 SEND(ssend_init, MPI_Ssend_init)
-#ifndef OPEN_MPI
 SEND(bsend_init, MPI_Bsend_init)
-#endif
 SEND(rsend_init, MPI_Rsend_init)
 RECEIVE(recv_init, MPI_Recv_init)
 #if MPI_VERSION >= 4
@@ -98,9 +98,7 @@ static const struct Start starts[] = {
     {"MPI_Imrecv", false, isend, imrecv},
     {"MPI_Send_init", true, send_init, recv_init},
     {"MPI_Ssend_init", true, ssend_init, recv_init},
-#ifndef OPEN_MPI // Open MPI 4.1 sends wrong data, with and without the drop-in library
     {"MPI_Bsend_init", true, bsend_init, recv_init},
-#endif
     {"MPI_Rsend_init", true, rsend_init, recv_init},
 #if MPI_VERSION >= 4
     {"MPI_Isend_c", false, isend_c, irecv_c},
@@ -313,6 +311,9 @@ static void kinds(void) {
   struct Exchange e;
   begin(&e);
   for (int s = 0; s < kinds_of_starts; ++s) {
+    if (is_open_mpi() && starts[s].send == bsend_init) {
+      continue; // Open MPI 4.1 sends wrong data, with and without the drop-in library
+    }
     for (int c = 0; c < kinds_of_ends; ++c) {
       started_by = starts[s].name;
       completed_by = ends[c].name;

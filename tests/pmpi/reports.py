@@ -18,6 +18,7 @@ import tempfile
 import unittest
 
 MPIRUN, MPI, RANKS = sys.argv[1], sys.argv[2], int(sys.argv[3])
+LOADED_MPI = os.environ.get("RIG_ABI", "mpich") if MPI == "abi" else MPI
 LIBRARY, PROGRAM, *FORTRAN = (str(pathlib.Path(path).resolve()) for path in sys.argv[4:])
 PREDICTED, CORRECTED = 3 * RANKS, 5 * RANKS
 ROW = re.compile(r"^(?P<collective>\w+) +(?P<form>nonblocking) +(?P<communicator>.+?) +(?P<calls>\d+) +(?P<bytes>\d+) +(?P<exchange>[\d.]+) +"
@@ -161,7 +162,7 @@ class JobLine(Case):
         taken, left = map(json.loads, file.read_text(encoding="utf-8").splitlines())
         for line in (taken, left):
             self.assertEqual((line["program"], line["ranks"], line["nodes"]), (pathlib.Path(PROGRAM).name, RANKS, 1))
-            self.assertRegex(line["mpi"], {"mpich": r"^MPICH \d", "openmpi": r"^Open MPI \d"}[MPI])
+            self.assertRegex(line["mpi"], {"mpich": r"^MPICH \d", "openmpi": r"^Open MPI \d"}[LOADED_MPI])
             self.assertRegex(line["stoker"], r"^\d+\.\d+\.\d+$")
             self.assertRegex(line["finished"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
         self.assertEqual((taken["job"], left["job"]), ("4711", None))

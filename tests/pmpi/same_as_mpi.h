@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tests/pmpi/collectives.h"
+#include "tests/rig/mpi_library.h"
 
 #include <mpi.h>
 

@@ -344,15 +344,14 @@ static bool is_left_out(Case which, Family family, Where where) {
     return true;
   }
   const bool null = which == null_sent || which == null_received;
-#ifdef OPEN_MPI
-  const bool differ = family == scatterv && which == types_that_differ && where == between_groups; // one rank refuses
-  return differ || null || (which == in_place_received && family == exscan) ||
-         (which == null_communicator && (family == allgather || family == neighbor_allgather));
-#else
+  if (is_open_mpi()) {
+    const bool differ = family == scatterv && which == types_that_differ && where == between_groups; // one rank refuses
+    return differ || null || (which == in_place_received && family == exscan) ||
+           (which == null_communicator && (family == allgather || family == neighbor_allgather));
+  }
   const bool placed = which == in_place_received || which == in_place_sent;
   return (placed && (is_neighbor(family) || family == bcast || family == reduce)) ||
          (is_reduction(family) && (null || which == negative_count));
-#endif
 }
 
 // With a class of the engine's (docs/drop-in.md).

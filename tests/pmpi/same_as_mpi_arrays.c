@@ -8,13 +8,7 @@
 enum { outstanding = 6, rounds = 12, block_ints = 800 };
 
 // Open MPI 4.1 reads arrays of datatypes once more when the call is complete, and needs the communicator all the time.
-static bool needs_arguments(void) {
-#ifdef OPEN_MPI
-  return !strict;
-#else
-  return false;
-#endif
-}
+static bool needs_arguments(void) { return is_open_mpi() && !strict; }
 
 static void begin_and_forget(Family vector, int call, const int* in, int* out, MPI_Comm comm, MPI_Request* request) {
   Places* const send = malloc(sizeof *send);

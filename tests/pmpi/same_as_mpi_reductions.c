@@ -123,15 +123,10 @@ static void compare_reduction(const Type* type, const char* op_name, MPI_Op op, 
 
 // MPICH ends the process for them: 4.0 for C's types, 4.2 for Fortran's as well.
 static bool is_fatal(const Type* type, MPI_Op op) {
-#ifdef MPICH_NUMVERSION
   const bool of_c = type->handle == MPI_FLOAT || type->handle == MPI_DOUBLE || type->handle == MPI_LONG_DOUBLE;
   const bool of_fortran = type->bits == real || type->handle == MPI_REAL16;
-  return (op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR) && (of_c || (MPICH_NUMVERSION >= 40100000 && of_fortran));
-#else
-  (void)type;
-  (void)op;
-  return false;
-#endif
+  return is_mpich() && (op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR) &&
+         (of_c || (!is_mpich_before(401) && of_fortran));
 }
 
 void run_reductions(void) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #define _GNU_SOURCE // NOLINT(bugprone-reserved-identifier): the C library asks for it
 #include "tests/soak/footprint.h"
+#include "tests/rig/mpi_library.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -64,13 +65,13 @@ static void look_at_descriptors(Footprint* seen) {
 
 // MPICH has some 2000, and is asked how many it has left; Open MPI gives them the lowest free number.
 static long communicators_in_use(void) {
-#ifdef OPEN_MPI
-  MPI_Comm comm = MPI_COMM_NULL;
-  PMPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  const long number = MPI_Comm_c2f(comm);
-  PMPI_Comm_free(&comm);
-  return number;
-#else
+  if (is_open_mpi()) {
+    MPI_Comm comm = MPI_COMM_NULL;
+    PMPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    const long number = MPI_Comm_c2f(comm);
+    PMPI_Comm_free(&comm);
+    return number;
+  }
   enum { all = 2048 };
   static MPI_Comm left[all];
   int count = 0;
@@ -81,7 +82,6 @@ static long communicators_in_use(void) {
     PMPI_Comm_free(&left[i]);
   }
   return all - count;
-#endif
 }
 
 Footprint look(void) {

@@ -334,7 +334,7 @@ static void run_round(Worker* worker, Messages* messages) {
   Round round = {.calls = 1 + below(&plan, most_calls), .repeats = repeats[below(&plan, 5)]};
   round.with_messages = one_in(&plan, 3);
   // Open MPI crashes.
-  round.is_freed_early = one_in(&plan, 6) && comm != &worker->base && !open_mpi;
+  round.is_freed_early = one_in(&plan, 6) && comm != &worker->base && !is_open_mpi();
   for (int c = 0; c < round.calls; ++c) {
     round.call[c] = new_call(choose_shape(&plan, *comm));
   }
@@ -428,11 +428,13 @@ static void run_phase(int threads, Worker* workers, int phase, double seconds) {
 // that is kept because it was needed once, in the allocator or in segments, by the largest set of calls under way so
 // far, each up to half a megabyte; tags by the requests that there are at a time.
 // Sanitizers take memory themselves, and Open MPI loses some 270 bytes a call.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(OPEN_MPI)
-static const bool measures_memory = false;
+static bool measures_memory(void) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return false;
 #else
-static const bool measures_memory = true;
+  return !is_open_mpi();
 #endif
+}
 static const long allowances[measure_count] = {[heap_kib] = 256,      [private_kib] = 8192, [shared_kib] = 16384,
                                                [segment_kib] = 16384, [communicators] = 8,  [highest_tag] = 256};
 
@@ -448,7 +450,7 @@ static void expect_no_growth(const Footprint* seen, double seconds) {
     }
     const bool few_calls = m == heap_kib && seconds < short_form_seconds;
     const long allowance = few_calls ? heap_allowance_of_short_form_kib : allowances[m];
-    if (last > warm + allowance && (measures_memory || (m != heap_kib && m != private_kib))) {
+    if (last > warm + allowance && (measures_memory() || (m != heap_kib && m != private_kib))) {
       fail("%s grew from %ld to %ld", measure_names[m], warm, last);
     }
   }
@@ -468,14 +470,14 @@ static void print(const Footprint* seen) {
 
 int main(int argc, char** argv) {
   strict = argc == 2 && strcmp(argv[1], "--strict") == 0;
-  keeps_handles = open_mpi; // which crashes when several threads free such
+  keeps_handles = is_open_mpi(); // which crashes when several threads free such
   int provided = MPI_THREAD_SINGLE;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, error_handler());
   long seed = (long)from_environment("SOAK_SEED", (double)(time(NULL) % 1000000));
   MPI_Bcast(&seed, 1, MPI_LONG, 0, MPI_COMM_WORLD);
   const double seconds = from_environment("SOAK_SECONDS", 4);
-  const int asked = (int)from_environment("SOAK_THREADS", open_mpi_4 ? 1 : 3);
+  const int asked = (int)from_environment("SOAK_THREADS", is_open_mpi_before(500) ? 1 : 3);
   const int threads = provided < MPI_THREAD_MULTIPLE ? 1 : asked < most_threads ? asked : most_threads;
   if (world_rank() == 0) {
     printf("SOAK_SEED=%ld SOAK_SECONDS=%g SOAK_THREADS=%d\n", seed, seconds, threads);
