@@ -198,13 +198,16 @@ int needed_level(int asked) {
 
 // Open MPI 5 ends the job where its variable is not the level that MPI_Init_thread is asked for. So it is that for as
 // long as this lives, if this library asks for another level than the application.
-constexpr const char* open_mpi_level = "OMPI_MPI_THREAD_LEVEL";
+constexpr const char* open_mpi_level = "OMPI_MPI_THREAD_LEVEL"; // has the place of one of these
+constexpr std::array levels_of_threads{MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
+                                       MPI_THREAD_MULTIPLE};
 class LevelInEnvironment {
 public:
   explicit LevelInEnvironment(int needed) {
     if (const char* const given = std::getenv(open_mpi_level)) {
       before_ = given;
-      setenv(open_mpi_level, fmt::format("{}", needed).c_str(), 1);
+      const auto place = std::ranges::find(levels_of_threads, needed) - levels_of_threads.begin();
+      setenv(open_mpi_level, fmt::format("{}", place).c_str(), 1);
     }
   }
   LevelInEnvironment(const LevelInEnvironment&) = delete;
@@ -223,8 +226,9 @@ private:
 int level_of_init() {
   if (engine::mpi_identity().family == engine::MpiFamily::open_mpi) {
     const char* const given = std::getenv(open_mpi_level);
-    const int level = given != nullptr ? std::atoi(given) : MPI_THREAD_SINGLE;
-    return level < MPI_THREAD_SINGLE || level > MPI_THREAD_MULTIPLE ? MPI_THREAD_MULTIPLE : level; // as Open MPI does
+    const int place = given != nullptr ? std::atoi(given) : 0;
+    return place < 0 || place > 3 ? MPI_THREAD_MULTIPLE
+                                  : levels_of_threads[static_cast<std::size_t>(place)]; // as it does
   }
   constexpr std::array names{"MPIR_CVAR_DEFAULT_THREAD_LEVEL", "MPIR_PARAM_DEFAULT_THREAD_LEVEL",
                              "MPICH_DEFAULT_THREAD_LEVEL"};

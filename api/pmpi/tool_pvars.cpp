@@ -116,7 +116,7 @@ public:
 private:
   std::mutex mutex_; // guards what follows
   std::map<MPI_T_pvar_session, Handles> sessions_;
-  std::uintptr_t latest_ = 1;
+  std::uintptr_t latest_ = 1; // MPI_T_PVAR_ALL_HANDLES of the standard ABI
 };
 
 // Made when a tool first needs it, which may be before this library's constructors run, and never destroyed.

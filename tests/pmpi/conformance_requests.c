@@ -889,17 +889,21 @@ static void nobody_is_early(void) {
 // ---- errors
 
 static int handler_calls = 0;
+static int told_code = MPI_SUCCESS;
 
 // NOLINTNEXTLINE(readability-non-const-parameter): MPI_Comm_errhandler_function
 static void count_error(MPI_Comm* comm, int* code, ...) {
   (void)comm;
-  (void)code;
+  told_code = *code;
   ++handler_calls;
 }
 
 static void expect_class(int code, int expected, const char* what) {
   int class = MPI_SUCCESS;
-  MPI_Error_class(code, &class);
+  // MPICH 5.0.2 takes errors for mended that a handler was told of.
+  const bool is_mended = code == MPI_SUCCESS && is_mpich() && !is_mpich_before(500);
+  MPI_Error_class(is_mended ? told_code : code, &class);
+  told_code = MPI_SUCCESS;
   if (class != expected) {
     fail("%s: error class %d, not %d", what, class, expected);
   }

@@ -335,7 +335,6 @@ static int try_call(Case which, Family family, Form form, Where where, MPI_Comm 
 
 // What the MPI libraries end the process for, or never come back from.
 static bool is_left_out(Case which, Family family, Where where) {
-
   if (is_neighbor(family) != (where == on_neighbors)) {
     return true;
   }
@@ -348,6 +347,9 @@ static bool is_left_out(Case which, Family family, Where where) {
     const bool differ = family == scatterv && which == types_that_differ && where == between_groups; // one rank refuses
     return differ || null || (which == in_place_received && family == exscan) ||
            (which == null_communicator && (family == allgather || family == neighbor_allgather));
+  }
+  if (!is_mpich_before(500) && which == null_type && is_reduction(family)) {
+    return true;
   }
   const bool placed = which == in_place_received || which == in_place_sent;
   return (placed && (is_neighbor(family) || family == bcast || family == reduce)) ||

@@ -23,8 +23,9 @@ static inline int mpi_library_version(const char* said) {
   return at != NULL && sscanf(at + strlen(said), " %d.%d", &major, &minor) == 2 ? 100 * major + minor : 0;
 }
 
-/* The library for C of the standard ABI leaves handles of Fortran to another one, and has integers of its own. */
 #if !defined(MPICH_VERSION) && !defined(OPEN_MPI)
+#define STOKER_TESTS_STANDARD_ABI
+/* The library for C of the standard ABI leaves handles of Fortran to another one, and has integers of its own. */
 #define MPI_Comm_c2f MPI_Comm_toint
 #define MPI_Request_c2f MPI_Request_toint
 #define MPI_Request_f2c MPI_Request_fromint
@@ -37,6 +38,15 @@ static inline bool is_mpich_before(int version) {
 static inline bool is_open_mpi(void) { return mpi_library_version("Open MPI v") != 0; }
 static inline bool is_open_mpi_before(int version) {
   return is_open_mpi() && mpi_library_version("Open MPI v") < version;
+}
+
+/* The standard ABI of MPICH 5.0.2 takes MPI_T_PVAR_ALL_HANDLES for a handle's address, and crashes. */
+static inline bool mpi_knows_all_handles(void) {
+#ifdef STOKER_TESTS_STANDARD_ABI
+  return !is_mpich();
+#else
+  return true;
+#endif
 }
 
 #endif
