@@ -46,8 +46,9 @@ void add_build_folders(const fs::path& build, std::vector<std::string>& places) 
 void add_prefixes(const std::string& prefix, std::vector<std::string>& places) {
   places.push_back((fs::path(prefix) / STOKER_LIBRARY_FOLDER / own.file_name).string());
   for (const Build& other : builds) {
-    const fs::path folder = replaced(prefix, own.mpi, other.mpi);
-    places.push_back((folder / STOKER_LIBRARY_FOLDER / other.file_name).string());
+    for (const fs::path& folder : {fs::path(prefix), fs::path(replaced(prefix, own.mpi, other.mpi))}) {
+      places.push_back((folder / STOKER_LIBRARY_FOLDER / other.file_name).string());
+    }
   }
   for (const Build& one : builds) {
     places.push_back((fs::path(prefix) / STOKER_LIBRARY_FOLDER / "stoker" / one.mpi / one.file_name).string());

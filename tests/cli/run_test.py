@@ -277,6 +277,22 @@ class Places(Case):
         for mpi, some in ((MPI, self.program), (OTHER_MPI, program)):
             self.takes(self.like_a_drop_in(below / mpi, mpi), "--", some, stoker=self.stoker)
 
+    def test_of_the_standard_abi(self):
+        """With a library that has no more than the name: whose it is, is not to be seen from that."""
+        library = self.compile("libmpi_abi.so.1", "cc", "-shared", "-Wl,-soname,libmpi_abi.so.1", "-x", "c", "/dev/null")
+        linked = [library, "-Wl,--no-as-needed", f"-Wl,-rpath,{library.parent}"]
+        source = self.folder / "no-mpi.c"
+        source.write_text("int main(void) { return 0; }\n", encoding="utf-8")
+        program = self.compile("abi-program", "cc", source, *reversed(linked))
+        places = [self.own.parent, self.folder / "opt/abi" / LIBRARY_FOLDER, self.own.parent / "stoker/abi"]
+        self.refuses("libmpi_abi.so.1", "(the standard ABI)", f"only {self.own} for lib",
+                     *(place / "libstoker-pmpi_abi.so" for place in places[1:]), words=(program,), stoker=self.stoker)
+        for place in reversed(places):
+            place.mkdir(parents=True, exist_ok=True)
+            drop_in = self.compile(place / "libstoker-pmpi_abi.so", "cc", "-shared", "-x", "c", "/dev/null", "-x", "none", *reversed(linked))
+            self.takes(drop_in, "--", program, stoker=self.stoker)
+            self.takes(self.own, "--", self.program, stoker=self.stoker)
+
     def test_named(self):
         named = self.like_a_drop_in(self.folder / "opt/named", MPI)
         self.takes(named, "--drop-in", named, "--", self.program, stoker=self.stoker)

@@ -98,6 +98,16 @@ TEST(MpiDefects, GoWithTheVersionThatMendsThem) {
   EXPECT_FALSE(has_defect(identity(mpich_4_0), MpiDefect::persistent_datatypes));
 }
 
+TEST(MpiAbi, IsThatOfTheFileName) {
+  EXPECT_EQ(mpi_abi_of("libmpi_abi.so.1"), "the standard ABI");
+  EXPECT_EQ(mpi_abi_of("libmpich.so.12"), "MPICH");
+  EXPECT_EQ(mpi_abi_of("libmpi.so.12.1.1"), "MPICH");
+  EXPECT_EQ(mpi_abi_of("libmpi.so.40"), "Open MPI");
+  for (const char* const other : {"libmpi_mpifh.so.40", "libmpicxx.so.12", "libmpi_abi_helper.so", "libc.so.6", ""}) {
+    EXPECT_EQ(mpi_abi_of(other), "") << other;
+  }
+}
+
 TEST(MpiDefects, AreAllThereIfTheBaseIsNotTold) {
   for (const Said* const said : {&intel, &mvapich, &mvapich2, &cray}) {
     EXPECT_TRUE(has_defect(identity(*said), MpiDefect::wrong_calls)) << said->text;
