@@ -247,14 +247,15 @@ int level_of_init() {
   return MPI_THREAD_SINGLE;
 }
 
-// `provided`: null for MPI_Init.
-int initialise(int* argc, char*** argv, int asked, int* provided) {
-  int granted = MPI_THREAD_SINGLE;
+// `required` and `provided`: empty and null for MPI_Init.
+int initialise(int* argc, char*** argv, std::optional<int> required, int* provided) {
   if (complain_of_mixed_libraries()) { // the program's handles are not even of this library's size
     std::fflush(nullptr);
     std::_Exit(1);
   }
+  const int asked = required ? *required : level_of_init();
   const int needed = needed_level(asked);
+  int granted = MPI_THREAD_SINGLE;
   {
     const Inside inside;
     std::optional<LevelInEnvironment> level;
@@ -290,9 +291,7 @@ using stoker::pmpi::real;
 
 extern "C" {
 
-int MPI_Init(int* argc, char*** argv) {
-  return stoker::pmpi::initialise(argc, argv, stoker::pmpi::level_of_init(), nullptr);
-}
+int MPI_Init(int* argc, char*** argv) { return stoker::pmpi::initialise(argc, argv, std::nullopt, nullptr); }
 
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   return stoker::pmpi::initialise(argc, argv, required, provided);
