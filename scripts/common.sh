@@ -38,10 +38,12 @@ has_mpi() { # mpich | openmpi
 
 # Debian's library with the standard ABI, and the folder with a header for all of those; nothing if there are none.
 abi_library() { # mpich | openmpi
-  find "/usr/lib/$(uname -m)-linux-gnu" -maxdepth 1 -type f -name "libmpi_abi_$1.so.*"
+  find "/usr/lib/$(uname -m)-linux-gnu" -maxdepth 1 -type f -name "libmpi_abi_$1.so.*" 2>/dev/null || true
 }
 abi_headers() {
-  find "/usr/lib/$(uname -m)-linux-gnu"/{mpi_abi_mpich/include,openmpi/include/standard_abi} -name mpi.h -printf '%h\n' -quit 2>/dev/null || true
+  local libraries
+  libraries=/usr/lib/$(uname -m)-linux-gnu
+  find "$libraries"/{mpi_abi_mpich/include,openmpi/include/standard_abi} -name mpi.h -printf '%h\n' -quit 2>/dev/null || true
 }
 
 cross_file= # says how to build for another kind of processor: Meson's --cross-file
