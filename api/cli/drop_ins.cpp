@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of the option mpi, with the folder in which scripts/setup builds for it.
+// A value of the option mpi, and the folder in which scripts/setup builds for it.
 struct Build {
   std::string_view mpi;
   std::string_view folder;
@@ -44,7 +44,6 @@ void add_build_folders(const fs::path& build, std::vector<std::string>& places) 
 }
 
 void add_prefixes(const std::string& prefix, std::vector<std::string>& places) {
-  places.push_back((fs::path(prefix) / STOKER_LIBRARY_FOLDER / own.file_name).string());
   for (const Build& other : builds) {
     for (const fs::path& folder : {fs::path(prefix), fs::path(replaced(prefix, own.mpi, other.mpi))}) {
       places.push_back((folder / STOKER_LIBRARY_FOLDER / other.file_name).string());
@@ -69,10 +68,11 @@ std::vector<std::string> places_of_drop_ins() {
   if (const char* const searched = std::getenv("LD_LIBRARY_PATH")) {
     std::istringstream folders(searched);
     for (std::string one; std::getline(folders, one, ':');) {
+      if (one.empty()) {
+        continue;
+      }
       for (const Build& build : builds) {
-        if (!one.empty()) {
-          places.push_back((fs::path(one) / build.file_name).string());
-        }
+        places.push_back((fs::path(one) / build.file_name).string());
       }
     }
   }

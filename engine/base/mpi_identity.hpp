@@ -34,8 +34,8 @@ struct MpiIdentity {
 // The library that runs. Also before MPI_Init.
 [[nodiscard]] const MpiIdentity& mpi_identity();
 
-// The binary interface of the MPI library with this file name or soname: "MPICH", which Intel MPI and MVAPICH have, too,
-// "Open MPI", or "the standard ABI", which is MPI-5's. Empty: no MPI library's.
+// The binary interface of the MPI library with this file name or soname: "MPICH", which Intel MPI and MVAPICH have,
+// too, "Open MPI", or "the standard ABI", which is MPI-5's. Empty: no MPI library's.
 [[nodiscard]] std::string_view mpi_abi_of(std::string_view file);
 // That which this was compiled for.
 [[nodiscard]] std::string_view own_mpi_abi();

@@ -120,7 +120,7 @@ static Mix* new_mix(void) {
   }
   mix->inactive[at_null] = mix->inactive[at_inactive_recv] = mix->inactive[at_inactive_collective] = true;
   open_file(mix);
-  if (is_open_mpi() && (is_open_mpi_before(500) || !is_open_mpi_before(600)) && strict) {
+  if ((is_open_mpi_before(500) || open_mpi_version() >= 600) && strict) {
     mix->inactive[at_iwrite] = true;
     leave_out("file requests in arrays",
               "where a second thread is in MPI, Open MPI 4's crash and Open MPI 6.0.0rc2's fail with any code");
@@ -901,7 +901,7 @@ static void count_error(MPI_Comm* comm, int* code, ...) {
 static void expect_class(int code, int expected, const char* what) {
   int class = MPI_SUCCESS;
   // MPICH 5.0.2 takes errors for mended that a handler was told of.
-  const bool is_mended = code == MPI_SUCCESS && is_mpich() && !is_mpich_before(500);
+  const bool is_mended = code == MPI_SUCCESS && mpich_version() >= 500;
   MPI_Error_class(is_mended ? told_code : code, &class);
   told_code = MPI_SUCCESS;
   if (class != expected) {

@@ -348,7 +348,7 @@ static bool is_left_out(Case which, Family family, Where where) {
     return differ || null || (which == in_place_received && family == exscan) ||
            (which == null_communicator && (family == allgather || family == neighbor_allgather));
   }
-  if (!is_mpich_before(500) && which == null_type && is_reduction(family)) {
+  if (mpich_version() >= 500 && which == null_type && is_reduction(family)) {
     return true;
   }
   const bool placed = which == in_place_received || which == in_place_sent;

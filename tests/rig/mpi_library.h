@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which MPI library a test runs with: the one that is loaded, as the standard ABI leaves it open until then. Also before
-   MPI_Init and after MPI_Finalize. */
+/* Which MPI library a test runs with: the one that is loaded, as the standard ABI leaves it open until then. Any thread,
+   also before MPI_Init and after MPI_Finalize. */
 #ifndef STOKER_TESTS_MPI_LIBRARY_H
 #define STOKER_TESTS_MPI_LIBRARY_H
 
@@ -12,11 +12,9 @@
 
 /* Its version: 402 for 4.2 of that name; 0 if it is another library. `said`: what comes before the number. */
 static inline int mpi_library_version(const char* said) {
-  static char text[MPI_MAX_LIBRARY_VERSION_STRING];
-  if (text[0] == '\0') {
-    int length = 0;
-    PMPI_Get_library_version(text, &length);
-  }
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  PMPI_Get_library_version(text, &length);
   const char* const at = strstr(text, said);
   int major = 0;
   int minor = 0;
@@ -31,13 +29,17 @@ static inline int mpi_library_version(const char* said) {
 #define MPI_Request_f2c MPI_Request_fromint
 #endif
 
-static inline bool is_mpich(void) { return mpi_library_version("MPICH Version:") != 0; }
+static inline int mpich_version(void) { return mpi_library_version("MPICH Version:"); }
+static inline bool is_mpich(void) { return mpich_version() != 0; }
 static inline bool is_mpich_before(int version) {
-  return is_mpich() && mpi_library_version("MPICH Version:") < version;
+  const int is = mpich_version();
+  return is != 0 && is < version;
 }
-static inline bool is_open_mpi(void) { return mpi_library_version("Open MPI v") != 0; }
+static inline int open_mpi_version(void) { return mpi_library_version("Open MPI v"); }
+static inline bool is_open_mpi(void) { return open_mpi_version() != 0; }
 static inline bool is_open_mpi_before(int version) {
-  return is_open_mpi() && mpi_library_version("Open MPI v") < version;
+  const int is = open_mpi_version();
+  return is != 0 && is < version;
 }
 
 /* The standard ABI of MPICH 5.0.2 and of Open MPI 6.0.0rc2 takes MPI_T_PVAR_ALL_HANDLES for a handle's address, and
