@@ -27,6 +27,8 @@ namespace {
 using algos::Collective;
 using Clock = std::chrono::steady_clock;
 
+double seconds_of(Clock::time_point time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
+
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 // How much of a call's time is measured; reading the clock takes as long as a tenth of a short call.
@@ -263,8 +265,8 @@ Spacing Calls::round_up(ShapeKey& key) const {
 
 void Calls::enqueue(Shape& shape, QueuedCall& call) {
   call.shape = &shape;
-  shape.trials.note_start(shape.calls > shape.ended);
   call.number = shape.calls++;
+  shape.trials.note_start(call.number, call.number - shape.ended, seconds_of(call.begin));
   waiting_.add(call);
   shape.retire_complete();
   start_waiting();
@@ -386,6 +388,7 @@ void Calls::end(QueuedCall& call, double seconds) {
     lease_->note_calls(shape);
   }
   ++shape.ended;
+  shape.trials.note_end(seconds_of(call.begin) + seconds);
   const Lane& lane = shape.lane_of(call.number);
   if (!stands_in_ && lane.state == Lane::State::failed && lane.request == nullptr) {
     shapes_.forget_latest(); // for which no request could be made, as all ranks know

@@ -2,6 +2,7 @@
 #include "engine/calls/route_trials.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace stoker::engine {
 
@@ -46,19 +47,36 @@ void RouteTrials::add(std::uint64_t call, Route route, double seconds, double be
   }
 }
 
+void RouteTrials::note_start(std::uint64_t call, std::uint64_t others, double now) {
+  several_.add(others > 0 ? 1 : 0);
+  depth_ = std::max(depth_, others + 1);
+  busy_.note(others > 0, now);
+  if (kind_ != several_at_a_time) {
+    return;
+  }
+  if (call + pace_.trial == next_question_) {
+    busy_before_ = busy_.total();
+  } else if (call == next_question_ && busy_before_) {
+    double& least = kinds_[kind_].times[static_cast<std::size_t>(route())].busy_each;
+    least = std::min(least, (busy_.total() - *busy_before_) / static_cast<double>(pace_.trial));
+  }
+}
+
 RouteTrials::Findings RouteTrials::findings() const {
   const auto known = [](double value) { return value < unknown ? value : 0; };
-  const auto inside = [&](Route route) {
-    return now().times[static_cast<std::size_t>(route)].inside.median(pace_.trial);
-  };
+  const auto times = [&](Route route) -> const Times& { return now().times[static_cast<std::size_t>(route)]; };
+  const auto inside = [&](Route route) { return times(route).inside.median(pace_.trial); };
   const bool several = known(several_.median(of_short_calls.trial)) > 0;
-  const bool takes_core = takes_core_ || !small_;
-  const double by_engine = now().times[0].cost(pace_.trial, several, takes_core);
-  const double by_mpi = now().times[1].cost(pace_.trial, several, takes_core);
+  const auto cost = [&](Route route) {
+    return kind_ == several_at_a_time ? times(route).busy_each
+                                      : times(route).cost(pace_.trial, several && small_, takes_core_ || !small_);
+  };
+  const double by_engine = cost(Route::engine);
+  const double by_mpi = cost(Route::mpi);
   return {known(overlaps_.median(pace_.trial)),
           small_ ? inside(Route::engine) : by_engine,
           small_ ? inside(Route::mpi) : by_mpi,
-          several ? 1.0 : 0.0,
+          several ? static_cast<double>(depth_) : 0.0,
           -known(inside(now().usual)),
           -by_engine,
           -by_mpi};
@@ -73,6 +91,9 @@ RouteTrials RouteTrials::for_another() const {
   }
   another.overlaps_.clear();
   another.several_.clear();
+  another.depth_ = 0;
+  another.busy_ = {};
+  another.busy_before_.reset();
   another.decisions_ = 0;
   another.mpi_until_ = now().decided ? 0 : warm_up;
   another.next_question_ = warm_up + pace_.trial;
@@ -81,12 +102,13 @@ RouteTrials RouteTrials::for_another() const {
 
 // A call that MPI does not overlap takes twice as long. That is worth finding out about once there have been many.
 std::uint64_t RouteTrials::earliest_trial() const {
-  return kind_ == 1 && pace_.trial == of_long_calls.trial ? first_retrial : 0;
+  return kind_ == overlapping && pace_.trial == of_long_calls.trial ? first_retrial : 0;
 }
 
 // Small calls that are waited for at once are better off where they are.
 bool RouteTrials::may_try() const {
-  return next_question_ >= std::max(now().next_trial, earliest_trial()) && (!small_ || (kind_ == 1 && prepared_));
+  return next_question_ >= std::max(now().next_trial, earliest_trial()) &&
+         (!small_ || (kind_ == overlapping && prepared_));
 }
 
 // All ranks take as long for a step that ends in a small call: those that wait for the others are inside of it for
@@ -104,24 +126,33 @@ bool RouteTrials::pays(const Findings& largest) const {
 
 void RouteTrials::decide(const Findings& largest) {
   ++decisions_;
-  const std::size_t found = largest[overlapped_at] > 0 ? 1 : 0;
-  const bool changed = known_ && found != kind_;
-  if (!known_ && found != kind_) {
-    std::swap(kinds_[0], kinds_[1]); // the times so far are of that kind
+  const std::uint64_t since_question = pace_.lag;
+  several_agreed_ = largest[several_at] > 0;
+  const std::size_t found = several_agreed_ && !small_   ? several_at_a_time
+                            : largest[overlapped_at] > 0 ? overlapping
+                                                         : at_once;
+  const bool changed = found != kind_ && (known_ || found == several_at_a_time);
+  if (!changed && found != kind_) {
+    std::swap(kinds_[found], kinds_[kind_]); // the times so far are of that kind
   }
   known_ = true;
-  several_agreed_ = largest[several_at] > 0;
   kind_ = found;
   Kind& kind = kinds_[kind_];
   const double usual = largest[most_cost_at + static_cast<std::size_t>(kind.usual)];
   const double tried = largest[most_cost_at + static_cast<std::size_t>(other(kind.usual))];
-  if (!small_ && usual < unknown) {
-    pace_ = usual < long_seconds || several_agreed_ ? of_short_calls : of_long_calls;
+  if (kind_ == several_at_a_time) {
+    pace_ = of_several_calls(static_cast<std::uint64_t>(largest[several_at]));
+  } else if (!small_ && usual < unknown) {
+    pace_ = usual < long_seconds ? of_short_calls : of_long_calls;
   }
   if (changed) { // to times of long ago none are compared
     kind.times = {};
     kind.trying = false;
+    kind.trials = 0;
+  } else if (kind.trying && kind_ == several_at_a_time && tried < unknown && ++kind.trials < trials_of_several) {
+    kind.trying = false;
   } else if (kind.trying) {
+    kind.trials = 0;
     kind.usual = pays(largest) ? other(kind.usual) : kind.usual;
     kind.trying = false;
     kind.decided = kind.decided || tried < unknown; // else no call of the trial has ended yet
@@ -129,11 +160,19 @@ void RouteTrials::decide(const Findings& largest) {
   } else if (usual < unknown && may_try()) {
     kind.trying = true;
   }
-  prepared_ =
-      prepared_ || (kind_ == 1 && -largest[least_inside_at] * static_cast<double>(next_question_) > worth_a_request);
-  const bool tries_soon = kind.trying || (!kind.decided && !small_);
-  next_question_ +=
-      tries_soon ? pace_.lag + pace_.trial : std::clamp(next_question_ / 8, pace_.least_apart, pace_.most_apart);
+  const bool comparing = kind.trying || kind.trials > 0;
+  if (!comparing) {
+    for (Times& times : kind.times) {
+      times.busy_each = unknown;
+    }
+  }
+  prepared_ = prepared_ || (kind_ == overlapping &&
+                            -largest[least_inside_at] * static_cast<double>(next_question_) > worth_a_request);
+  const bool tries_soon = comparing || (!kind.decided && !small_);
+  const std::uint64_t apart = std::clamp(next_question_ / 8, pace_.least_apart, pace_.most_apart);
+  next_question_ += tries_soon ? since_question + pace_.settling + pace_.trial : std::max(apart, since_question + 1);
+  depth_ = 0;
+  busy_before_.reset();
 }
 
 } // namespace stoker::engine

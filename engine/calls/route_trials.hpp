@@ -9,14 +9,21 @@
 // time, fewer are tried and the ranks agree more often: agreeing costs little beside such a call, and a call on the
 // wrong route costs much. If several are under way, a call would have to wait for the agreement before it.
 //
+// Calls of which several are under way at a time are a third thing. The time of each is mostly computation for others,
+// and the first that is waited for is charged with the exchange of the next. What can be compared is how fast the
+// program gets through many of them: the time in which any is under way, for each call that began in it. Whatever else
+// runs on the machine makes that longer, for many calls at once; so the routes take turns, and their best times count.
+//
 // Small calls begin with the MPI library, and stay there for as long as the application waits for them at once. It
 // need not be asked about each of them: most pass. If a look at some finds them overlapped, the engine's request is
 // made, and the engine tried.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace stoker::engine {
 
@@ -28,7 +35,8 @@ public:
   // `on`: whether there are trials; else all calls are carried out by `first`. Route::mpi: they are small.
   // `takes_core`: the helper may take time from the core of the thread that makes the calls.
   explicit RouteTrials(bool on, Route first = Route::engine, bool takes_core = true)
-      : on_(on), small_(first == Route::mpi), takes_core_(takes_core), kinds_{{{.usual = first}, {.usual = first}}},
+      : on_(on), small_(first == Route::mpi),
+        takes_core_(takes_core), kinds_{{{.usual = first}, {.usual = first}, {.usual = first}}},
         pace_(small_ ? of_small_calls : of_short_calls), next_question_(warm_up + pace_.trial) {}
   // The calls of the warm-up are the MPI library's, so that none of them waits for a request.
   [[nodiscard]] static RouteTrials begun_by_mpi() {
@@ -62,15 +70,17 @@ public:
   [[nodiscard]] bool times(std::uint64_t call) const {
     return on_ && call + pace_.trial >= next_question_ && (!small_ || call < next_question_);
   }
-  // Whether others of the shape are under way as a call begins.
-  void note_start(bool others) { several_.add(others ? 1 : 0); }
+  // That a call begins, the next one, or that one has ended, at a time in seconds. `others`: how many of the shape are
+  // under way.
+  void note_start(std::uint64_t call, std::uint64_t others, double now);
+  void note_end(double now) { busy_.note(true, now); }
   // Notes the time of a call that was started without delay, from its start to the end of its completion. `beside`: the
   // part of it in which the application did something else.
   void add(std::uint64_t call, Route route, double seconds, double beside);
   // Whether at least half of the latest calls were overlapped (1 or 0); the costs of the engine's and of MPI's calls,
-  // for small calls the times inside of them; whether at least half began while others were under way. Then, with the
-  // sign changed, so that the least of all ranks is agreed on: the time inside of the usual route's calls, and the
-  // costs of the engine's and of MPI's calls. `unknown` where there is no time.
+  // for small calls the times inside of them; how many were under way at most, 0 unless at least half began while
+  // others were. Then, with the sign changed, so that the least of all ranks is agreed on: the time inside of the usual
+  // route's calls, and the costs of the engine's and of MPI's calls. `unknown` where there is no time.
   using Findings = std::array<double, 7>;
   // Where these are; for a route, at its number from there on.
   static constexpr std::size_t overlapped_at = 0;
@@ -85,12 +95,22 @@ public:
   struct Pace {
     std::size_t trial;         // calls of each that are compared
     std::uint64_t lag;         // calls from a question to the decision
+    std::uint64_t settling;    // calls from the decision to those that are compared
     std::uint64_t least_apart; // calls between questions while nothing is tried
     std::uint64_t most_apart;
   };
-  static constexpr Pace of_small_calls{16, 4, 64, 512};
-  static constexpr Pace of_short_calls{8, 2, 12, 128};
-  static constexpr Pace of_long_calls{3, 2, 4, 4};
+  static constexpr Pace of_small_calls{16, 4, 0, 64, 512};
+  static constexpr Pace of_short_calls{8, 2, 0, 12, 128};
+  static constexpr Pace of_long_calls{3, 2, 0, 4, 4};
+  // So many are under way at a time. Nobody waits for an answer that has the time of as many calls. As many again that
+  // began before a decision may be under way after it. Those that are compared make several rounds of the program, which
+  // need not be alike.
+  [[nodiscard]] static constexpr Pace of_several_calls(std::uint64_t depth) {
+    const std::size_t trial = depth * rounds;
+    return {trial, depth, depth, trial + 2 * depth, std::max<std::uint64_t>(of_short_calls.most_apart, 4 * trial)};
+  }
+  static constexpr std::uint64_t rounds = 4;          // of as many calls as are under way
+  static constexpr int trials_of_several = 2;         // of the other route, in turns with the usual one
   static constexpr double long_seconds = 1e-3;        // from where on a call is long
   static constexpr std::uint64_t warm_up = 4;         // the first calls initialise requests
   static constexpr std::uint64_t first_retrial = 256; // and the first trial of long calls that are overlapped
@@ -118,21 +138,36 @@ private:
     std::array<double, of_small_calls.trial> values_{};
     std::size_t count_ = 0;
   };
+  // The time in which something is under way.
+  class Busy {
+  public:
+    // Something begins or ends, at a time that is mostly later than the one before.
+    void note(bool was_busy, double now) {
+      total_ += was_busy ? std::max(now - since_, 0.0) : 0;
+      since_ = std::max(since_, now);
+    }
+    [[nodiscard]] double total() const { return total_; }
+
+  private:
+    double total_ = 0;
+    double since_ = 0; // the latest note
+  };
   // Times of the latest calls on a route.
   struct Times {
     Latest inside; // of the calls
     Latest beside;
-    Latest whole; // both
-    // What a call costs the application: the time inside of it, and what the computation beside it takes at least,
+    Latest whole;               // both
+    double busy_each = unknown; // the least time with calls under way for each, of several at a time
+    // What one call costs the application: the time inside of it, and what the computation beside it takes at least,
     // which is longer where the helper takes from its core. Computations differ from call to call by more than calls
-    // do, so their median would tell which route had the longer ones. If several calls are under way, the first that
-    // is waited for is charged with the others' time; then a call's whole time counts.
+    // do, so their median would tell which route had the longer ones. Of several small ones the whole time counts.
     [[nodiscard]] double cost(std::size_t most, bool several, bool takes_core) const;
   };
-  // The state of one kind of calls: waited for at once, or overlapped.
+  // The state of one kind of calls.
   struct Kind {
     Route usual = Route::engine;
     bool trying = false;  // the other one
+    int trials = 0;       // that are complete, of several that make a comparison
     bool decided = false; // whether both have been tried
     std::array<Times, 2> times{};
     std::uint64_t next_trial = 0; // counted in calls of both kinds
@@ -151,11 +186,17 @@ private:
   bool takes_core_;
   bool prepared_ = false; // small calls have been overlapped, for long enough
   bool several_agreed_ = false;
-  bool known_ = false;   // which kind it is
-  std::size_t kind_ = 1; // 1: overlapped
-  std::array<Kind, 2> kinds_;
-  Latest overlaps_; // 1 or 0
-  Latest several_;  // likewise
+  bool known_ = false; // which kind it is
+  static constexpr std::size_t at_once = 0;
+  static constexpr std::size_t overlapping = 1;
+  static constexpr std::size_t several_at_a_time = 2;
+  std::size_t kind_ = overlapping;
+  std::array<Kind, 3> kinds_;
+  Latest overlaps_;         // 1 or 0
+  Latest several_;          // likewise
+  std::uint64_t depth_ = 0; // most calls under way since the latest decision
+  Busy busy_;
+  std::optional<double> busy_before_; // its total as the first call began that is compared
   Pace pace_;
   std::uint64_t next_question_;
   std::uint64_t mpi_until_ = 0; // this call, whatever the route is

@@ -41,7 +41,9 @@ public:
       const bool mpi_everywhere = (decide(decides), trials_.front().route() == Route::mpi);
       by_mpi += mpi_everywhere ? 1 : 0;
       for (std::size_t r = 0; r < ranks; ++r) {
-        trials_[r].note_start(several && r == 0); // one rank's are enough
+        const double now = 0.02 * static_cast<double>(call_);
+        trials_[r].note_start(call_, several && r == 0 ? 1 : 0, now); // one rank's are enough
+        trials_[r].note_end(now + 0.01);
         EXPECT_EQ(trials_[r].decides(call_), trials_[0].decides(call_));
         EXPECT_EQ(trials_[r].route() == Route::mpi, mpi_everywhere) << "call " << call_;
         trials_[r].add(call_, trials_[r].route(), 1e-6 * (mpi_everywhere ? times[r].mpi : times[r].engine),
@@ -146,6 +148,101 @@ TEST(RouteTrials, FewQuestionsWhereSeveralCallsAreUnderWay) {
     }
   }
 }
+
+// Two ranks that start `depth` calls at a time and get through them in rounds, which may differ; their time is made by
+// hand. Each call but the first that is waited for has mostly computation beside it.
+class Rounds {
+public:
+  explicit Rounds(std::uint64_t depth) : depth_(depth) {}
+  // `seconds(route, round)`: of a round by the engine or the MPI library. Returns how many of the calls were MPI's.
+  template <class Seconds>
+  std::uint64_t go(std::uint64_t rounds, Seconds&& seconds) {
+    std::uint64_t by_mpi = 0;
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      std::uint64_t of_round_by_mpi = 0;
+      for (std::uint64_t i = 0; i < depth_; ++i, ++call_) {
+        for (RouteTrials& trials : trials_) {
+          trials.note_start(call_, i, now_);
+        }
+        if (trials_[0].asks(call_)) {
+          asked_ = trials_[0].findings();
+          for (std::size_t f = 0; f < asked_.size(); ++f) {
+            asked_[f] = std::max(asked_[f], trials_[1].findings()[f]);
+          }
+        }
+        if (trials_[0].decides(call_)) {
+          trials_[0].decide(asked_);
+          trials_[1].decide(asked_);
+        }
+        EXPECT_EQ(trials_[0].route(), trials_[1].route());
+        of_round_by_mpi += trials_[0].route() == Route::mpi ? 1 : 0;
+      }
+      by_mpi += of_round_by_mpi;
+      end_round(2 * of_round_by_mpi > depth_ ? Route::mpi : Route::engine, round, seconds);
+      now_ += 1 + static_cast<double>(round % 3); // something else
+    }
+    return by_mpi;
+  }
+
+private:
+  template <class Seconds>
+  void end_round(Route route, std::uint64_t round, Seconds& seconds) {
+    const double all = seconds(route, round);
+    for (std::uint64_t i = 0; i < depth_; ++i) {
+      now_ += all / static_cast<double>(depth_);
+      for (RouteTrials& trials : trials_) {
+        const double whole = all * static_cast<double>(i + 1) / static_cast<double>(depth_);
+        trials.add(call_ - depth_ + i, route, whole, i == 0 ? 0 : 0.9 * whole);
+        trials.note_end(now_);
+      }
+    }
+  }
+
+  std::uint64_t depth_;
+  std::uint64_t call_ = 0;
+  double now_ = 1000;
+  std::array<RouteTrials, 2> trials_{RouteTrials(true), RouteTrials(true)};
+  RouteTrials::Findings asked_{};
+};
+
+class SeveralCalls : public testing::TestWithParam<std::uint64_t> {};
+
+// The rounds on the way there take half the time of those on the way back, so that two calls say nothing of two routes.
+TEST_P(SeveralCalls, AreComparedByHowFastTheProgramGetsThroughMany) {
+  const std::uint64_t depth = GetParam();
+  for (const double engine_takes : {1.1, 0.9}) {
+    const auto seconds = [&](Route route, std::uint64_t round) {
+      return (route == Route::engine ? engine_takes : 1.0) * (round % 2 == 0 ? 1e-3 : 2e-3);
+    };
+    Rounds run(depth);
+    run.go(60, seconds);
+    EXPECT_EQ(run.go(60, seconds), engine_takes > 1 ? 60 * depth : 0) << engine_takes;
+  }
+}
+
+// One of the windows is disturbed.
+TEST_P(SeveralCalls, MayBeDisturbed) {
+  const std::uint64_t depth = GetParam();
+  for (std::uint64_t disturbed = 0; disturbed < 60; disturbed += 4) {
+    const auto seconds = [&](Route route, std::uint64_t round) {
+      return (route == Route::engine ? 1.1e-3 : 1e-3) * (round / 4 == disturbed / 4 ? 2 : 1);
+    };
+    Rounds run(depth);
+    run.go(60, seconds);
+    EXPECT_EQ(run.go(60, seconds), 60 * depth) << disturbed;
+  }
+}
+
+TEST_P(SeveralCalls, AreTriedAgain) {
+  const std::uint64_t depth = GetParam();
+  Rounds run(depth);
+  run.go(60, [](Route route, std::uint64_t) { return route == Route::engine ? 2e-3 : 1e-3; });
+  const auto changed = [](Route route, std::uint64_t) { return route == Route::engine ? 5e-4 : 1e-3; };
+  run.go(2000, changed);
+  EXPECT_EQ(run.go(20, changed), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Depths, SeveralCalls, testing::Values(2, 3, 8, 40));
 
 // Small calls of one rank or several, whose times are made by hand.
 template <std::size_t ranks>
