@@ -131,7 +131,9 @@ void RouteTrials::decide(const Findings& largest) {
   const std::size_t found = several_agreed_ && !small_   ? several_at_a_time
                             : largest[overlapped_at] > 0 ? overlapping
                                                          : at_once;
-  const bool changed = found != kind_ && (known_ || found == several_at_a_time);
+  const auto depth = static_cast<std::uint64_t>(largest[several_at]);
+  const bool deeper = found == several_at_a_time && (kind_ != found || depth > depth_agreed_);
+  const bool changed = deeper || (known_ && found != kind_);
   if (!changed && found != kind_) {
     std::swap(kinds_[found], kinds_[kind_]); // the times so far are of that kind
   }
@@ -141,7 +143,8 @@ void RouteTrials::decide(const Findings& largest) {
   const double usual = largest[most_cost_at + static_cast<std::size_t>(kind.usual)];
   const double tried = largest[most_cost_at + static_cast<std::size_t>(other(kind.usual))];
   if (kind_ == several_at_a_time) {
-    pace_ = of_several_calls(static_cast<std::uint64_t>(largest[several_at]));
+    depth_agreed_ = deeper ? depth : depth_agreed_;
+    pace_ = of_several_calls(depth_agreed_);
   } else if (!small_ && usual < unknown) {
     pace_ = usual < long_seconds ? of_short_calls : of_long_calls;
   }

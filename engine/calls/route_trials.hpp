@@ -195,6 +195,7 @@ private:
   Latest overlaps_;         // 1 or 0
   Latest several_;          // likewise
   std::uint64_t depth_ = 0; // most calls under way since the latest decision
+  std::uint64_t depth_agreed_ = 0;
   Busy busy_;
   std::optional<double> busy_before_; // its total as the first call began that is compared
   Pace pace_;
