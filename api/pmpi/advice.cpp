@@ -73,19 +73,31 @@ struct Span {
 class Advisor final : public Follower {
 public:
   void start() {
-    begin_ns_ = now_ns();
+    phase_ = phase_now();
     detail::follower.store(this, std::memory_order_relaxed);
     detail::following.store(true, std::memory_order_relaxed);
   }
 
+  void control(int level) {
+    const std::lock_guard lock(mutex_);
+    recorded_ = level == 2 ? Phase{} : recorded_until_now();
+    if (level == 2) {
+      for (auto& [site, sums] : sites_) {
+        sums = {}; // requests refer to them
+      }
+      not_followed_ = 0;
+    }
+    records_ = level != 0;
+    phase_ = phase_now();
+  }
   void called(const Site& site, std::uint64_t bytes, const Span& span) {
     const std::lock_guard lock(mutex_);
-    add_call(sums_of(site), bytes, span);
+    add_call(if_recorded(sums_of(site)), bytes, span);
     (void)clock_after(span);
   }
   void started(const Site& site, std::uint64_t bytes, const Span& span, MPI_Request request) {
     const std::lock_guard lock(mutex_);
-    AdvisedSums& sums = sums_of(site);
+    AdvisedSums& sums = if_recorded(sums_of(site));
     add_call(sums, bytes, span);
     follow(request, {.begin_ns = clock_after(span), .advice = &sums});
   }
@@ -122,6 +134,11 @@ public:
   [[nodiscard]] reports::Advice advice();
 
 private:
+  // Of the time in which calls are recorded, in ns: all, and what was spent in MPI.
+  struct Phase {
+    std::uint64_t all = 0;
+    std::uint64_t in_calls = 0;
+  };
   static constexpr std::size_t most_sites = 4096;
   static constexpr std::size_t most_requests = 65536;
 
@@ -141,10 +158,17 @@ private:
     }
     return sites_[known];
   }
+  [[nodiscard]] AdvisedSums& if_recorded(AdvisedSums& sums) { return records_ ? sums : left_out_; }
   void add_call(AdvisedSums& sums, std::uint64_t bytes, const Span& span) {
     ++sums.calls;
     sums.bytes += bytes;
     sums.call_seconds += in_seconds(span.end_ns - span.begin_ns);
+  }
+  [[nodiscard]] Phase phase_now() const { return {now_ns(), computation_.in_calls_ns()}; }
+  [[nodiscard]] Phase recorded_until_now() const {
+    const Phase now = phase_now();
+    return !records_ ? recorded_
+                     : Phase{recorded_.all + now.all - phase_.all, recorded_.in_calls + now.in_calls - phase_.in_calls};
   }
   // The clock of computation after a call. What has been recorded since it ended is no computation.
   [[nodiscard]] std::uint64_t clock_after(const Span& span) {
@@ -166,9 +190,12 @@ private:
   }
 
   std::mutex mutex_; // guards what follows
-  std::uint64_t begin_ns_ = 0;
+  bool records_ = true;
+  Phase phase_;    // as that of the present calls began
+  Phase recorded_; // before it
   reports::Computation computation_;
   std::map<Site, AdvisedSums> sites_; // whose sums stay where they are
+  AdvisedSums left_out_;              // of calls that are not recorded
   HandleTable<MPI_Request, Followed> requests_;
   HandleTable<MPI_Request, Followed> persistent_;
   std::size_t taken_ = 0; // requests in calls that may complete them
@@ -183,7 +210,7 @@ void Advisor::started(int count, const MPI_Request* requests, std::uint64_t begi
   const std::uint64_t clock = clock_after(span);
   for (int i = 0; i < count; ++i) {
     if (const Followed* const made = persistent_.find(requests[i])) {
-      AdvisedSums& sums = *made->advice;
+      AdvisedSums& sums = if_recorded(*made->advice);
       ++sums.calls;
       sums.bytes += made->bytes;
       sums.call_seconds += in_seconds(span.end_ns - span.begin_ns) / count;
@@ -240,10 +267,11 @@ void Advisor::put_back(Completing kind, std::uint64_t begin_ns, const std::vecto
 
 reports::Advice Advisor::advice() {
   const std::lock_guard lock(mutex_);
+  const Phase recorded = recorded_until_now();
   reports::Advice advice{.ranks = 1,
                          .hosts = {host_name()},
-                         .seconds = in_seconds(now_ns() - begin_ns_),
-                         .mpi_seconds = in_seconds(computation_.in_calls_ns()),
+                         .seconds = in_seconds(recorded.all),
+                         .mpi_seconds = in_seconds(recorded.in_calls),
                          .calls = {},
                          .not_followed = not_followed_};
   for (const auto& [site, sums] : sites_) {
@@ -293,6 +321,12 @@ void stop_advising() {
     detail::following.store(false, std::memory_order_relaxed);
     detail::followed.store(0, std::memory_order_relaxed);
     detail::followed_persistent.store(0, std::memory_order_relaxed);
+  }
+}
+
+void control_advising(int level) {
+  if (advising()) {
+    advisor.control(level);
   }
 }
 

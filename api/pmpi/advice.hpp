@@ -24,6 +24,9 @@ inline constinit std::atomic<bool> advising{false};
 void start_advising();
 // What is still under way is forgotten.
 void stop_advising();
+// MPI_Pcontrol, while it records: level 0 leaves out the calls that begin from now on, another one takes them in again,
+// and 2 forgets what has been recorded.
+void control_advising(int level);
 
 // While it records: the MPI library carries the application's call out. Return code; nullopt if the call is none to
 // record, and the MPI library has not been called.

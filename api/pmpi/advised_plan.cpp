@@ -3,6 +3,7 @@
 
 #include "api/pmpi/call_rules.hpp"
 #include "api/pmpi/settings.hpp"
+#include "engine/base/type_size.hpp"
 
 #include <cstddef>
 
@@ -25,7 +26,7 @@ std::uint64_t bytes_in(const BufferTraits& buffer, bool own_types, const Numbers
   for (std::size_t i = 0; i < entries; ++i) {
     MPI_Count size = 0;
     if (counts.at(i) > 0) { // else the datatype may be anything
-      PMPI_Type_size_x(types[own_types ? i : 0], &size);
+      engine::get_size(types[own_types ? i : 0], &size);
       sum += static_cast<std::uint64_t>(counts.at(i) * size);
     }
   }

@@ -3,6 +3,7 @@
 
 #include "api/pmpi/operators.hpp"
 #include "engine/base/agreement.hpp"
+#include "engine/base/type_size.hpp"
 #include "engine/data/operation.hpp"
 
 #include <cstddef>
@@ -46,7 +47,7 @@ std::optional<std::uint64_t> known_bytes(const CollectiveCall& call, const Place
     sum += counts.at(b);
   }
   MPI_Count size = 0;
-  engine::check_mpi(PMPI_Type_size_x(by_send ? *call.sendtypes : *call.recvtypes, &size), "MPI_Type_size_x");
+  engine::check_mpi(engine::get_size(by_send ? *call.sendtypes : *call.recvtypes, &size), "MPI_Type_size");
   const std::size_t blocks = form == Number::one && algos::has_blocks(call.collective) ? ranks : 1;
   return static_cast<std::uint64_t>(sum * size) * blocks;
 }

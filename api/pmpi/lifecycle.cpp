@@ -326,6 +326,7 @@ int MPI_Pcontrol(const int level, ...) {
       stoker::pmpi::reset_statistics();
     }
   }
+  stoker::pmpi::control_advising(level);
   return real().MPI_Pcontrol != nullptr ? real().MPI_Pcontrol(level) : MPI_SUCCESS;
 }
 }

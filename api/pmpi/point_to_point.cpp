@@ -6,6 +6,7 @@
 #include "api/pmpi/followed_requests.hpp"
 #include "api/pmpi/library.hpp"
 #include "engine/base/clock.hpp"
+#include "engine/base/type_size.hpp"
 
 #include <mpi.h>
 
@@ -18,7 +19,7 @@ namespace {
 
 std::uint64_t bytes_of(MPI_Count count, MPI_Datatype datatype) {
   MPI_Count size = 0;
-  PMPI_Type_size_x(datatype, &size);
+  engine::get_size(datatype, &size);
   std::uint64_t bytes = 0;
   const bool overflows =
       size < 0 || __builtin_mul_overflow(static_cast<std::uint64_t>(count), static_cast<std::uint64_t>(size), &bytes);

@@ -42,6 +42,7 @@ def main():
     run = arguments.run
     output = run.with_name(run.name + ".txt").read_text(encoding="utf-8", errors="replace")
     ranks = [path.read_text(encoding="utf-8").split() for path in sorted(run.parent.glob(run.name + ".rank.*"))]
+    ranks = [rank for rank in ranks if rank]  # others were killed
     row["process_seconds"] = max((float(rank[0]) for rank in ranks), default=None)
     row["rank_mb"] = [round(int(rank[1]) / 1000, 1) for rank in ranks]
     printed = re.findall(arguments.seconds, output, re.MULTILINE) if arguments.seconds else []

@@ -3,6 +3,7 @@
 
 #include "engine/base/agreement.hpp"
 #include "engine/base/error.hpp"
+#include "engine/base/type_size.hpp"
 #include "engine/data/bound_data.hpp"
 
 #include <string>
@@ -33,9 +34,9 @@ public:
     MPI_Count size = 0;
     MPI_Count lower = 0;
     MPI_Count extent = 1; // displacements are bytes where blocks have types of their own
-    check_mpi(PMPI_Type_size_x(type, &size), "MPI_Type_size_x");
+    check_mpi(get_size(type, &size), "MPI_Type_size");
     if (!own_types_) {
-      check_mpi(PMPI_Type_get_extent_x(type, &lower, &extent), "MPI_Type_get_extent_x");
+      check_mpi(get_extent(type, &lower, &extent), "MPI_Type_get_extent");
     }
     if (size == 0) {
       return;

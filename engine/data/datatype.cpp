@@ -3,6 +3,7 @@
 
 #include "engine/base/agreement.hpp"
 #include "engine/base/named_type.hpp"
+#include "engine/base/type_size.hpp"
 
 #include <algorithm>
 #include <climits>
@@ -43,7 +44,7 @@ bool in_order(MPI_Datatype type, std::uint64_t size) {
               "MPI_Type_get_contents");
     const OwnedType owned(is_named(element) ? MPI_DATATYPE_NULL : element);
     MPI_Count element_size = 0;
-    check_mpi(PMPI_Type_size_x(element, &element_size), "MPI_Type_size_x");
+    check_mpi(get_size(element, &element_size), "MPI_Type_size");
     return in_order(element, static_cast<std::uint64_t>(element_size));
   }
   constexpr std::uint64_t most = 1U << 20U;
@@ -84,8 +85,8 @@ Datatype::Datatype(MPI_Datatype type, const std::string& what) {
   MPI_Count extent = 0;
   MPI_Count true_lower = 0;
   MPI_Count true_extent = 0;
-  if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || PMPI_Type_get_extent_x(type, &lower, &extent) != MPI_SUCCESS ||
-      PMPI_Type_get_true_extent_x(type, &true_lower, &true_extent) != MPI_SUCCESS) {
+  if (get_size(type, &size) != MPI_SUCCESS || get_extent(type, &lower, &extent) != MPI_SUCCESS ||
+      get_true_extent(type, &true_lower, &true_extent) != MPI_SUCCESS) {
     throw Error(Code::argument, "{} is not a datatype that MPI accepts; expected a committed datatype", what);
   }
   size_ = static_cast<std::uint64_t>(size);

@@ -2,6 +2,7 @@
 #include "engine/transport/mpi_transport.hpp"
 
 #include "engine/base/agreement.hpp"
+#include "engine/base/type_size.hpp"
 #include "engine/transport/message_type.hpp"
 
 namespace stoker::engine {
@@ -24,7 +25,7 @@ int MpiTransport::test_some(std::span<MPI_Request> requests, int* count, int* in
 std::uint64_t MpiTransport::received(const MPI_Status& status) const {
   MPI_Count bytes = 0;
   MPI_Status asked = status; // SMPI declares the argument without const
-  PMPI_Get_elements_x(&asked, MPI_BYTE, &bytes);
+  get_elements(&asked, MPI_BYTE, &bytes);
   return bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0; // MPI_UNDEFINED is negative
 }
 

@@ -174,6 +174,18 @@ class Forms(Case):
         self.assertIn("stoker advise: ./nowhere", self.stoker_run("--", "./nowhere").stderr)
 
 
+class Phases(Case):
+    SOURCE = HERE / "advise_phases.c"
+
+    def test_only_what_mpi_pcontrol_leaves_is_counted(self):
+        report = self.advice("./program")
+        self.assertEqual({row["function"]: row["calls"] for row in report["calls"]}, {
+            "MPI_Ialltoall": RANKS * 3, "MPI_Allreduce": RANKS * 2, "MPI_Send_init": RANKS * 1, "MPI_Recv_init": RANKS * 1})
+        seconds = sum(float((self.folder / f"seconds.{rank}").read_text()) for rank in range(RANKS))
+        self.assertLess(report["seconds"], seconds - RANKS * 0.5, "the program sleeps for so long while calls are left out")
+        self.assertGreater(report["seconds"], report["mpi_seconds"])
+
+
 class OtherLanguages(Case):
     """Programs like run_program.c."""
 
