@@ -89,22 +89,25 @@ public:
     }
     records_ = level != 0;
     phase_ = phase_now();
+    if (level == 2) {
+      forgotten_until_ = computation_.clock(phase_.all);
+    }
   }
   void called(const Site& site, std::uint64_t bytes, const Span& span) {
     const std::lock_guard lock(mutex_);
-    add_call(if_recorded(sums_of(site)), bytes, span);
+    add_call(records_ ? sums_of(site) : left_out_, bytes, span);
     (void)clock_after(span);
   }
   void started(const Site& site, std::uint64_t bytes, const Span& span, MPI_Request request) {
     const std::lock_guard lock(mutex_);
-    AdvisedSums& sums = if_recorded(sums_of(site));
+    AdvisedSums& sums = records_ ? sums_of(site) : left_out_;
     add_call(sums, bytes, span);
     follow(request, {.begin_ns = clock_after(span), .advice = &sums});
   }
   void made(const Site& site, std::uint64_t bytes, MPI_Request request) {
     const std::lock_guard lock(mutex_);
     if (persistent_.size() >= most_requests) {
-      ++not_followed_;
+      not_followed_ += records_ ? 1 : 0;
       return;
     }
     persistent_.insert(request, {.bytes = bytes, .advice = &sums_of(site)});
@@ -158,7 +161,6 @@ private:
     }
     return sites_[known];
   }
-  [[nodiscard]] AdvisedSums& if_recorded(AdvisedSums& sums) { return records_ ? sums : left_out_; }
   void add_call(AdvisedSums& sums, std::uint64_t bytes, const Span& span) {
     ++sums.calls;
     sums.bytes += bytes;
@@ -182,7 +184,7 @@ private:
       return;
     }
     if (requests_.size() >= most_requests) {
-      ++not_followed_;
+      not_followed_ += records_ ? 1 : 0;
       return;
     }
     requests_.insert(request, what);
@@ -191,8 +193,9 @@ private:
 
   std::mutex mutex_; // guards what follows
   bool records_ = true;
-  Phase phase_;    // as that of the present calls began
-  Phase recorded_; // before it
+  Phase phase_;                       // as that of the present calls began
+  Phase recorded_;                    // before it
+  std::uint64_t forgotten_until_ = 0; // on the clock of computation
   reports::Computation computation_;
   std::map<Site, AdvisedSums> sites_; // whose sums stay where they are
   AdvisedSums left_out_;              // of calls that are not recorded
@@ -210,7 +213,7 @@ void Advisor::started(int count, const MPI_Request* requests, std::uint64_t begi
   const std::uint64_t clock = clock_after(span);
   for (int i = 0; i < count; ++i) {
     if (const Followed* const made = persistent_.find(requests[i])) {
-      AdvisedSums& sums = if_recorded(*made->advice);
+      AdvisedSums& sums = records_ ? *made->advice : left_out_;
       ++sums.calls;
       sums.bytes += made->bytes;
       sums.call_seconds += in_seconds(span.end_ns - span.begin_ns) / count;
@@ -249,7 +252,8 @@ void Advisor::put_back(Completing kind, std::uint64_t begin_ns, const std::vecto
   const double hideable = in_seconds(computation_.hide(first, clock, span.end_ns - span.begin_ns)) * share;
   taken_ -= taken.size();
   for (const Taken& each : taken) {
-    AdvisedSums& sums = *each.what.advice;
+    const bool counts = records_ && each.what.begin_ns >= forgotten_until_;
+    AdvisedSums& sums = counts ? *each.what.advice : left_out_;
     if (none || each.complete) {
       sums.exposed_seconds += exposed;
       sums.hideable_seconds += hideable;

@@ -24,8 +24,8 @@ inline constinit std::atomic<bool> advising{false};
 void start_advising();
 // What is still under way is forgotten.
 void stop_advising();
-// MPI_Pcontrol, while it records: level 0 leaves out the calls that begin from now on, another one takes them in again,
-// and 2 forgets what has been recorded.
+// MPI_Pcontrol, while it records: level 0 leaves calls out from now on, another one takes them in again, and 2 also
+// forgets what has been recorded.
 void control_advising(int level);
 
 // While it records: the MPI library carries the application's call out. Return code; nullopt if the call is none to

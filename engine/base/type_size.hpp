@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sizes of datatypes and of what was received, which need not fit an int. MPI-4.1 deprecates the functions that MPI-3 has for them; those that take
-// their place came with MPI-4. Arguments and codes are MPI's.
+// Sizes of datatypes and of what was received, which need not fit an int. MPI-4.1 deprecates the functions that MPI-3
+// has for them; those that take their place came with MPI-4. Arguments and codes are MPI's.
 #pragma once
 
 #include <mpi.h>

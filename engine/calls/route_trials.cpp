@@ -49,7 +49,8 @@ void RouteTrials::add(std::uint64_t call, Route route, double seconds, double be
 
 void RouteTrials::note_start(std::uint64_t call, std::uint64_t others, double now) {
   several_.add(others > 0 ? 1 : 0);
-  depth_ = std::max(depth_, others + 1);
+  under_way_ = others + 1;
+  depth_ = std::max(depth_, under_way_);
   busy_.note(others > 0, now);
   if (kind_ != several_at_a_time) {
     return;
@@ -76,7 +77,7 @@ RouteTrials::Findings RouteTrials::findings() const {
   return {known(overlaps_.median(pace_.trial)),
           small_ ? inside(Route::engine) : by_engine,
           small_ ? inside(Route::mpi) : by_mpi,
-          several ? static_cast<double>(depth_) : 0.0,
+          several ? static_cast<double>(std::max<std::uint64_t>(depth_, 2)) : 0.0,
           -known(inside(now().usual)),
           -by_engine,
           -by_mpi};
@@ -87,11 +88,12 @@ RouteTrials RouteTrials::for_another() const {
   for (Kind& kind : another.kinds_) {
     kind.times = {};
     kind.trying = false;
+    kind.trials = 0;
     kind.next_trial = kind.decided ? first_retrial : 0;
   }
   another.overlaps_.clear();
   another.several_.clear();
-  another.depth_ = 0;
+  another.depth_ = another.under_way_ = 0;
   another.busy_ = {};
   another.busy_before_.reset();
   another.decisions_ = 0;
@@ -132,8 +134,10 @@ void RouteTrials::decide(const Findings& largest) {
                             : largest[overlapped_at] > 0 ? overlapping
                                                          : at_once;
   const auto depth = static_cast<std::uint64_t>(largest[several_at]);
-  const bool deeper = found == several_at_a_time && (kind_ != found || depth > depth_agreed_);
-  const bool changed = deeper || (known_ && found != kind_);
+  const bool were_several = kind_ == several_at_a_time;
+  const bool far_less = were_several && !comparing() && 4 * depth < depth_agreed_;
+  const bool other_depth = found == several_at_a_time && (!were_several || depth > depth_agreed_ || far_less);
+  const bool changed = other_depth || (known_ && found != kind_);
   if (!changed && found != kind_) {
     std::swap(kinds_[found], kinds_[kind_]); // the times so far are of that kind
   }
@@ -143,10 +147,10 @@ void RouteTrials::decide(const Findings& largest) {
   const double usual = largest[most_cost_at + static_cast<std::size_t>(kind.usual)];
   const double tried = largest[most_cost_at + static_cast<std::size_t>(other(kind.usual))];
   if (kind_ == several_at_a_time) {
-    depth_agreed_ = deeper ? depth : depth_agreed_;
+    depth_agreed_ = other_depth ? depth : depth_agreed_;
     pace_ = of_several_calls(depth_agreed_);
-  } else if (!small_ && usual < unknown) {
-    pace_ = usual < long_seconds ? of_short_calls : of_long_calls;
+  } else if (!small_ && (usual < unknown || were_several)) {
+    pace_ = usual < long_seconds || were_several ? of_short_calls : of_long_calls;
   }
   if (changed) { // to times of long ago none are compared
     kind.times = {};
@@ -158,23 +162,22 @@ void RouteTrials::decide(const Findings& largest) {
     kind.trials = 0;
     kind.usual = pays(largest) ? other(kind.usual) : kind.usual;
     kind.trying = false;
-    kind.decided = kind.decided || tried < unknown; // else no call of the trial has ended yet
+    kind.decided = kind.decided || tried < unknown; // else some rank has no time yet
     kind.next_trial = kind.decided ? std::max(first_retrial, growth * next_question_) : 2 * next_question_;
   } else if (usual < unknown && may_try()) {
     kind.trying = true;
   }
-  const bool comparing = kind.trying || kind.trials > 0;
-  if (!comparing) {
+  if (!comparing()) {
     for (Times& times : kind.times) {
       times.busy_each = unknown;
     }
   }
   prepared_ = prepared_ || (kind_ == overlapping &&
                             -largest[least_inside_at] * static_cast<double>(next_question_) > worth_a_request);
-  const bool tries_soon = comparing || (!kind.decided && !small_);
+  const bool tries_soon = comparing() || (!kind.decided && !small_);
   const std::uint64_t apart = std::clamp(next_question_ / 8, pace_.least_apart, pace_.most_apart);
   next_question_ += tries_soon ? since_question + pace_.settling + pace_.trial : std::max(apart, since_question + 1);
-  depth_ = 0;
+  depth_ = under_way_; // calls may have begun since the one that this was decided for
   busy_before_.reset();
 }
 

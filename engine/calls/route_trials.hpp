@@ -64,7 +64,7 @@ public:
   [[nodiscard]] Route route_of(std::uint64_t call) const { return call < mpi_until_ ? Route::mpi : route(); }
   [[nodiscard]] Route route() const { return now().trying ? other(now().usual) : now().usual; }
   // Whether it is one of those that are, or will be, compared.
-  [[nodiscard]] bool on_trial() const { return on_ && (now().trying || (!small_ && !now().decided)); }
+  [[nodiscard]] bool on_trial() const { return on_ && (comparing() || (!small_ && !now().decided)); }
 
   // Whether the time of this call may count: only the latest calls before a question do.
   [[nodiscard]] bool times(std::uint64_t call) const {
@@ -78,9 +78,10 @@ public:
   // part of it in which the application did something else.
   void add(std::uint64_t call, Route route, double seconds, double beside);
   // Whether at least half of the latest calls were overlapped (1 or 0); the costs of the engine's and of MPI's calls,
-  // for small calls the times inside of them; how many were under way at most, 0 unless at least half began while
-  // others were. Then, with the sign changed, so that the least of all ranks is agreed on: the time inside of the usual
-  // route's calls, and the costs of the engine's and of MPI's calls. `unknown` where there is no time.
+  // for small calls the times inside of them; how many were under way at most since the latest decision, 0 unless at
+  // least half of the latest calls began while others were. Then, with the sign changed, so that the least of all ranks
+  // is agreed on: the time inside of the usual route's calls, and the costs of the engine's and of MPI's calls.
+  // `unknown` where there is no time.
   using Findings = std::array<double, 7>;
   // Where these are; for a route, at its number from there on.
   static constexpr std::size_t overlapped_at = 0;
@@ -102,9 +103,9 @@ public:
   static constexpr Pace of_small_calls{16, 4, 0, 64, 512};
   static constexpr Pace of_short_calls{8, 2, 0, 12, 128};
   static constexpr Pace of_long_calls{3, 2, 0, 4, 4};
-  // So many are under way at a time. Nobody waits for an answer that has the time of as many calls. As many again that
-  // began before a decision may be under way after it. Those that are compared make several rounds of the program, which
-  // need not be alike.
+  // So many are under way at a time. An answer that has as many calls' time to arrive holds nobody up. As many again
+  // that began before a decision may be under way after it. Those that are compared make some rounds of the program,
+  // which need not be alike.
   [[nodiscard]] static constexpr Pace of_several_calls(std::uint64_t depth) {
     const std::size_t trial = depth * rounds;
     return {trial, depth, depth, trial + 2 * depth, std::max<std::uint64_t>(of_short_calls.most_apart, 4 * trial)};
@@ -156,8 +157,9 @@ private:
   struct Times {
     Latest inside; // of the calls
     Latest beside;
-    Latest whole;               // both
-    double busy_each = unknown; // the least time with calls under way for each, of several at a time
+    Latest whole; // both
+    // Of several at a time: the time in which any is under way, for each call that began in it; the least of the turns.
+    double busy_each = unknown;
     // What one call costs the application: the time inside of it, and what the computation beside it takes at least,
     // which is longer where the helper takes from its core. Computations differ from call to call by more than calls
     // do, so their median would tell which route had the longer ones. Of several small ones the whole time counts.
@@ -167,14 +169,15 @@ private:
   struct Kind {
     Route usual = Route::engine;
     bool trying = false;  // the other one
-    int trials = 0;       // that are complete, of several that make a comparison
+    int trials = 0;       // turns of the other one that are complete, of those that make a comparison
     bool decided = false; // whether both have been tried
     std::array<Times, 2> times{};
-    std::uint64_t next_trial = 0; // counted in calls of both kinds
+    std::uint64_t next_trial = 0; // counted in calls of all kinds
   };
 
   [[nodiscard]] const Kind& now() const { return kinds_[kind_]; }
   [[nodiscard]] std::uint64_t earliest_trial() const; // of the present kind
+  [[nodiscard]] bool comparing() const { return now().trying || now().trials > 0; }
 
   static Route other(Route route) { return route == Route::engine ? Route::mpi : Route::engine; }
 
@@ -192,9 +195,10 @@ private:
   static constexpr std::size_t several_at_a_time = 2;
   std::size_t kind_ = overlapping;
   std::array<Kind, 3> kinds_;
-  Latest overlaps_;         // 1 or 0
-  Latest several_;          // likewise
-  std::uint64_t depth_ = 0; // most calls under way since the latest decision
+  Latest overlaps_;             // 1 or 0
+  Latest several_;              // likewise
+  std::uint64_t depth_ = 0;     // most calls under way since the latest decision
+  std::uint64_t under_way_ = 0; // as the latest call began
   std::uint64_t depth_agreed_ = 0;
   Busy busy_;
   std::optional<double> busy_before_; // its total as the first call began that is compared

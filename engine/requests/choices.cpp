@@ -126,7 +126,12 @@ std::optional<std::string> info_value(MPI_Info info, const char* key) {
   }
   std::array<char, MPI_MAX_INFO_VAL + 1> value{};
   int found = 0;
+#if MPI_VERSION >= 4 // which deprecates the other one
+  auto length = static_cast<int>(value.size());
+  check_mpi(PMPI_Info_get_string(info, key, &length, value.data(), &found), "MPI_Info_get_string");
+#else
   check_mpi(PMPI_Info_get(info, key, MPI_MAX_INFO_VAL, value.data(), &found), "MPI_Info_get");
+#endif
   return found != 0 ? std::optional<std::string>(value.data()) : std::nullopt;
 }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <random>
+#include <tuple>
 #include <utility>
 
 namespace stoker::engine {
@@ -153,30 +154,23 @@ TEST(RouteTrials, FewQuestionsWhereSeveralCallsAreUnderWay) {
 // hand. Each call but the first that is waited for has mostly computation beside it.
 class Rounds {
 public:
-  explicit Rounds(std::uint64_t depth) : depth_(depth) {}
+  // `late`: no answer is there before all calls of a round have begun.
+  Rounds(std::uint64_t depth, bool late) : depth_(depth), late_(late) {}
+  void change_depth(std::uint64_t depth) { depth_ = depth; }
   // `seconds(route, round)`: of a round by the engine or the MPI library. Returns how many of the calls were MPI's.
   template <class Seconds>
   std::uint64_t go(std::uint64_t rounds, Seconds&& seconds) {
     std::uint64_t by_mpi = 0;
     for (std::uint64_t round = 0; round < rounds; ++round) {
       std::uint64_t of_round_by_mpi = 0;
-      for (std::uint64_t i = 0; i < depth_; ++i, ++call_) {
-        for (RouteTrials& trials : trials_) {
-          trials.note_start(call_, i, now_);
-        }
-        if (trials_[0].asks(call_)) {
-          asked_ = trials_[0].findings();
-          for (std::size_t f = 0; f < asked_.size(); ++f) {
-            asked_[f] = std::max(asked_[f], trials_[1].findings()[f]);
-          }
-        }
-        if (trials_[0].decides(call_)) {
-          trials_[0].decide(asked_);
-          trials_[1].decide(asked_);
-        }
-        EXPECT_EQ(trials_[0].route(), trials_[1].route());
-        of_round_by_mpi += trials_[0].route() == Route::mpi ? 1 : 0;
+      for (std::uint64_t i = 0; i < depth_; ++i) {
+        begin(call_ + i, i);
+        of_round_by_mpi += !late_ && is_mpis(call_ + i) ? 1 : 0;
       }
+      for (std::uint64_t i = 0; late_ && i < depth_; ++i) {
+        of_round_by_mpi += is_mpis(call_ + i) ? 1 : 0;
+      }
+      call_ += depth_;
       by_mpi += of_round_by_mpi;
       end_round(2 * of_round_by_mpi > depth_ ? Route::mpi : Route::engine, round, seconds);
       now_ += 1 + static_cast<double>(round % 3); // something else
@@ -185,6 +179,25 @@ public:
   }
 
 private:
+  void begin(std::uint64_t call, std::uint64_t others) {
+    for (RouteTrials& trials : trials_) {
+      trials.note_start(call, others, now_);
+    }
+  }
+  bool is_mpis(std::uint64_t call) {
+    if (trials_[0].asks(call)) {
+      asked_ = trials_[0].findings();
+      for (std::size_t f = 0; f < asked_.size(); ++f) {
+        asked_[f] = std::max(asked_[f], trials_[1].findings()[f]);
+      }
+    }
+    if (trials_[0].decides(call)) {
+      trials_[0].decide(asked_);
+      trials_[1].decide(asked_);
+    }
+    EXPECT_EQ(trials_[0].route(), trials_[1].route());
+    return trials_[0].route() == Route::mpi;
+  }
   template <class Seconds>
   void end_round(Route route, std::uint64_t round, Seconds& seconds) {
     const double all = seconds(route, round);
@@ -199,50 +212,64 @@ private:
   }
 
   std::uint64_t depth_;
+  bool late_;
   std::uint64_t call_ = 0;
   double now_ = 1000;
   std::array<RouteTrials, 2> trials_{RouteTrials(true), RouteTrials(true)};
   RouteTrials::Findings asked_{};
 };
 
-class SeveralCalls : public testing::TestWithParam<std::uint64_t> {};
+class SeveralCalls : public testing::TestWithParam<std::tuple<std::uint64_t, bool>> {};
 
 // The rounds on the way there take half the time of those on the way back, so that two calls say nothing of two routes.
 TEST_P(SeveralCalls, AreComparedByHowFastTheProgramGetsThroughMany) {
-  const std::uint64_t depth = GetParam();
+  const auto [depth, late] = GetParam();
   for (const double engine_takes : {1.1, 0.9}) {
     const auto seconds = [&](Route route, std::uint64_t round) {
       return (route == Route::engine ? engine_takes : 1.0) * (round % 2 == 0 ? 1e-3 : 2e-3);
     };
-    Rounds run(depth);
-    run.go(60, seconds);
+    Rounds run(depth, late);
+    run.go(80, seconds);
     EXPECT_EQ(run.go(60, seconds), engine_takes > 1 ? 60 * depth : 0) << engine_takes;
   }
 }
 
 // One of the windows is disturbed.
 TEST_P(SeveralCalls, MayBeDisturbed) {
-  const std::uint64_t depth = GetParam();
+  const auto [depth, late] = GetParam();
   for (std::uint64_t disturbed = 0; disturbed < 60; disturbed += 4) {
     const auto seconds = [&](Route route, std::uint64_t round) {
       return (route == Route::engine ? 1.1e-3 : 1e-3) * (round / 4 == disturbed / 4 ? 2 : 1);
     };
-    Rounds run(depth);
-    run.go(60, seconds);
+    Rounds run(depth, late);
+    run.go(80, seconds);
     EXPECT_EQ(run.go(60, seconds), 60 * depth) << disturbed;
   }
 }
 
+// A pipeline that has become shallow is compared by as many calls as it has.
+TEST_P(SeveralCalls, MayBecomeFewer) {
+  const auto [depth, late] = GetParam();
+  const auto seconds = [](Route route, std::uint64_t) { return route == Route::engine ? 1e-3 : 2e-3; };
+  const auto changed = [](Route route, std::uint64_t) { return route == Route::engine ? 2e-3 : 1e-3; };
+  Rounds run(10 * depth, late);
+  run.go(80, seconds);
+  EXPECT_EQ(run.go(10, seconds), 0);
+  run.change_depth(depth);
+  run.go(80 * RouteTrials::growth * 10, changed);
+  EXPECT_EQ(run.go(60, changed), 60 * depth);
+}
+
 TEST_P(SeveralCalls, AreTriedAgain) {
-  const std::uint64_t depth = GetParam();
-  Rounds run(depth);
-  run.go(60, [](Route route, std::uint64_t) { return route == Route::engine ? 2e-3 : 1e-3; });
+  const auto [depth, late] = GetParam();
+  Rounds run(depth, late);
+  run.go(80, [](Route route, std::uint64_t) { return route == Route::engine ? 2e-3 : 1e-3; });
   const auto changed = [](Route route, std::uint64_t) { return route == Route::engine ? 5e-4 : 1e-3; };
   run.go(2000, changed);
   EXPECT_EQ(run.go(20, changed), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Depths, SeveralCalls, testing::Values(2, 3, 8, 40));
+INSTANTIATE_TEST_SUITE_P(Depths, SeveralCalls, testing::Combine(testing::Values(2, 3, 8, 40, 100), testing::Bool()));
 
 // Small calls of one rank or several, whose times are made by hand.
 template <std::size_t ranks>
