@@ -8,27 +8,15 @@
 namespace stoker::engine {
 
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
-inline int get_size(MPI_Datatype type, MPI_Count* size) { return PMPI_Type_size_c(type, size); }
-inline int get_extent(MPI_Datatype type, MPI_Count* lower, MPI_Count* extent) {
-  return PMPI_Type_get_extent_c(type, lower, extent);
-}
-inline int get_true_extent(MPI_Datatype type, MPI_Count* lower, MPI_Count* extent) {
-  return PMPI_Type_get_true_extent_c(type, lower, extent);
-}
-inline int get_elements(MPI_Status* status, MPI_Datatype type, MPI_Count* count) {
-  return PMPI_Get_elements_c(status, type, count);
-}
+inline constexpr auto get_size = PMPI_Type_size_c;
+inline constexpr auto get_extent = PMPI_Type_get_extent_c;
+inline constexpr auto get_true_extent = PMPI_Type_get_true_extent_c;
+inline constexpr auto get_elements = PMPI_Get_elements_c;
 #else
-inline int get_size(MPI_Datatype type, MPI_Count* size) { return PMPI_Type_size_x(type, size); }
-inline int get_extent(MPI_Datatype type, MPI_Count* lower, MPI_Count* extent) {
-  return PMPI_Type_get_extent_x(type, lower, extent);
-}
-inline int get_true_extent(MPI_Datatype type, MPI_Count* lower, MPI_Count* extent) {
-  return PMPI_Type_get_true_extent_x(type, lower, extent);
-}
-inline int get_elements(MPI_Status* status, MPI_Datatype type, MPI_Count* count) {
-  return PMPI_Get_elements_x(status, type, count);
-}
+inline constexpr auto get_size = PMPI_Type_size_x;
+inline constexpr auto get_extent = PMPI_Type_get_extent_x;
+inline constexpr auto get_true_extent = PMPI_Type_get_true_extent_x;
+inline constexpr auto get_elements = PMPI_Get_elements_x;
 #endif
 
 } // namespace stoker::engine
