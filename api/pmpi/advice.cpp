@@ -80,17 +80,16 @@ public:
 
   void control(int level) {
     const std::lock_guard lock(mutex_);
-    recorded_ = level == 2 ? Phase{} : recorded_until_now();
-    if (level == 2) {
-      for (auto& [site, sums] : sites_) {
-        sums = {}; // requests refer to them
-      }
-      not_followed_ = 0;
-    }
+    recorded_ = recorded_until_now();
     records_ = level != 0;
     phase_ = phase_now();
     if (level == 2) {
+      recorded_ = {};
+      not_followed_ = 0;
       forgotten_until_ = computation_.clock(phase_.all);
+      for (auto& [site, sums] : sites_) {
+        sums = {}; // requests refer to them
+      }
     }
   }
   void called(const Site& site, std::uint64_t bytes, const Span& span) {
@@ -137,7 +136,7 @@ public:
   [[nodiscard]] reports::Advice advice();
 
 private:
-  // Of the time in which calls are recorded, in ns: all, and what was spent in MPI.
+  // The time in which calls are recorded, in ns, and what of it was spent in MPI.
   struct Phase {
     std::uint64_t all = 0;
     std::uint64_t in_calls = 0;

@@ -51,15 +51,21 @@ void RouteTrials::note_start(std::uint64_t call, std::uint64_t others, double no
   several_.add(others > 0 ? 1 : 0);
   under_way_ = others + 1;
   depth_ = std::max(depth_, under_way_);
-  busy_.note(others > 0, now);
   if (kind_ != several_at_a_time) {
     return;
   }
+  busy_.note(others > 0, now);
   if (call + pace_.trial == next_question_) {
     busy_before_ = busy_.total();
   } else if (call == next_question_ && busy_before_) {
     double& least = kinds_[kind_].times[static_cast<std::size_t>(route())].busy_each;
     least = std::min(least, (busy_.total() - *busy_before_) / static_cast<double>(pace_.trial));
+  }
+}
+
+void RouteTrials::note_end(double now) {
+  if (kind_ == several_at_a_time) {
+    busy_.note(true, now);
   }
 }
 
@@ -88,7 +94,7 @@ RouteTrials RouteTrials::for_another() const {
   for (Kind& kind : another.kinds_) {
     kind.times = {};
     kind.trying = false;
-    kind.trials = 0;
+    kind.turns = 0;
     kind.next_trial = kind.decided ? first_retrial : 0;
   }
   another.overlaps_.clear();
@@ -155,11 +161,11 @@ void RouteTrials::decide(const Findings& largest) {
   if (changed) { // to times of long ago none are compared
     kind.times = {};
     kind.trying = false;
-    kind.trials = 0;
-  } else if (kind.trying && kind_ == several_at_a_time && tried < unknown && ++kind.trials < trials_of_several) {
+    kind.turns = 0;
+  } else if (kind.trying && tried < unknown && ++kind.turns < pace_.turns) {
     kind.trying = false;
   } else if (kind.trying) {
-    kind.trials = 0;
+    kind.turns = 0;
     kind.usual = pays(largest) ? other(kind.usual) : kind.usual;
     kind.trying = false;
     kind.decided = kind.decided || tried < unknown; // else some rank has no time yet

@@ -73,7 +73,7 @@ public:
   // That a call begins, the next one, or that one has ended, at a time in seconds. `others`: how many of the shape are
   // under way.
   void note_start(std::uint64_t call, std::uint64_t others, double now);
-  void note_end(double now) { busy_.note(true, now); }
+  void note_end(double now);
   // Notes the time of a call that was started without delay, from its start to the end of its completion. `beside`: the
   // part of it in which the application did something else.
   void add(std::uint64_t call, Route route, double seconds, double beside);
@@ -97,21 +97,21 @@ public:
     std::size_t trial;         // calls of each that are compared
     std::uint64_t lag;         // calls from a question to the decision
     std::uint64_t settling;    // calls from the decision to those that are compared
+    int turns;                 // of the other route, between those of the usual one, before the two are compared
     std::uint64_t least_apart; // calls between questions while nothing is tried
     std::uint64_t most_apart;
   };
-  static constexpr Pace of_small_calls{16, 4, 0, 64, 512};
-  static constexpr Pace of_short_calls{8, 2, 0, 12, 128};
-  static constexpr Pace of_long_calls{3, 2, 0, 4, 4};
+  static constexpr Pace of_small_calls{16, 4, 0, 1, 64, 512};
+  static constexpr Pace of_short_calls{8, 2, 0, 1, 12, 128};
+  static constexpr Pace of_long_calls{3, 2, 0, 1, 4, 4};
   // So many are under way at a time. An answer that has as many calls' time to arrive holds nobody up. As many again
   // that began before a decision may be under way after it. Those that are compared make some rounds of the program,
   // which need not be alike.
   [[nodiscard]] static constexpr Pace of_several_calls(std::uint64_t depth) {
     const std::size_t trial = depth * rounds;
-    return {trial, depth, depth, trial + 2 * depth, std::max<std::uint64_t>(of_short_calls.most_apart, 4 * trial)};
+    return {trial, depth, depth, 2, trial + 2 * depth, std::max<std::uint64_t>(of_short_calls.most_apart, 4 * trial)};
   }
   static constexpr std::uint64_t rounds = 4;          // of as many calls as are under way
-  static constexpr int trials_of_several = 2;         // of the other route, in turns with the usual one
   static constexpr double long_seconds = 1e-3;        // from where on a call is long
   static constexpr std::uint64_t warm_up = 4;         // the first calls initialise requests
   static constexpr std::uint64_t first_retrial = 256; // and the first trial of long calls that are overlapped
@@ -158,7 +158,7 @@ private:
     Latest inside; // of the calls
     Latest beside;
     Latest whole; // both
-    // Of several at a time: the time in which any is under way, for each call that began in it; the least of the turns.
+    // The time in which any is under way, of several at a time, for each call that began in it; the least of the turns.
     double busy_each = unknown;
     // What one call costs the application: the time inside of it, and what the computation beside it takes at least,
     // which is longer where the helper takes from its core. Computations differ from call to call by more than calls
@@ -169,7 +169,7 @@ private:
   struct Kind {
     Route usual = Route::engine;
     bool trying = false;  // the other one
-    int trials = 0;       // turns of the other one that are complete, of those that make a comparison
+    int turns = 0;        // of the other one that are complete, before the two are compared
     bool decided = false; // whether both have been tried
     std::array<Times, 2> times{};
     std::uint64_t next_trial = 0; // counted in calls of all kinds
@@ -177,7 +177,7 @@ private:
 
   [[nodiscard]] const Kind& now() const { return kinds_[kind_]; }
   [[nodiscard]] std::uint64_t earliest_trial() const; // of the present kind
-  [[nodiscard]] bool comparing() const { return now().trying || now().trials > 0; }
+  [[nodiscard]] bool comparing() const { return now().trying || now().turns > 0; }
 
   static Route other(Route route) { return route == Route::engine ? Route::mpi : Route::engine; }
 

@@ -21,6 +21,17 @@ struct CallTimes {
   double beside = 0;
 };
 
+// What all ranks agree on.
+template <std::size_t ranks>
+RouteTrials::Findings largest_findings(const std::array<RouteTrials, ranks>& trials) {
+  RouteTrials::Findings largest = trials.front().findings();
+  for (const RouteTrials& one : trials) {
+    const RouteTrials::Findings findings = one.findings();
+    std::ranges::transform(largest, findings, largest.begin(), [](double a, double b) { return std::max(a, b); });
+  }
+  return largest;
+}
+
 // Several ranks, whose calls take so long each.
 template <std::size_t ranks>
 class Ranks {
@@ -31,12 +42,7 @@ public:
     for (int i = 0; i < calls; ++i, ++call_) {
       if (trials_.front().asks(call_)) {
         ++questions;
-        findings_ = trials_.front().findings();
-        for (const RouteTrials& trials : trials_) {
-          for (std::size_t f = 0; f < findings_.size(); ++f) {
-            findings_[f] = std::max(findings_[f], trials.findings()[f]);
-          }
-        }
+        findings_ = largest_findings(trials_);
       }
       const bool decides = trials_.front().decides(call_);
       const bool mpi_everywhere = (decide(decides), trials_.front().route() == Route::mpi);
@@ -186,10 +192,7 @@ private:
   }
   bool is_mpis(std::uint64_t call) {
     if (trials_[0].asks(call)) {
-      asked_ = trials_[0].findings();
-      for (std::size_t f = 0; f < asked_.size(); ++f) {
-        asked_[f] = std::max(asked_[f], trials_[1].findings()[f]);
-      }
+      asked_ = largest_findings(trials_);
     }
     if (trials_[0].decides(call)) {
       trials_[0].decide(asked_);
@@ -294,12 +297,7 @@ public:
         continue;
       }
       if (trials_[0].asks(call_)) {
-        findings_ = trials_[0].findings();
-        for (const RouteTrials& trials : trials_) {
-          for (std::size_t f = 0; f < findings_.size(); ++f) {
-            findings_[f] = std::max(findings_[f], trials.findings()[f]);
-          }
-        }
+        findings_ = largest_findings(trials_);
       }
       if (trials_[0].decides(call_)) {
         for (RouteTrials& trials : trials_) {

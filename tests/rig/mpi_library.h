@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which MPI library a test runs with: the one that is loaded, as the standard ABI leaves it open until then. Any thread,
-   also before MPI_Init and after MPI_Finalize. */
+/* Which MPI library a test runs with: the one that is loaded, as the standard ABI leaves it open until
+   then. Any thread may ask, also before MPI_Init and after MPI_Finalize. */
 #ifndef STOKER_TESTS_MPI_LIBRARY_H
 #define STOKER_TESTS_MPI_LIBRARY_H
 
