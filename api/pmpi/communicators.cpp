@@ -266,7 +266,8 @@ bool Communicator::can_be_closed() {
       return false;
     }
   }
-  return (calls_ == nullptr || calls_->at_rest()) && (graph_calls_ == nullptr || graph_calls_->at_rest());
+  return (calls_ == nullptr || calls_->at_rest()) && (graph_calls_ == nullptr || graph_calls_->at_rest()) &&
+         (graphs_ == nullptr || graphs_->at_rest());
 }
 
 MPI_Comm Communicator::comm_for_errors() {

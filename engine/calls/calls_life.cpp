@@ -37,7 +37,7 @@ bool Calls::at_rest() {
   const auto lock = guard();
   bool answered = true;
   shapes_.for_each([&](Shape& shape) { answered = shape.agreement.progress() && answered; });
-  return answered && initialiser_.idle();
+  return answered && initialiser_.idle() && (!lease_ || lease_->at_rest());
 }
 
 void Calls::close() {

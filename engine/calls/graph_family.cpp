@@ -9,12 +9,17 @@
 #include <spdlog/logger.h>
 
 #include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <thread>
 #include <utility>
 
 namespace stoker::engine {
 namespace {
 
-bool is_made(const Lane& lane) { return lane.state != Lane::State::asked_for; }
+using State = Lane::State;
+
+bool is_made(const Lane& lane) { return lane.state != State::fresh && lane.state != State::asked_for; }
 
 // As GraphFacts has it.
 std::uint64_t fact(const SharedLane& shared) {
@@ -22,10 +27,12 @@ std::uint64_t fact(const SharedLane& shared) {
     return GraphFacts::in_use;
   }
   switch (shared.lane.state) {
-  case Lane::State::bound:
+  case State::bound:
     return shared.lane.request->statistics().starts;
-  case Lane::State::asked_for:
+  case State::asked_for:
     return 0;
+  case State::fresh:
+    return GraphFacts::unasked;
   default:
     return GraphFacts::spoiled;
   }
@@ -40,31 +47,59 @@ void move(Lane& from, Lane& to) {
 
 } // namespace
 
+// A round.
 class GraphFamily::Making final : public Initialisation {
 public:
-  Making(GraphFamily& family, std::shared_ptr<SharedLane> shared) : family_(family), shared_(std::move(shared)) {}
-  void make() override {
-    bound_.error = attempt([&] {
-      RequestPlan plan;
-      plan.context = family_.context_;
-      plan.executor = family_.executor_;
-      plan.timed = true;
-      bound_.request = init_rebindable_exchange(family_.engine_, std::move(plan));
-    });
-  }
-  void settle() override {
-    give(shared_->lane, std::move(bound_), true);
-    if (shared_->lane.state == Lane::State::by_mpi) {
-      family_.engine_->log().warn("rank {}: exchanges between neighbors are left to the MPI library: {}",
-                                  family_.context_->rank(), shared_->lane.error->what());
-    }
-  }
+  explicit Making(GraphFamily& family) : family_(family) {}
+  void make() override;
+  void settle() override;
 
 private:
+  [[nodiscard]] Bound made(const std::optional<Error>& apart) const;
+
   GraphFamily& family_;
-  std::shared_ptr<SharedLane> shared_;
-  Bound bound_;
+  std::vector<std::shared_ptr<SharedLane>> lanes_;
+  std::vector<Bound> bound_; // to these
 };
+
+void GraphFamily::Making::make() {
+  std::uint64_t graph = 0;
+  {
+    const std::lock_guard lock(family_.mutex_);
+    graph = *family_.asked_.begin();
+  }
+  const auto apart = attempt([&] { graph = family_.first_of_all(graph); });
+  lanes_ = family_.take_unmade(graph);
+  std::ranges::generate_n(std::back_inserter(bound_), std::ssize(lanes_), [&] { return made(apart); });
+}
+
+// `apart`: why the ranks cannot agree.
+Bound GraphFamily::Making::made(const std::optional<Error>& apart) const {
+  Bound bound;
+  bound.error = apart ? apart : attempt([&] {
+    RequestPlan plan;
+    plan.context = family_.context_;
+    plan.executor = family_.executor_;
+    plan.timed = true;
+    bound.request = init_rebindable_exchange(family_.engine_, std::move(plan));
+  });
+  return bound;
+}
+
+void GraphFamily::Making::settle() {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i]->lane;
+    give(lane, std::move(bound_[i]), true);
+    if (lane.state == State::by_mpi) {
+      family_.engine_->log().warn("rank {}: exchanges between neighbors are left to the MPI library: {}",
+                                  family_.context_->rank(), lane.error->what());
+    }
+  }
+  family_.making_ = !family_.asked_.empty();
+  if (family_.making_) {
+    family_.initialiser_.add(std::make_unique<Making>(family_));
+  }
+}
 
 GraphFamily::GraphFamily(std::shared_ptr<Engine> engine, MPI_Comm graph, Executor executor, bool trials)
     : engine_(std::move(engine)), context_(engine_->private_context(graph)), executor_(executor), tries_(trials) {
@@ -105,16 +140,13 @@ GraphFamily::Admission GraphFamily::admit(MPI_Comm graph, bool apart, bool no_ro
   check_mpi(
       PMPI_Allreduce(MPI_IN_PLACE, numbers.data(), static_cast<int>(numbers.size()), MPI_UINT64_T, MPI_MAX, graph),
       "MPI_Allreduce");
+  lock.lock();
   const GraphTerms terms = graph_terms(numbers, served_, tries_);
   Admission admission{.share = terms.share, .number = served_, .lanes = {}, .trials = RouteTrials(tries_)};
   if (tries_) {
     admission.trials = terms.inherits ? learned.for_another() : RouteTrials::begun_by_mpi();
   }
-  served_ += terms.share == GraphTerms::Share::lanes ? 1 : 0;
-
-  lock.lock();
   for (const std::size_t number : terms.kept) {
-    kept_[number]->used = true;
     admission.lanes.push_back(kept_[number]);
   }
   for (const std::size_t number : terms.spoiled) {
@@ -123,23 +155,86 @@ GraphFamily::Admission GraphFamily::admit(MPI_Comm graph, bool apart, bool no_ro
   std::erase(kept_, nullptr);
   for (std::size_t i = 0; i < terms.fresh; ++i) {
     auto shared = std::make_shared<SharedLane>();
-    shared->used = true;
-    shared->lane.state = Lane::State::asked_for;
     if (kept_.size() < most_kept) {
       kept_.push_back(shared);
     }
-    initialiser_.add(std::make_unique<Making>(*this, shared));
+    unmade_.push_back(shared);
     admission.lanes.push_back(std::move(shared));
   }
-  if (terms.fresh > 0) {
-    initialiser_.run_in_background();
+  for (const auto& shared : admission.lanes) {
+    shared->used = true;
+    if (shared->lane.state == State::fresh) {
+      shared->graph = admission.number;
+    }
+  }
+  served_ += terms.share == GraphTerms::Share::lanes ? 1 : 0;
+  lock.unlock();
+  admitted_.notify_all();
+  if (terms.share == GraphTerms::Share::lanes && admission.trials.route_of(0) == Route::engine) {
+    ask(admission.number);
   }
   return admission;
 }
 
+void GraphFamily::ask(std::uint64_t graph) {
+  const std::lock_guard lock(mutex_);
+  bool lacks_any = false; // nor does it if another rank has asked before, or all of its lanes come from other graphs
+  for (const auto& shared : unmade_) {
+    if (shared->graph == graph && shared->lane.state == State::fresh) {
+      shared->lane.state = State::asked_for;
+      lacks_any = true;
+    }
+  }
+  if (!lacks_any) {
+    return;
+  }
+  asked_.insert(graph);
+  if (!std::exchange(making_, true)) {
+    initialiser_.add(std::make_unique<Making>(*this));
+    initialiser_.run_in_background();
+  }
+}
+
+bool GraphFamily::at_rest() {
+  const std::lock_guard lock(mutex_);
+  return initialiser_.idle();
+}
+
+// Another rank may not come to this for long, so the wait leaves the core to others.
+std::uint64_t GraphFamily::first_of_all(std::uint64_t asked) const {
+  constexpr std::chrono::microseconds look_interval{200};
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(PMPI_Iallreduce(MPI_IN_PLACE, &asked, 1, MPI_UINT64_T, MPI_MIN, context_->comm(), &request),
+            "MPI_Iallreduce");
+  for (int done = 0;;) {
+    check_mpi(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done != 0) {
+      return asked;
+    }
+    std::this_thread::sleep_for(look_interval);
+  }
+}
+
+// Those of a graph. On another rank it may have been admitted, and asked for, before it is here.
+std::vector<std::shared_ptr<SharedLane>> GraphFamily::take_unmade(std::uint64_t graph) {
+  std::unique_lock lock(mutex_);
+  admitted_.wait(lock, [&] { return graph < served_; });
+  asked_.erase(graph);
+  std::vector<std::shared_ptr<SharedLane>> lanes;
+  std::erase_if(unmade_, [&](const auto& shared) {
+    if (shared->graph != graph) {
+      return false;
+    }
+    shared->lane.state = State::asked_for;
+    lanes.push_back(shared);
+    return true;
+  });
+  return lanes;
+}
+
 void GraphFamily::take_made(SharedLane& shared, Lane& lane) {
   const std::lock_guard lock(mutex_);
-  if (lane.state == Lane::State::asked_for && is_made(shared.lane)) {
+  if (lane.state == State::asked_for && is_made(shared.lane)) {
     move(shared.lane, lane);
   }
 }
@@ -151,9 +246,13 @@ void GraphFamily::give_back(SharedLane& shared, Lane& lane) {
   }
 }
 
-void GraphFamily::release(SharedLane& shared) {
+// One that is kept may have its request made for the next graph.
+void GraphFamily::release(const std::shared_ptr<SharedLane>& shared) {
   const std::lock_guard lock(mutex_);
-  shared.used = false;
+  shared->used = false;
+  if (shared->lane.state == State::fresh && std::ranges::find(kept_, shared) == kept_.end()) {
+    std::erase(unmade_, shared);
+  }
 }
 
 void GraphFamily::note_calls(std::uint64_t calls, std::uint64_t under_way) {

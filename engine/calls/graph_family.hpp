@@ -5,8 +5,10 @@
 // context, and keeps its requests when graphs are freed: the next graph begins with those, and with the routes that
 // trials of the family's calls have settled on.
 //
-// What is asked for is asked for as a graph is made, in an order on which all ranks agree. Calls on several graphs have
-// no such order.
+// The request of a lane is asked for when the graph has been called some times, or as the graph is made, if the engine
+// carries out its first call already. Making one is collective, and calls on several graphs come in other orders on other
+// ranks. So in every round of making all ranks bring the first graph that they have asked for, and make what the first
+// of these lacks. A rank that has not asked for that one will.
 #pragma once
 
 #include "engine/calls/graph_terms.hpp"
@@ -17,10 +19,12 @@
 
 #include <mpi.h>
 
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace stoker::engine {
@@ -29,6 +33,7 @@ namespace stoker::engine {
 struct SharedLane {
   Lane lane; // while it is in use, the graph may have taken the request from it
   bool used = false;
+  std::uint64_t graph = 0; // whose request it is
 };
 
 class GraphFamily {
@@ -59,10 +64,14 @@ public:
   [[nodiscard]] const std::shared_ptr<CommContext>& context() const { return context_; }
   [[nodiscard]] Executor executor() const { return executor_; }
 
+  // Local. Asks for the requests of the lanes of an admitted graph. All ranks do, at any time.
+  void ask(std::uint64_t graph);
+  // Local. Whether nothing that was asked for is being made.
+  [[nodiscard]] bool at_rest();
   // Moves the request of a lane that is made to another, or back.
   void take_made(SharedLane& shared, Lane& lane);
   void give_back(SharedLane& shared, Lane& lane);
-  void release(SharedLane& shared);
+  void release(const std::shared_ptr<SharedLane>& shared);
   // What graphs after this one may learn. `decision`: the latest on routes, counted over all graphs; 0: none.
   void note_calls(std::uint64_t calls, std::uint64_t under_way);
   void learn(std::uint64_t decision, const RouteTrials& trials);
@@ -70,15 +79,21 @@ public:
 private:
   class Making;
   [[nodiscard]] GraphFacts facts() const;
+  [[nodiscard]] std::uint64_t first_of_all(std::uint64_t asked) const;
+  [[nodiscard]] std::vector<std::shared_ptr<SharedLane>> take_unmade(std::uint64_t graph);
 
   std::shared_ptr<Engine> engine_;
   std::shared_ptr<CommContext> context_;
   Executor executor_;
   bool tries_;
-  std::uint64_t served_ = 0; // graphs; used only as one is made
 
-  std::mutex mutex_;                              // guards what follows
-  std::vector<std::shared_ptr<SharedLane>> kept_; // in the same order on all ranks
+  std::mutex mutex_;         // guards what follows
+  std::uint64_t served_ = 0; // graphs
+  std::condition_variable admitted_;
+  std::vector<std::shared_ptr<SharedLane>> kept_;   // in the same order on all ranks
+  std::vector<std::shared_ptr<SharedLane>> unmade_; // likewise those of a graph
+  std::set<std::uint64_t> asked_;                   // graphs whose lanes this rank waits for
+  bool making_ = false;                             // there is a round, which is waiting or under way
   std::uint64_t most_calls_ = 0;
   std::uint64_t most_under_way_ = 0;
   std::uint64_t decision_ = 0;

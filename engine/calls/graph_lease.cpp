@@ -8,7 +8,7 @@ namespace stoker::engine {
 
 GraphLease::~GraphLease() {
   for (const auto& shared : admission_.lanes) {
-    family_->release(*shared);
+    family_->release(shared);
   }
 }
 
@@ -30,6 +30,12 @@ ShapeKey GraphLease::key() const {
   key.lanes = admission_.lanes.size();
   key.executor = family_->executor();
   return key;
+}
+
+void GraphLease::ask_for_requests(std::uint64_t calls) {
+  if (calls > calls_before_asking && !std::exchange(asked_, true)) {
+    family_->ask(admission_.number);
+  }
 }
 
 void GraphLease::take_made(Shape& shape) {

@@ -30,17 +30,24 @@ public:
   [[nodiscard]] ShapeKey key() const;
   [[nodiscard]] const RouteTrials& trials() const { return admission_.trials; } // to begin with
 
+  // `calls`: of the graph. Asks for requests once there are as many as make it likely that the engine will get some.
+  void ask_for_requests(std::uint64_t calls);
   // Moves requests that are made by now to the lanes of the graph's shape; and all of them back, none of which is
   // active.
   void take_made(Shape& shape);
   void give_back(Shape& shape);
   // Before a call is counted as ended.
   void note_calls(const Shape& shape);
+  // Whether no request is being made. Local.
+  [[nodiscard]] bool at_rest() { return family_->at_rest(); }
 
 private:
+  static constexpr std::uint64_t calls_before_asking = RouteTrials::calls_by_mpi / 2;
+
   std::shared_ptr<GraphFamily> family_;
   GraphFamily::Admission admission_;
   std::uint64_t decisions_ = 0; // that the family knows of
+  bool asked_ = false;          // for the requests of all lanes
 };
 
 } // namespace stoker::engine

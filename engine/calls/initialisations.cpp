@@ -70,7 +70,8 @@ void Calls::Binding::settle() {
 // one is enough.
 void Calls::ask_for_requests(QueuedCall& call) {
   Shape& shape = *call.shape;
-  if (lease_) { // whose requests were asked for as the communicator was made
+  if (lease_) {
+    lease_->ask_for_requests(call.number + 1);
     lease_->take_made(shape);
     return;
   }

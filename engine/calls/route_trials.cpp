@@ -103,8 +103,11 @@ RouteTrials RouteTrials::for_another() const {
   another.busy_ = {};
   another.busy_before_.reset();
   another.decisions_ = 0;
-  another.mpi_until_ = now().decided ? 0 : warm_up;
+  another.mpi_until_ = 0;
   another.next_question_ = warm_up + pace_.trial;
+  if (!now().decided) {
+    another.begin_with_mpi();
+  }
   return another;
 }
 

@@ -38,10 +38,10 @@ public:
       : on_(on), small_(first == Route::mpi),
         takes_core_(takes_core), kinds_{{{.usual = first}, {.usual = first}, {.usual = first}}},
         pace_(small_ ? of_small_calls : of_short_calls), next_question_(warm_up + pace_.trial) {}
-  // The calls of the warm-up are the MPI library's, so that none of them waits for a request.
+  // The first calls are the MPI library's: there may never be more, and none of them waits for a request.
   [[nodiscard]] static RouteTrials begun_by_mpi() {
     RouteTrials trials(true);
-    trials.mpi_until_ = warm_up;
+    trials.begin_with_mpi();
     return trials;
   }
   // Those of another shape, to begin with the routes that these have settled on. Not of small calls.
@@ -60,7 +60,7 @@ public:
   [[nodiscard]] bool several() const { return several_agreed_; }
   // How often the ranks have decided.
   [[nodiscard]] std::uint64_t decisions() const { return decisions_; }
-  // The route of the call that is started next; but for the warm-up, the same for all calls until the next decision.
+  // The route of the call that is started next; but for the first ones, the same for all calls until the next decision.
   [[nodiscard]] Route route_of(std::uint64_t call) const { return call < mpi_until_ ? Route::mpi : route(); }
   [[nodiscard]] Route route() const { return now().trying ? other(now().usual) : now().usual; }
   // Whether it is one of those that are, or will be, compared.
@@ -114,6 +114,7 @@ public:
   static constexpr std::uint64_t rounds = 4;          // of as many calls as are under way
   static constexpr double long_seconds = 1e-3;        // from where on a call is long
   static constexpr std::uint64_t warm_up = 4;         // the first calls initialise requests
+  static constexpr std::uint64_t calls_by_mpi = 16;   // where the MPI library begins
   static constexpr std::uint64_t first_retrial = 256; // and the first trial of long calls that are overlapped
   static constexpr std::uint64_t growth = 16;         // of the number of calls after which both are tried again
   static constexpr double gain = 0.03;                // of its time that another has to save
@@ -178,6 +179,11 @@ private:
   [[nodiscard]] const Kind& now() const { return kinds_[kind_]; }
   [[nodiscard]] std::uint64_t earliest_trial() const; // of the present kind
   [[nodiscard]] bool comparing() const { return now().trying || now().turns > 0; }
+
+  void begin_with_mpi() {
+    mpi_until_ = calls_by_mpi;
+    next_question_ = calls_by_mpi + pace_.trial;
+  }
 
   static Route other(Route route) { return route == Route::engine ? Route::mpi : Route::engine; }
 

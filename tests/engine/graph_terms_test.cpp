@@ -89,6 +89,13 @@ TEST(GraphTerms, LanesOnWhichRanksDifferAreSpoiled) {
   EXPECT_EQ(terms.fresh, 0);
 }
 
+TEST(GraphTerms, LanesWithoutRequestsAreUsedAgainIfNoRankHasAskedForThem) {
+  constexpr std::uint64_t unasked = GraphFacts::unasked;
+  const GraphTerms terms = terms_of({with_lanes({unasked, unasked, unasked}), with_lanes({unasked, 0, unasked})}, 0);
+  EXPECT_EQ(terms.kept, (Indices{0, 2}));
+  EXPECT_EQ(terms.spoiled, (Indices{1}));
+}
+
 TEST(GraphTerms, RoutesAreInheritedIfAllRanksKnowTheSame) {
   EXPECT_FALSE(terms_of({{}, {}}, 1).inherits);
   EXPECT_TRUE(terms_of({that_learned(3), that_learned(3)}, 1).inherits);

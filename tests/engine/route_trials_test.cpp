@@ -455,10 +455,11 @@ TEST(RouteTrials, TheFirstCallsAreNotCompared) {
   EXPECT_EQ(trials.findings()[1], RouteTrials::unknown);
 }
 
-TEST(RouteTrials, TheWarmUpMayBeTheMpiLibrarys) {
+TEST(RouteTrials, TheFirstCallsMayBeTheMpiLibrarys) {
   const RouteTrials trials = RouteTrials::begun_by_mpi();
-  for (std::uint64_t call = 0; call < 2 * RouteTrials::warm_up; ++call) {
-    EXPECT_EQ(trials.route_of(call) == Route::mpi, call < RouteTrials::warm_up) << call;
+  for (std::uint64_t call = 0; call < 2 * RouteTrials::calls_by_mpi; ++call) {
+    EXPECT_EQ(trials.route_of(call) == Route::mpi, call < RouteTrials::calls_by_mpi) << call;
+    EXPECT_EQ(trials.asks(call), call == RouteTrials::calls_by_mpi + RouteTrials::of_short_calls.trial) << call;
   }
   EXPECT_EQ(RouteTrials(true).route_of(0), Route::engine);
 }
@@ -494,7 +495,7 @@ TEST(RouteTrials, AnotherShapeTriesAgainLater) {
   EXPECT_LT(call, 1000);
 }
 
-TEST(RouteTrials, AnotherShapeWarmsUpIfNothingWasFound) {
+TEST(RouteTrials, AnotherShapeBeginsWithTheMpiLibraryIfNothingWasFound) {
   RouteTrials trials(true);
   trials.decide({0, 20e-6, RouteTrials::unknown, 0, 0, -20e-6, -RouteTrials::unknown}); // to try the other one
   ASSERT_EQ(trials.route(), Route::mpi);

@@ -11,6 +11,7 @@
 //   parent-first    the communicator that the graphs were made from is freed first
 //   absent          a rank without neighbors never calls
 //   unused          graphs that nobody calls
+//   few             graphs that are called a few times
 //   other-calls     other collectives on graphs
 //   pending         a graph is freed with calls under way
 #include "tests/rig/mpi_library.h"
@@ -286,6 +287,15 @@ static void unused(MPI_Comm parent) {
   }
 }
 
+static void few(MPI_Comm parent) {
+  for (int round = 0; round < 12; ++round) {
+    Graph graph;
+    make(&graph, parent, fan);
+    call_often(&graph, 15, 1 + round % 3);
+    MPI_Comm_free(&graph.comm);
+  }
+}
+
 static void other_calls(MPI_Comm parent) {
   Graph graph;
   make(&graph, parent, fan);
@@ -351,6 +361,7 @@ int main(int argc, char** argv) {
                   {"parent-first", parent_first},
                   {"absent", absent},
                   {"unused", unused},
+                  {"few", few},
                   {"other-calls", other_calls},
                   {"pending", pending}};
   int provided, rank;

@@ -24,6 +24,8 @@ def mistakes_in(section, lines, settings):
         wrong.append('the engine carried out none')
     if 'STOKER_PMPI_TRIALS=0' in settings and any(percent != 0 for _, percent in rows):
         wrong.append('the MPI library carried out a call, without trials')
+    if section == 'few' and 'STOKER_PMPI_TRIALS=0' not in settings and any(percent != 100 for _, percent in rows):
+        wrong.append('the engine carried out calls on a graph with few')
     if section == 'many' and 'STOKER_PMPI_TRIALS=0' not in settings and not any('hardly called' in reason for reason in left):
         wrong.append('graphs that are hardly called were served')
     if section == 'absent' and not any('no neighbors' in reason for reason in left):
