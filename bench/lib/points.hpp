@@ -25,6 +25,7 @@ struct PointOptions {
   std::string algorithm;
   std::vector<std::string> buffers = {"heap"};
   bool validate_always = false;
+  bool unchanged_inputs = false;
   int inits = 3;
   std::vector<Setting> settings; // of the engine, by the benchmark
 
@@ -48,6 +49,7 @@ public:
   }
 
   [[nodiscard]] Exchange& exchange() { return exchange_; }
+  [[nodiscard]] bool writes_inputs() const { return !options_.unchanged_inputs && !exchange_.on_device(); }
   [[nodiscard]] Engine* engine() { return engine_; }          // null where no executor of stoker's was asked for
   [[nodiscard]] const Place& place() const { return place_; } // of the buffers
   // Adds an operation after validating it; null is ignored. One with an init is made as often as the options say, for
@@ -82,8 +84,9 @@ private:
 // The operation that rows are compared with: the first one, or the fastest of the MPI library's.
 enum class Baseline : std::uint8_t { first, fastest_mpi };
 
-// Runs the operations back to back, measures and reports them, each in a row that has what is in `common`. The first
-// one is one of the MPI library's. With `breakdown`, rows have before_us, between_us and after_us: means over the
+// Runs the operations back to back, measures and reports them, each in a row that has what is in `common`. Before each
+// run, ranks write what they send, unless the options say otherwise: in caches of the others there is nothing of it, as
+// in programs. The time that writing takes alone is subtracted. The first operation is one of the MPI library's. With `breakdown`, rows have before_us, between_us and after_us: means over the
 // epochs and over the ranks that send to other nodes. Returns the rows. Collective.
 std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<Operation*>& operations,
                               const Row& common, bool breakdown = false, Baseline baseline = Baseline::first);
