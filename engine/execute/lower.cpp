@@ -411,15 +411,23 @@ std::uint64_t Placement::write() {
   return offset;
 }
 
+// Where a rank has two slots from every other rank of its node, which take so much together.
+std::uint64_t longest_in_slot(std::uint64_t all_slots, std::size_t ranks_of_node) {
+  const std::uint64_t slots = 2 * std::max<std::uint64_t>(ranks_of_node, 2) - 2;
+  return std::max<std::uint64_t>(all_slots / slots / cache_line * cache_line, cache_line) - sizeof(ChannelSlot);
+}
+
 } // namespace
 
 std::uint64_t eager_bytes_of_exchange(std::uint64_t eager_bytes, std::size_t ranks_of_node) {
-  constexpr std::uint64_t all_slots = 256U << 10U;
-  if (ranks_of_node < 2) {
-    return eager_bytes;
-  }
-  const std::uint64_t slot = all_slots / (2 * (ranks_of_node - 1)) / cache_line * cache_line;
-  return std::min(eager_bytes, std::max(slot, cache_line) - sizeof(ChannelSlot));
+  return std::min(eager_bytes, longest_in_slot(256U << 10U, ranks_of_node));
+}
+
+std::uint64_t eager_bytes_of_vector(std::uint64_t eager_bytes, std::size_t ranks_of_node, std::uint64_t vector_bytes) {
+  constexpr std::uint64_t always = 8U << 10U;
+  constexpr std::uint64_t all_slots = 1U << 20U;
+  const std::uint64_t longest = vector_bytes > all_slots ? 0 : longest_in_slot(all_slots, ranks_of_node);
+  return std::min(eager_bytes, std::max(always, longest));
 }
 
 std::uint64_t place(const algos::Program& program, NodeMemory& memory, const RankMap& map,

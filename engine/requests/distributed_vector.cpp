@@ -163,8 +163,8 @@ std::unique_ptr<Request> init_distributed_vector(const std::shared_ptr<Engine>& 
       return;
     }
     // No message is longer than everything together. Results that a rank passes on lie in its receive buffer.
-    const std::uint64_t longest = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
-    const Readers readers = readers_of(*engine, context, collective, plan.executor, longest, false);
+    plan.vector_bytes = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
+    const Readers readers = readers_of(*engine, context, collective, plan.executor, plan.vector_bytes, false);
     paths.send = chosen_path(*engine, plan.send, readers, collective == Collective::bcast ? "buffer" : "sendbuf");
     paths.recv = chosen_path(*engine, plan.recv, readers, collective == Collective::bcast ? "buffer" : "recvbuf");
   });
@@ -197,6 +197,7 @@ std::unique_ptr<Request> init_rebindable_distributed_vector(const std::shared_pt
     std::exclusive_scan(vector.sizes.begin(), vector.sizes.end(), vector.offsets.begin(), std::uint64_t{0});
     vector.put_offsets.resize(vector.sizes.size(), vector.offsets[static_cast<std::size_t>(context.rank())]);
   }
+  plan.vector_bytes = std::accumulate(vector.sizes.begin(), vector.sizes.end(), std::uint64_t{0});
   choose_algorithm(*engine, plan, vector, collective);
   const BufferSizes bytes = packed_sizes(collective, vector);
   return make_request_for(engine, std::move(plan), {}, vector, bytes, begin);

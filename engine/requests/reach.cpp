@@ -23,18 +23,20 @@ void take_buffers(Engine& engine, const CollectiveCall& call, const Neighbors* n
   plan.recv = std::move(buffers.recv);
 }
 
-std::uint64_t eager_bytes_of(const Engine& engine, const CommContext& context, algos::Collective collective) {
-  const std::uint64_t eager_bytes = engine.settings().eager_bytes;
-  return algos::pattern_of(collective) == algos::Pattern::exchange
-             ? eager_bytes_of_exchange(eager_bytes, context.node_ranks().size())
-             : eager_bytes;
+std::uint64_t eager_bytes_of(const Engine& engine, const CommContext& context, algos::Collective collective,
+                             std::uint64_t vector_bytes) {
+  const std::uint64_t most = engine.settings().eager_bytes;
+  const std::size_t ranks = context.node_ranks().size();
+  return algos::pattern_of(collective) == algos::Pattern::exchange ? eager_bytes_of_exchange(most, ranks)
+                                                                   : eager_bytes_of_vector(most, ranks, vector_bytes);
 }
 
 Readers readers_of(const Engine& engine, const CommContext& context, algos::Collective collective, Executor executor,
                    std::uint64_t longest_in_node, bool bundles) {
   const bool shares_node = context.node_ranks().size() > 1;
   return {.helper = executor == Executor::engine && engine.helper() == nullptr,
-          .peers = shares_node && (longest_in_node > eager_bytes_of(engine, context, collective) || bundles)};
+          .peers = shares_node &&
+                   (longest_in_node > eager_bytes_of(engine, context, collective, longest_in_node) || bundles)};
 }
 
 Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& readers, const char* name) {

@@ -22,13 +22,14 @@ struct Readers {
   bool helper = false; // the domain's helper is in another process
   bool peers = false;  // ranks of the node fetch messages that are too long for a channel's slot
 };
-// The readers of this rank's buffers. `longest_in_node`: the longest of its blocks for other ranks of its node.
-// `bundles`: whether messages may be longer than that.
+// The readers of this rank's buffers. `longest_in_node`: the longest of its blocks for other ranks of its node; the whole
+// vector, where the collective is no exchange. `bundles`: whether messages may be longer than that.
 [[nodiscard]] Readers readers_of(const Engine& engine, const CommContext& context, algos::Collective collective,
                                  Executor executor, std::uint64_t longest_in_node, bool bundles);
 // The longest message between ranks of a node that goes through a channel's slot. Equal on all ranks of the node.
+// `vector_bytes`: see RequestPlan.
 [[nodiscard]] std::uint64_t eager_bytes_of(const Engine& engine, const CommContext& context,
-                                           algos::Collective collective);
+                                           algos::Collective collective, std::uint64_t vector_bytes);
 // How the readers reach the buffer. `name` is that of the argument. Throws Error(access) if the way that the settings
 // demand does not exist.
 [[nodiscard]] Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& readers,

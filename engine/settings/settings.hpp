@@ -44,7 +44,7 @@ struct Settings {
   std::string tuning;
   std::string wisdom;
   std::uint64_t arena_bytes = 0;
-  std::uint64_t eager_bytes = 8192;
+  std::uint64_t eager_bytes = 256 * 1024;
   std::uint64_t staged_bytes = 32768;
   AutoBytes wire_piece_bytes;
   RmaChoice rma = RmaChoice::automatic;

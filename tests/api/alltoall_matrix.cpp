@@ -27,24 +27,38 @@ const std::vector<EngineConfig>& engine_configs() {
   static const std::vector<EngineConfig> configs = {
       {"engine_auto", {{"executor", "engine"}, {"access", "auto"}}, true},
       {"engine_auto_rpn1", {{"executor", "engine"}, {"access", "auto"}, {"ranks_per_node", "1"}}, true},
-      {"engine_auto_rpn2", {{"executor", "engine"}, {"access", "auto"}, {"ranks_per_node", "2"}}, true},
+      {"engine_auto_rpn2",
+       {{"executor", "engine"}, {"access", "auto"}, {"eager_bytes", "8K"}, {"ranks_per_node", "2"}},
+       true},
       {"engine_auto_rpn3", {{"executor", "engine"}, {"access", "auto"}, {"ranks_per_node", "3"}}, true},
       {"engine_own_rpn1", {{"executor", "engine"}, {"access", "own"}, {"ranks_per_node", "1"}}, true},
       {"engine_mapped", {{"executor", "engine"}, {"access", "mapped"}}, false},
-      {"engine_mapped_rpn2", {{"executor", "engine"}, {"access", "mapped"}, {"ranks_per_node", "2"}}, false},
-      {"engine_cma", {{"executor", "engine"}, {"access", "cma"}}, true},
-      {"engine_cma_rpn3", {{"executor", "engine"}, {"access", "cma"}, {"ranks_per_node", "3"}}, true},
+      {"engine_mapped_rpn2",
+       {{"executor", "engine"}, {"access", "mapped"}, {"eager_bytes", "8K"}, {"ranks_per_node", "2"}},
+       false},
+      {"engine_cma", {{"executor", "engine"}, {"access", "cma"}, {"eager_bytes", "8K"}}, true},
+      {"engine_cma_rpn3",
+       {{"executor", "engine"}, {"access", "cma"}, {"eager_bytes", "8K"}, {"ranks_per_node", "3"}},
+       true},
       {"engine_staged", {{"executor", "engine"}, {"access", "staged"}}, true},
-      {"engine_staged_rpn2", {{"executor", "engine"}, {"access", "staged"}, {"ranks_per_node", "2"}}, true},
+      {"engine_staged_rpn2",
+       {{"executor", "engine"}, {"access", "staged"}, {"eager_bytes", "8K"}, {"ranks_per_node", "2"}},
+       true},
       {"engine_numa2",
        {{"executor", "engine"}, {"machine", "numa:2 core:2 pu:1"}, {"domains", "numa"}, {"best_effort", "1"}},
        true},
       {"engine_two_threads", {{"executor", "engine"}, {"domains", "node"}, {"threads_per_domain", "2"}}, true},
       {"inline_auto", {{"executor", "inline"}, {"access", "auto"}}, true},
-      {"inline_auto_rpn2", {{"executor", "inline"}, {"access", "auto"}, {"ranks_per_node", "2"}}, true},
+      {"inline_auto_rpn2",
+       {{"executor", "inline"}, {"access", "auto"}, {"eager_bytes", "8K"}, {"ranks_per_node", "2"}},
+       true},
       {"inline_own_rpn1", {{"executor", "inline"}, {"access", "own"}, {"ranks_per_node", "1"}}, true},
-      {"inline_mapped_rpn3", {{"executor", "inline"}, {"access", "mapped"}, {"ranks_per_node", "3"}}, false},
-      {"inline_cma_rpn2", {{"executor", "inline"}, {"access", "cma"}, {"ranks_per_node", "2"}}, true},
+      {"inline_mapped_rpn3",
+       {{"executor", "inline"}, {"access", "mapped"}, {"eager_bytes", "8K"}, {"ranks_per_node", "3"}},
+       false},
+      {"inline_cma_rpn2",
+       {{"executor", "inline"}, {"access", "cma"}, {"eager_bytes", "8K"}, {"ranks_per_node", "2"}},
+       true},
       {"inline_staged", {{"executor", "inline"}, {"access", "staged"}}, true},
   };
   return configs;
@@ -79,7 +93,7 @@ private:
   std::map<CommKind, Entry> entries_;
 };
 
-// Sizes around the eager (8 KiB) and staging (32 KiB) limits.
+// Sizes around the limits of messages that go through a slot (8 KiB in some of the engines) and of staging (32 KiB).
 constexpr std::array<std::uint64_t, 11> sizes = {1, 7, 64, 1024, 4096, 8191, 8192, 8200, 32768, 65544, 1 << 20};
 const std::array<std::string, 3> algorithms = {"", "nonblocking", "hierarchical"};
 // How the request is made: in place or not, int or _c, executor info key or not.

@@ -24,7 +24,7 @@ struct VectorEngineConfig {
 
 const std::vector<VectorEngineConfig>& vector_engine_configs() {
   static const std::vector<VectorEngineConfig> configs = {
-      {"engine", {{"executor", "engine"}}},
+      {"engine", {{"executor", "engine"}, {"eager_bytes", "8K"}}},
       {"inline", {{"executor", "inline"}}},
       {"engine_cma", {{"executor", "engine"}, {"access", "cma"}, {"eager_bytes", "0"}, {"wire_piece_bytes", "1000"}}},
       {"inline_staged", {{"executor", "inline"}, {"access", "staged"}, {"eager_bytes", "64"}}},
@@ -32,7 +32,7 @@ const std::vector<VectorEngineConfig>& vector_engine_configs() {
   return configs;
 }
 
-constexpr std::array<int, 4> counts = {1, 17, 0, 3001}; // the last beyond what goes through a channel's slot
+constexpr std::array<int, 4> counts = {1, 17, 0, 3001}; // the last beyond what goes through a channel's slot of 8 KiB
 
 // The name of each algorithm, and each of its numbers at its least; the default; and a list that is no preset.
 std::vector<std::string> choices_of(Collective collective) {

@@ -406,6 +406,20 @@ TEST(Channels, OfAnExchangeAreNotMoreThanARankHasRoomFor) {
   EXPECT_EQ(eager_bytes_of_exchange(0, 4), 0U);
 }
 
+TEST(Channels, OfAVectorAreLongIfItIsShort) {
+  constexpr std::uint64_t most = 1U << 20U;
+  constexpr std::uint64_t always = 8192;
+  for (const std::size_t ranks : {2, 3, 16, 48, 65}) {
+    const std::uint64_t longest = eager_bytes_of_vector(most, ranks, most);
+    EXPECT_LE(2 * (ranks - 1) * (longest + sizeof(ChannelSlot)), most + (2 * ranks * sizeof(ChannelSlot))) << ranks;
+    EXPECT_GE(longest, always) << ranks;
+    EXPECT_EQ(eager_bytes_of_vector(most, ranks, most + 1), always) << ranks;
+  }
+  EXPECT_EQ(eager_bytes_of_vector(most, 384, most), always);
+  EXPECT_EQ(eager_bytes_of_vector(64, 112, most), 64U);
+  EXPECT_EQ(eager_bytes_of_vector(0, 2, 1), 0U);
+}
+
 TEST(ABlock, IsRefusedWhenItIsNone) {
   const WholeCollective collective = one_message(64);
   Rig rig({.layout = Layout::uniform(2, 2)}, collective);
