@@ -35,6 +35,7 @@ Program::Program(SharedRef block, const NodeMemory& memory, const Operation* ope
   if (lowered_.buffers_change == 0) {
     take_epoch();
   }
+  known_taken_.resize(lowered_.channel_list.size());
   std::uint64_t most_slices = 0;
   for (const Channel& channel : lowered_.channel_list) {
     most_slices = std::max(most_slices, channel.peer_slice_count);

@@ -78,6 +78,8 @@ public:
             .ready = in_node ? memory_->at<std::byte>(channel->ready) : nullptr,
             .taken = in_node ? memory_->at<TakenWord>(channel->taken) : nullptr};
   }
+  // Of a send within the node: the latest epoch that this process has seen to be taken.
+  [[nodiscard]] std::uint64_t& known_taken(const LoweredStep& step) const { return known_taken_[step.channel]; }
   [[nodiscard]] bool is_posted(std::uint32_t index) const {
     return index >= lowered_.step_list.size() || engine::is_posted(lowered_.step_list[index].op);
   }
@@ -147,8 +149,9 @@ private:
   RankRoot* root_;
   ReachedBuffers buffers_;
   Combiner combiner_;
-  mutable std::vector<algos::Slice> peer_slices_; // of one message within the node
-  mutable LoweredStep message_;                   // the one between nodes that was looked up
+  mutable std::vector<std::uint64_t> known_taken_; // for each channel
+  mutable std::vector<algos::Slice> peer_slices_;  // of one message within the node
+  mutable LoweredStep message_;                    // the one between nodes that was looked up
   mutable algos::Slice message_slice_;
 };
 
