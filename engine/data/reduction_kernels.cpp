@@ -35,7 +35,11 @@ void kernel(std::byte* target, const std::byte* left, const std::byte* right, st
   const auto* const b = reinterpret_cast<const Place<T>*>(right);
   // The target may be an operand, but no element is read after another has been written. So the loop may be vectorised;
   // `restrict` would say that the target is never an operand.
+#ifdef __clang__
+#pragma clang loop vectorize(assume_safety)
+#else
 #pragma GCC ivdep
+#endif
   for (std::uint64_t i = 0; i < count; ++i) {
     store<T>(to[i], combined<op>(T{a[i].element}, T{b[i].element}));
   }

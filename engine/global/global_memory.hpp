@@ -37,7 +37,7 @@ struct GlobalPointer {
 };
 [[nodiscard]] std::string text_of(const GlobalPointer& pointer);
 
-class GlobalMemory : public Dependent {
+class GlobalMemory final : public Dependent {
 public:
   // Collective over the engine's communicator. Throws Error on every rank.
   GlobalMemory(std::shared_ptr<Engine> engine, std::uint64_t heap_bytes);
