@@ -115,10 +115,6 @@ const Case found_at_adoption[] = {
      [](Rig& rig, const Canaries&) { rig.block(victim).state.waiting_count = 1'000'000; }},
     {"the length of the list of what goes to other nodes",
      [](Rig& rig, const Canaries&) { rig.block(victim).state.wire_count = 1'000'000; }},
-    {"the word that says that a message was taken",
-     [](Rig& rig, const Canaries&) {
-       rig.memory(victim).at<TakenWord>(channel(rig, Op::send_node, 2).taken)->epoch.store(wild);
-     }},
     {"the write index of the ring",
      [](Rig& rig, const Canaries&) { reinterpret_cast<std::uint64_t*>(&ring(rig))[0] = wild; }},
     {"the read index of the ring",
@@ -126,6 +122,29 @@ const Case found_at_adoption[] = {
     {"the entry of the ring",
      [](Rig& rig, const Canaries&) { reinterpret_cast<std::uint64_t*>(&ring(rig))[3 * words_of_line] = wild; }},
 };
+
+// It is read in every second epoch at least.
+TEST(Damage, OfTheWordThatSaysThatAMessageWasTakenIsFoundWhenItIsRead) {
+  for (const std::uint64_t bytes : {40, 1000}) {
+    const WholeCollective collective = whole_alltoall(Layout::uniform(3, 3), bytes);
+    Rig rig({.layout = Layout::uniform(3, 3)}, collective);
+    std::mt19937 random(1);
+    ASSERT_NO_FATAL_FAILURE(rig.run(random, 3));
+    rig.memory(victim).at<TakenWord>(channel(rig, Op::send_node, 2).taken)->epoch.store(wild);
+    for (int epoch = 0; epoch < 2 && !rig.memory(0).damaged(victim); ++epoch) {
+      for (int rank = 0; rank < rig.ranks(); ++rank) {
+        rig.start(rank);
+      }
+      for (int round = 0; round < 20; ++round) {
+        (void)rig.poll(0);
+      }
+    }
+    EXPECT_TRUE(rig.memory(0).damaged(victim)) << bytes;
+    EXPECT_FALSE(rig.memory(0).damaged(0));
+    EXPECT_FALSE(rig.memory(0).damaged(2));
+    rig.give_up();
+  }
+}
 
 TEST(Damage, OfOneWordIsFoundBeforeItLeadsAnywhere) {
   for (const std::uint64_t bytes : {40, 1000}) { // in the slot, and fetched
