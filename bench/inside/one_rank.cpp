@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench/inside/one_rank.hpp"
 
+#include "engine/execute/eager_bytes.hpp"
 #include "engine/execute/progress.hpp"
 #include "engine/execute/rebind.hpp"
 #include "engine/settings/settings.hpp"
@@ -107,6 +108,17 @@ algos::Program OneRank::compile(const Case& what) const {
   return algos::compile(what.choice, exchange);
 }
 
+std::uint64_t OneRank::eager_bytes(const Case& what) const {
+  const algos::Collective collective = what.choice.algorithm->collective;
+  const std::uint64_t most = engine::Settings{}.eager_bytes;
+  const std::size_t ranks = layout_.node_ranks(layout_.node_of(rank_)).size();
+  if (algos::pattern_of(collective) == algos::Pattern::exchange) {
+    return engine::eager_bytes_of_exchange(most, ranks, what.any_sizes);
+  }
+  const std::uint64_t blocks = algos::has_blocks(collective) ? static_cast<std::uint64_t>(layout_.ranks()) : 1;
+  return engine::eager_bytes_of_vector(most, ranks, blocks * what.bytes);
+}
+
 Footprint OneRank::footprint(const Case& what) {
   using Clock = std::chrono::steady_clock;
   Footprint sum;
@@ -123,8 +135,7 @@ Footprint OneRank::footprint(const Case& what) {
       map.arena_of.push_back(layout_.same_node(r, rank_) ? 0 : -1);
     }
     engine::PlacementOptions options;
-    options.eager_bytes = engine::eager_bytes_of_exchange(engine::Settings{}.eager_bytes,
-                                                          layout_.node_ranks(layout_.node_of(rank_)).size());
+    options.eager_bytes = eager_bytes(what);
     options.timed = true;
     options.buffers_change = what.any_sizes;
     options.resizable = what.any_sizes;

@@ -52,6 +52,7 @@ public:
 
 private:
   [[nodiscard]] algos::Program compile(const Case& what) const;
+  [[nodiscard]] std::uint64_t eager_bytes(const Case& what) const; // as requests have it
 
   const topology::Layout& layout_;
   int rank_;

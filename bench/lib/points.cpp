@@ -173,20 +173,11 @@ std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<
       operation->run();
     }));
   }
-  if (writes) {
-    variants.push_back(point.variant(nullptr, [&point] { point.exchange().write_again(); }));
-  }
   std::vector<std::optional<PhaseSums>> phases;
   for (const Operation* operation : operations) {
     phases.push_back(operation->phases());
   }
-  auto times = measure(session.comm(), variants, batch, session.budget());
-  const double writing_us = writes ? times.back().median : 0;
-  for (Summary& time : times) {
-    for (double* const us : {&time.median, &time.min, &time.max}) {
-      *us = std::max(*us - writing_us, 0.0);
-    }
-  }
+  const auto times = measure(session.comm(), variants, batch, session.budget());
   std::size_t reference = 0;
   for (std::size_t i = 1; i < operations.size() && baseline == Baseline::fastest_mpi; ++i) {
     if (operations[i]->algorithm() == "mpi" && times[i].median < times[reference].median) {
@@ -205,7 +196,6 @@ std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<
     row.baseline = operations[reference]->name();
     row.ratio = times[i].median / times[reference].median;
     row.more["batch"] = batch;
-    row.more["writing_us"] = writing_us;
     row.init_us = point.init_us(operations[i]);
     if (breakdown) {
       add_phases(row, session.comm(), phases[i], operations[i]->phases());

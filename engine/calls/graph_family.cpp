@@ -73,7 +73,7 @@ void GraphFamily::Making::make() {
   std::ranges::generate_n(std::back_inserter(bound_), std::ssize(lanes_), [&] { return made(apart); });
 }
 
-// `apart`: why the ranks cannot agree.
+// `apart`: why this rank cannot agree with the others, after an error of the MPI library.
 Bound GraphFamily::Making::made(const std::optional<Error>& apart) const {
   Bound bound;
   bound.error = apart ? apart : attempt([&] {
@@ -169,7 +169,6 @@ GraphFamily::Admission GraphFamily::admit(MPI_Comm graph, bool apart, bool no_ro
   }
   served_ += terms.share == GraphTerms::Share::lanes ? 1 : 0;
   lock.unlock();
-  admitted_.notify_all();
   if (terms.share == GraphTerms::Share::lanes && admission.trials.route_of(0) == Route::engine) {
     ask(admission.number);
   }
@@ -178,7 +177,7 @@ GraphFamily::Admission GraphFamily::admit(MPI_Comm graph, bool apart, bool no_ro
 
 void GraphFamily::ask(std::uint64_t graph) {
   const std::lock_guard lock(mutex_);
-  bool lacks_any = false; // nor does it if another rank has asked before, or all of its lanes come from other graphs
+  bool lacks_any = false; // a graph lacks none if another rank's round has made them, or all come from other graphs
   for (const auto& shared : unmade_) {
     if (shared->graph == graph && shared->lane.state == State::fresh) {
       shared->lane.state = State::asked_for;
@@ -202,7 +201,8 @@ bool GraphFamily::at_rest() {
 
 // Another rank may not come to this for long, so the wait leaves the core to others.
 std::uint64_t GraphFamily::first_of_all(std::uint64_t asked) const {
-  constexpr std::chrono::microseconds look_interval{200};
+  constexpr std::chrono::microseconds longest{2000};
+  std::chrono::microseconds look_interval{100};
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(PMPI_Iallreduce(MPI_IN_PLACE, &asked, 1, MPI_UINT64_T, MPI_MIN, context_->comm(), &request),
             "MPI_Iallreduce");
@@ -212,13 +212,13 @@ std::uint64_t GraphFamily::first_of_all(std::uint64_t asked) const {
       return asked;
     }
     std::this_thread::sleep_for(look_interval);
+    look_interval = std::min(2 * look_interval, longest);
   }
 }
 
-// Those of a graph. On another rank it may have been admitted, and asked for, before it is here.
+// Those of a graph that some rank has asked for: none that is behind those of this rank.
 std::vector<std::shared_ptr<SharedLane>> GraphFamily::take_unmade(std::uint64_t graph) {
-  std::unique_lock lock(mutex_);
-  admitted_.wait(lock, [&] { return graph < served_; });
+  const std::lock_guard lock(mutex_);
   asked_.erase(graph);
   std::vector<std::shared_ptr<SharedLane>> lanes;
   std::erase_if(unmade_, [&](const auto& shared) {

@@ -6,9 +6,9 @@
 // trials of the family's calls have settled on.
 //
 // The request of a lane is asked for when the graph has been called some times, or as the graph is made, if the engine
-// carries out its first call already. Making one is collective, and calls on several graphs come in other orders on other
-// ranks. So in every round of making all ranks bring the first graph that they have asked for, and make what the first
-// of these lacks. A rank that has not asked for that one will.
+// carries out its first call already. Making one is collective, and ranks may call several graphs in different orders.
+// So in every round of making all ranks bring the first graph that they have asked for, and make what the first of
+// these lacks. A rank that has not asked for that one will.
 #pragma once
 
 #include "engine/calls/graph_terms.hpp"
@@ -19,7 +19,6 @@
 
 #include <mpi.h>
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -33,7 +32,7 @@ namespace stoker::engine {
 struct SharedLane {
   Lane lane; // while it is in use, the graph may have taken the request from it
   bool used = false;
-  std::uint64_t graph = 0; // whose request it is
+  std::uint64_t graph = 0; // in the round of which its request is made: a number
 };
 
 class GraphFamily {
@@ -47,7 +46,8 @@ public:
   GraphFamily(std::shared_ptr<Engine> engine, MPI_Comm graph, Executor executor, bool trials);
   GraphFamily(const GraphFamily&) = delete;
   GraphFamily& operator=(const GraphFamily&) = delete;
-  // Every rank has admitted the same graphs by then.
+  // Every rank has admitted the same graphs by then. Waits for what this rank has asked for, which the others have, too,
+  // or will without this one.
   ~GraphFamily();
 
   struct Admission {
@@ -87,9 +87,8 @@ private:
   Executor executor_;
   bool tries_;
 
-  std::mutex mutex_;         // guards what follows
-  std::uint64_t served_ = 0; // graphs
-  std::condition_variable admitted_;
+  std::mutex mutex_;                                // guards what follows
+  std::uint64_t served_ = 0;                        // graphs
   std::vector<std::shared_ptr<SharedLane>> kept_;   // in the same order on all ranks
   std::vector<std::shared_ptr<SharedLane>> unmade_; // likewise those of a graph
   std::set<std::uint64_t> asked_;                   // graphs whose lanes this rank waits for

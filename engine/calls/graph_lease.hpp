@@ -38,11 +38,14 @@ public:
   void give_back(Shape& shape);
   // Before a call is counted as ended.
   void note_calls(const Shape& shape);
-  // Whether no request is being made. Local.
-  [[nodiscard]] bool at_rest() { return family_->at_rest(); }
+  // Local. Whether the family need not be waited for when this is gone: it stays, or makes no request.
+  [[nodiscard]] bool at_rest() const { return family_.use_count() > 1 || family_->at_rest(); }
 
 private:
+  // Before the engine is tried: a call that waits for a request has asked for it.
   static constexpr std::uint64_t calls_before_asking = RouteTrials::calls_by_mpi / 2;
+  static_assert(calls_before_asking <
+                RouteTrials::warm_up + RouteTrials::of_long_calls.trial + RouteTrials::of_long_calls.lag);
 
   std::shared_ptr<GraphFamily> family_;
   GraphFamily::Admission admission_;

@@ -54,6 +54,7 @@ GraphTerms graph_terms(std::span<const std::uint64_t> largest, std::uint64_t ser
   const std::size_t wanted = terms.share != GraphTerms::Share::lanes ? 0
                              : served == 0                           ? lanes_of_a_shape
                                                                      : static_cast<std::size_t>(under_way);
+  std::vector<std::size_t> unasked;
   for (std::size_t lane = 0; lanes + (2 * lane) < largest.size(); ++lane) {
     const Range starts = range_at(largest, lanes + (2 * lane));
     if (starts.most == GraphFacts::in_use) {
@@ -61,10 +62,15 @@ GraphTerms graph_terms(std::span<const std::uint64_t> largest, std::uint64_t ser
     }
     if (!starts.equal() || starts.most == GraphFacts::spoiled) {
       terms.spoiled.push_back(lane);
+    } else if (starts.most == GraphFacts::unasked) {
+      unasked.push_back(lane);
     } else if (terms.kept.size() < wanted) {
       terms.kept.push_back(lane);
     }
   }
+  // Those with a request are better.
+  unasked.resize(std::min(unasked.size(), wanted - terms.kept.size()));
+  terms.kept.insert(terms.kept.end(), unasked.begin(), unasked.end());
   terms.fresh = wanted - terms.kept.size();
   return terms;
 }

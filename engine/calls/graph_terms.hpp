@@ -22,7 +22,7 @@ struct GraphFacts {
   // One for each lane that the family keeps: how often it was started, or one of these.
   static constexpr std::uint64_t in_use = ~std::uint64_t{0} - 1;
   static constexpr std::uint64_t spoiled = ~std::uint64_t{0} - 2;
-  static constexpr std::uint64_t unasked = ~std::uint64_t{0} - 3; // nobody has asked for its request yet
+  static constexpr std::uint64_t unasked = ~std::uint64_t{0} - 3; // this rank has not asked for its request
   std::vector<std::uint64_t> lanes;
 
   // Numbers whose largest of all ranks graph_terms() takes.

@@ -24,8 +24,8 @@ bool Initialiser::can_be_used(const CommContext& context) {
 }
 
 // The thread finds what was added once this one gives the mutex back. Where it cannot be had the spare thread
-// initialises all that there are. One for all communicators, it could wait on two ranks for two different ones; but
-// only if both lack threads at that moment.
+// initialises all that there are. One for all communicators, it may wait for a rank that waits for an initialisation
+// behind that: where threads are lacking, not every order of calls can be served.
 void Initialiser::run_in_background() {
   if (attempt([this] { thread_.wake(); })) {
     ++spare_runs_;

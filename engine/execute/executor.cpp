@@ -56,8 +56,9 @@ bool try_send(const Program& program, const StepView& view, std::uint64_t epoch)
     // it is not read while what was read before is enough.
     std::uint64_t& known = program.known_taken(*view.step);
     if (known + 2 < epoch) {
-      known = view.taken->epoch.load(std::memory_order_acquire); // released in try_recv
-      program.require(known < epoch);
+      const std::uint64_t taken = view.taken->epoch.load(std::memory_order_acquire); // released in try_recv
+      program.require(taken < epoch);
+      known = taken;
       if (known + 2 < epoch) {
         return false;
       }

@@ -108,12 +108,13 @@ void Placement::lower() {
     lower_operands(step, low);
     if (options_.window) {
       lower_to_window(step, low);
-    } else if (step.peer >=
-               0) { // else a copy or reduce; or a fence, which has nothing left to see to: a message tells of itself
+    } else if (step.peer >= 0) { // else a copy or reduce; or a fence, and a message tells of itself
       const auto peer = static_cast<std::size_t>(step.peer);
       std::uint64_t& digest = algos::delivers(step.kind) ? pairs_[peer].my_send_digest : pairs_[peer].my_recv_digest;
-      digest = digest_of(digest, step.bytes);
-      map_.arena_of[peer] >= 0 ? lower_to_channel(step, low) : lower_to_wire(step, low);
+      const bool in_node = map_.arena_of[peer] >= 0;
+      const bool in_slot = in_node && step.bytes <= options_.eager_bytes; // for both
+      digest = digest_of(digest, step.bytes) ^ (in_slot ? 1U : 0U);
+      in_node ? lower_to_channel(step, low) : lower_to_wire(step, low);
     }
     header_.has_wire |= is_posted(low.op) ? 1U : 0U;
   }
@@ -411,24 +412,7 @@ std::uint64_t Placement::write() {
   return offset;
 }
 
-// Where a rank has two slots from every other rank of its node, which take so much together.
-std::uint64_t longest_in_slot(std::uint64_t all_slots, std::size_t ranks_of_node) {
-  const std::uint64_t slots = 2 * std::max<std::uint64_t>(ranks_of_node, 2) - 2;
-  return std::max<std::uint64_t>(all_slots / slots / cache_line * cache_line, cache_line) - sizeof(ChannelSlot);
-}
-
 } // namespace
-
-std::uint64_t eager_bytes_of_exchange(std::uint64_t eager_bytes, std::size_t ranks_of_node) {
-  return std::min(eager_bytes, longest_in_slot(256U << 10U, ranks_of_node));
-}
-
-std::uint64_t eager_bytes_of_vector(std::uint64_t eager_bytes, std::size_t ranks_of_node, std::uint64_t vector_bytes) {
-  constexpr std::uint64_t always = 8U << 10U;
-  constexpr std::uint64_t all_slots = 1U << 20U;
-  const std::uint64_t longest = vector_bytes > all_slots ? 0 : longest_in_slot(all_slots, ranks_of_node);
-  return std::min(eager_bytes, std::max(always, longest));
-}
 
 std::uint64_t place(const algos::Program& program, NodeMemory& memory, const RankMap& map,
                     const PlacementOptions& options, std::span<PairInfo> pairs) {

@@ -56,15 +56,6 @@ struct PlacementOptions {
 // A message that bounces takes a multiple of this in the rank's arena. Large jobs have many short messages.
 inline constexpr std::uint64_t bounce_alignment = 16;
 
-// The longest message for a channel's slot, where a rank may have a channel from every other one of its node, and
-// `eager_bytes` is the longest of any request. The slots of a rank fit 256 KiB in exchanges. There each block is copied
-// once more than it would be without, so from some 128 KiB on nothing is gained. In other collectives they fit 1 MiB for
-// each stage, as far as messages of 8 KiB allow. These always have slots, and longer ones only if the whole vector has
-// no more than 1 MiB: algorithms that cut it into segments have a channel for each.
-[[nodiscard]] std::uint64_t eager_bytes_of_exchange(std::uint64_t eager_bytes, std::size_t ranks_of_node);
-[[nodiscard]] std::uint64_t eager_bytes_of_vector(std::uint64_t eager_bytes, std::size_t ranks_of_node,
-                                                  std::uint64_t vector_bytes);
-
 // What a rank ("I") tells each other rank of the communicator ("you") about the messages between the two.
 struct PairInfo {
   std::uint64_t my_block = 0;            // offset in my arena

@@ -151,6 +151,7 @@ std::unique_ptr<Request> init_distributed_vector(const std::shared_ptr<Engine>& 
   // 2. What the ranks must agree on.
   agree_on_choice(context, collective, plan);
   const Sizes sizes = agreed_sizes(context, collective, plan.root, buffers);
+  plan.vector_bytes = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
   take_device(*engine, collective, plan);
   Paths paths;
   attempt_on_all(context.comm(), [&] {
@@ -163,7 +164,6 @@ std::unique_ptr<Request> init_distributed_vector(const std::shared_ptr<Engine>& 
       return;
     }
     // No message is longer than everything together. Results that a rank passes on lie in its receive buffer.
-    plan.vector_bytes = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
     const Readers readers = readers_of(*engine, context, collective, plan.executor, plan.vector_bytes, false);
     paths.send = chosen_path(*engine, plan.send, readers, collective == Collective::bcast ? "buffer" : "sendbuf");
     paths.recv = chosen_path(*engine, plan.recv, readers, collective == Collective::bcast ? "buffer" : "recvbuf");

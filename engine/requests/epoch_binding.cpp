@@ -75,8 +75,8 @@ EpochBinding::EpochBinding(const Engine& engine, const Program& program, const R
                            const BufferSizes& sizes, const Readers& send_readers, const Readers& recv_readers)
     : engine_(engine),
       rebinding_(program, plan.any_sizes, plan.executor == Executor::inline_ || engine.helper() != nullptr),
-      eager_bytes_(eager_bytes_of(engine, *plan.context, plan.choice.algorithm->collective, plan.vector_bytes)),
-      sizes_(sizes), send_readers_(send_readers), recv_readers_(recv_readers),
+      eager_bytes_(program.lowered().eager_bytes), sizes_(sizes), send_readers_(send_readers),
+      recv_readers_(recv_readers),
       send_memory_(plan.send_memory ? plan.send_memory : std::make_shared<EpochMemory>(engine.memory())),
       recv_memory_(plan.recv_memory ? plan.recv_memory : std::make_shared<EpochMemory>(engine.memory())),
       bounce_memory_(engine.memory()), outgoing_(plan.any_sizes ? static_cast<std::size_t>(plan.context->ranks()) : 0),

@@ -28,7 +28,8 @@ std::unique_ptr<Request> init_program(const std::shared_ptr<Engine>& engine, MPI
     }
     plan.choice = {&algos::algorithms_of(given.collective).front(), {}};
     plan.chosen_by = "in its place a given program";
-    plan.in_place = true; // what the program reads of recv is not known
+    plan.vector_bytes = ~std::uint64_t{0}; // not known
+    plan.in_place = true;                  // what the program reads of recv is not known
     plan.executor = chosen_executor(*engine, plan.operation, MPI_INFO_NULL);
     // Nothing is known of what is fetched from where.
     const Readers readers = readers_of(*engine, *plan.context, given.collective, plan.executor, 0, true);

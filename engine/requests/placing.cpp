@@ -126,7 +126,10 @@ void count_bytes(const algos::Program& program, const RankMap& map, RequestPlan&
 }
 
 void complete(PlacementOptions& options, const Engine& engine, const RequestPlan& plan) {
-  options.eager_bytes = eager_bytes_of(engine, *plan.context, plan.choice.algorithm->collective, plan.vector_bytes);
+  options.eager_bytes =
+      plan.executor == Executor::device // whose kernel fetches all
+          ? 0
+          : eager_bytes_of(engine, *plan.context, plan.choice.algorithm->collective, plan.vector_bytes, plan.any_sizes);
   options.timed = plan.executor != Executor::inline_ || engine.settings().inline_times ||
                   engine.settings().baseline_calls > 0 || engine.trace() != nullptr || plan.timed;
   options.exclusive = plan.executor != Executor::engine;

@@ -3,7 +3,7 @@
 
 #include "engine/base/error.hpp"
 #include "engine/data/arguments.hpp"
-#include "engine/execute/lower.hpp"
+#include "engine/execute/eager_bytes.hpp"
 #include "engine/requests/byte_blocks.hpp"
 
 #include <utility>
@@ -24,10 +24,10 @@ void take_buffers(Engine& engine, const CollectiveCall& call, const Neighbors* n
 }
 
 std::uint64_t eager_bytes_of(const Engine& engine, const CommContext& context, algos::Collective collective,
-                             std::uint64_t vector_bytes) {
+                             std::uint64_t vector_bytes, bool any_sizes) {
   const std::uint64_t most = engine.settings().eager_bytes;
   const std::size_t ranks = context.node_ranks().size();
-  return algos::pattern_of(collective) == algos::Pattern::exchange ? eager_bytes_of_exchange(most, ranks)
+  return algos::pattern_of(collective) == algos::Pattern::exchange ? eager_bytes_of_exchange(most, ranks, any_sizes)
                                                                    : eager_bytes_of_vector(most, ranks, vector_bytes);
 }
 

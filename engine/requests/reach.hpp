@@ -27,9 +27,10 @@ struct Readers {
 [[nodiscard]] Readers readers_of(const Engine& engine, const CommContext& context, algos::Collective collective,
                                  Executor executor, std::uint64_t longest_in_node, bool bundles);
 // The longest message between ranks of a node that goes through a channel's slot. Equal on all ranks of the node.
-// `vector_bytes`: see RequestPlan.
+// `vector_bytes`, `any_sizes`: see RequestPlan.
 [[nodiscard]] std::uint64_t eager_bytes_of(const Engine& engine, const CommContext& context,
-                                           algos::Collective collective, std::uint64_t vector_bytes);
+                                           algos::Collective collective, std::uint64_t vector_bytes,
+                                           bool any_sizes = false);
 // How the readers reach the buffer. `name` is that of the argument. Throws Error(access) if the way that the settings
 // demand does not exist.
 [[nodiscard]] Path chosen_path(const Engine& engine, const UserBuffer& buffer, const Readers& readers,

@@ -62,7 +62,7 @@ struct RequestPlan {
   std::uint64_t bytes_wire = 0; // sent by this rank per epoch, to other nodes and within its own
   std::uint64_t bytes_node = 0;
   std::uint64_t bytes_from_wire = 0; // received by this rank per epoch from other nodes
-  std::uint64_t vector_bytes = 0;    // of all ranks' blocks together; 0: an exchange, or not known
+  std::uint64_t vector_bytes = 0;    // of all ranks' blocks together; 0: an exchange
   double init_seconds = 0;
   double mpi_seconds = 0;      // of the MPI library's own blocking call; 0 where it was not measured
   bool from_wisdom = false;    // the program; else it was compiled

@@ -96,6 +96,13 @@ TEST(GraphTerms, LanesWithoutRequestsAreUsedAgainIfNoRankHasAskedForThem) {
   EXPECT_EQ(terms.spoiled, (Indices{1}));
 }
 
+TEST(GraphTerms, LanesWithRequestsAreUsedFirst) {
+  constexpr std::uint64_t unasked = GraphFacts::unasked;
+  const GraphFacts facts = with_lanes({unasked, unasked, 5});
+  EXPECT_EQ(terms_of({facts, facts}, 1).kept, (Indices{2}));
+  EXPECT_EQ(terms_of({facts, facts}, 0).kept, (Indices{2, 0, 1}));
+}
+
 TEST(GraphTerms, RoutesAreInheritedIfAllRanksKnowTheSame) {
   EXPECT_FALSE(terms_of({{}, {}}, 1).inherits);
   EXPECT_TRUE(terms_of({that_learned(3), that_learned(3)}, 1).inherits);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests for graphs (engine/calls/graph_family.cpp). Each of two ranks asks for the requests of each graph once, in any
+// Requests for graphs (engine/calls/graph_family.cpp). Each of two ranks asks for those of each graph once, in any
 // order. Its thread makes them in rounds, while it has asked for any that are not made. In a round the ranks meet, each
 // with the first graph that it has asked for; all make the requests of the first of those, for which they meet again. A
 // deadlock is an invalid end state. The assertion fails if ranks make requests of different graphs at the same time.

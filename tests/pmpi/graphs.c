@@ -12,8 +12,10 @@
 //   absent          a rank without neighbors never calls
 //   unused          graphs that nobody calls
 //   few             graphs that are called a few times
+//   late            a rank comes late to the call that asks for requests, and the graph is freed soon after
 //   other-calls     other collectives on graphs
 //   pending         a graph is freed with calls under way
+#define _GNU_SOURCE // NOLINT(bugprone-reserved-identifier): the C library asks for it
 #include "tests/rig/mpi_library.h"
 
 #include <mpi.h>
@@ -22,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { most_degree = 8, most_ints = 4000, poison = -77, threads = 3 };
 
@@ -291,7 +294,20 @@ static void few(MPI_Comm parent) {
   for (int round = 0; round < 12; ++round) {
     Graph graph;
     make(&graph, parent, fan);
-    call_often(&graph, 15, 1 + round % 3);
+    call_often(&graph, 12, 1 + round % 3);
+    MPI_Comm_free(&graph.comm);
+  }
+}
+
+static void late(MPI_Comm parent) {
+  for (int round = 0; round < 10; ++round) {
+    Graph graph;
+    make(&graph, parent, round % 2 == 0 ? ring : fan);
+    call_often(&graph, 8, 1);
+    if (graph.rank == round % ranks) {
+      nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    }
+    call_often(&graph, 1 + round % 3, 1);
     MPI_Comm_free(&graph.comm);
   }
 }
@@ -362,6 +378,7 @@ int main(int argc, char** argv) {
                   {"absent", absent},
                   {"unused", unused},
                   {"few", few},
+                  {"late", late},
                   {"other-calls", other_calls},
                   {"pending", pending}};
   int provided, rank;

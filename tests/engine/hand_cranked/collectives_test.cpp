@@ -6,6 +6,7 @@
 #include "algos/verify/whole_distributed_vector.hpp"
 #include "algos/verify/whole_exchange.hpp"
 #include "engine/base/error.hpp"
+#include "engine/execute/eager_bytes.hpp"
 #include "rig.hpp"
 
 #include <gtest/gtest.h>
@@ -402,6 +403,9 @@ TEST(Channels, OfAnExchangeAreNotMoreThanARankHasRoomFor) {
     EXPECT_LT(longest, 8192U) << ranks;
     EXPECT_LE(2 * (ranks - 1) * (longest + sizeof(ChannelSlot)), 256U << 10U) << ranks;
   }
+  EXPECT_GT(eager_bytes_of_exchange(1U << 20U, 2), 32U << 10U);
+  EXPECT_EQ(eager_bytes_of_exchange(1U << 20U, 2, true), 32U << 10U);
+  EXPECT_LT(eager_bytes_of_exchange(1U << 20U, 16, true), 32U << 10U);
   EXPECT_EQ(eager_bytes_of_exchange(64, 112), 64U);
   EXPECT_EQ(eager_bytes_of_exchange(0, 4), 0U);
 }
