@@ -267,7 +267,7 @@ bool Communicator::can_be_closed() {
     }
   }
   return (calls_ == nullptr || calls_->at_rest()) && (graph_calls_ == nullptr || graph_calls_->at_rest()) &&
-         (graphs_ == nullptr || graphs_.use_count() > 1 || graphs_->at_rest());
+         (graphs_ == nullptr || engine::can_be_left(graphs_));
 }
 
 MPI_Comm Communicator::comm_for_errors() {

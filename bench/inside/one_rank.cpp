@@ -110,13 +110,10 @@ algos::Program OneRank::compile(const Case& what) const {
 
 std::uint64_t OneRank::eager_bytes(const Case& what) const {
   const algos::Collective collective = what.choice.algorithm->collective;
-  const std::uint64_t most = engine::Settings{}.eager_bytes;
-  const std::size_t ranks = layout_.node_ranks(layout_.node_of(rank_)).size();
-  if (algos::pattern_of(collective) == algos::Pattern::exchange) {
-    return engine::eager_bytes_of_exchange(most, ranks, what.any_sizes);
-  }
   const std::uint64_t blocks = algos::has_blocks(collective) ? static_cast<std::uint64_t>(layout_.ranks()) : 1;
-  return engine::eager_bytes_of_vector(most, ranks, blocks * what.bytes);
+  return engine::eager_bytes_of(algos::pattern_of(collective) == algos::Pattern::exchange,
+                                engine::Settings{}.eager_bytes, layout_.node_ranks(layout_.node_of(rank_)).size(),
+                                blocks * what.bytes, what.any_sizes);
 }
 
 Footprint OneRank::footprint(const Case& what) {

@@ -78,8 +78,8 @@ public:
 
   // New data to send, and a receive buffer that holds none of what is expected.
   void fill(int epoch);
-  // Writes what this rank sends once more, with the same data: a word of each cache line, which its peers then lack. Not
-  // on a device.
+  // Writes what this rank sends once more, with the same data: a word of each cache line, which its peers then lack.
+  // Not on a device.
   void write_again() const;
   // Throws when the receive buffer does not hold that epoch's data; `what` names the way it was moved.
   void check(int epoch, const std::string& what) const;

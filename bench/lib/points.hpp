@@ -86,8 +86,9 @@ enum class Baseline : std::uint8_t { first, fastest_mpi };
 
 // Runs the operations back to back, measures and reports them, each in a row that has what is in `common`. Before each
 // run, ranks write what they send, unless the options say otherwise: in caches of the others there is nothing of it, as
-// in programs. Writing is part of the time. The first operation is one of the MPI library's. With `breakdown`, rows have before_us, between_us and after_us: means over the
-// epochs and over the ranks that send to other nodes. Returns the rows. Collective.
+// in programs. Writing is part of the time. The first operation is one of the MPI library's. With `breakdown`, rows
+// have before_us, between_us and after_us: means over the epochs and over the ranks that send to other nodes. Returns
+// the rows. Collective.
 std::vector<Row> compare_runs(Session& session, Point& point, const std::vector<Operation*>& operations,
                               const Row& common, bool breakdown = false, Baseline baseline = Baseline::first);
 

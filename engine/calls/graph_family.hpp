@@ -46,8 +46,8 @@ public:
   GraphFamily(std::shared_ptr<Engine> engine, MPI_Comm graph, Executor executor, bool trials);
   GraphFamily(const GraphFamily&) = delete;
   GraphFamily& operator=(const GraphFamily&) = delete;
-  // Every rank has admitted the same graphs by then. Waits for what this rank has asked for, which the others have, too,
-  // or will without this one.
+  // Every rank has admitted the same graphs by then. Waits for what this rank has asked for, which the others have,
+  // too, or will without this one.
   ~GraphFamily();
 
   struct Admission {
@@ -99,5 +99,10 @@ private:
   RouteTrials learned_{true};
   Initialiser initialiser_{mutex_};
 };
+
+// Local. Whether letting go of it waits for nothing: somebody else keeps it, or it makes no request.
+[[nodiscard]] inline bool can_be_left(const std::shared_ptr<GraphFamily>& family) {
+  return family.use_count() > 1 || family->at_rest();
+}
 
 } // namespace stoker::engine

@@ -38,8 +38,8 @@ public:
   void give_back(Shape& shape);
   // Before a call is counted as ended.
   void note_calls(const Shape& shape);
-  // Local. Whether the family need not be waited for when this is gone: it stays, or makes no request.
-  [[nodiscard]] bool at_rest() const { return family_.use_count() > 1 || family_->at_rest(); }
+  // Local. Whether its end waits for nothing.
+  [[nodiscard]] bool at_rest() const { return can_be_left(family_); }
 
 private:
   // Before the engine is tried: a call that waits for a request has asked for it.

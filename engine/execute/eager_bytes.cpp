@@ -30,4 +30,10 @@ std::uint64_t eager_bytes_of_vector(std::uint64_t eager_bytes, std::size_t ranks
   return std::min(eager_bytes, std::max(always, longest));
 }
 
+std::uint64_t eager_bytes_of(bool exchange, std::uint64_t eager_bytes, std::size_t ranks_of_node,
+                             std::uint64_t vector_bytes, bool resizable) {
+  return exchange ? eager_bytes_of_exchange(eager_bytes, ranks_of_node, resizable)
+                  : eager_bytes_of_vector(eager_bytes, ranks_of_node, vector_bytes);
+}
+
 } // namespace stoker::engine

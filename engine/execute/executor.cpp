@@ -52,8 +52,8 @@ void check_transfer(const Program& program, const StepView& view, int failure) {
 bool try_send(const Program& program, const StepView& view, std::uint64_t epoch) {
   ChannelSlot& slot = slot_of(view, epoch);
   if (view.step->bytes <= program.lowered().eager_bytes) {
-    // The slot was last used two epochs ago; its content must have been taken. The word lies in the receiver's cache, so
-    // it is not read while what was read before is enough.
+    // The slot was last used two epochs ago; its content must have been taken. The word lies in the receiver's cache,
+    // so it is not read while what was read before is enough.
     std::uint64_t& known = program.known_taken(*view.step);
     if (known + 2 < epoch) {
       const std::uint64_t taken = view.taken->epoch.load(std::memory_order_acquire); // released in try_recv

@@ -78,7 +78,7 @@ public:
             .ready = in_node ? memory_->at<std::byte>(channel->ready) : nullptr,
             .taken = in_node ? memory_->at<TakenWord>(channel->taken) : nullptr};
   }
-  // Of a send within the node: the latest epoch that this process has seen to be taken.
+  // The latest epoch of a send within the node that this process has seen to be taken.
   [[nodiscard]] std::uint64_t& known_taken(const LoweredStep& step) const { return known_taken_[step.channel]; }
   [[nodiscard]] bool is_posted(std::uint32_t index) const {
     return index >= lowered_.step_list.size() || engine::is_posted(lowered_.step_list[index].op);

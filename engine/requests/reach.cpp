@@ -25,10 +25,8 @@ void take_buffers(Engine& engine, const CollectiveCall& call, const Neighbors* n
 
 std::uint64_t eager_bytes_of(const Engine& engine, const CommContext& context, algos::Collective collective,
                              std::uint64_t vector_bytes, bool any_sizes) {
-  const std::uint64_t most = engine.settings().eager_bytes;
-  const std::size_t ranks = context.node_ranks().size();
-  return algos::pattern_of(collective) == algos::Pattern::exchange ? eager_bytes_of_exchange(most, ranks, any_sizes)
-                                                                   : eager_bytes_of_vector(most, ranks, vector_bytes);
+  return eager_bytes_of(algos::pattern_of(collective) == algos::Pattern::exchange, engine.settings().eager_bytes,
+                        context.node_ranks().size(), vector_bytes, any_sizes);
 }
 
 Readers readers_of(const Engine& engine, const CommContext& context, algos::Collective collective, Executor executor,
