@@ -3,6 +3,7 @@
 #include "bench/lib/exchange.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -21,6 +22,20 @@ std::byte pattern(int source, int target, int epoch, std::size_t offset) {
 // Element `index` of a rank's operand: small whole numbers, whose sums are exact in any order.
 double operand_of(int rank, int epoch, std::size_t index) {
   return static_cast<double>(std::to_integer<int>(pattern(rank, root_rank, epoch, index)));
+}
+
+// All of `to`, from `from`, in whole words as far as they go.
+void write_complement(std::span<const std::byte> from, std::span<std::byte> to) {
+  const std::size_t words = to.size() / sizeof(std::uint64_t);
+  for (std::size_t i = 0; i < words; ++i) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, &from[i * sizeof word], sizeof word);
+    word = ~word;
+    std::memcpy(&to[i * sizeof word], &word, sizeof word);
+  }
+  for (std::size_t i = words * sizeof(std::uint64_t); i < to.size(); ++i) {
+    to[i] = ~from[i];
+  }
 }
 
 double sum_of(int ranks, int epoch, std::size_t index) {
@@ -114,6 +129,9 @@ void Exchange::fill(int epoch) {
   if (on_device_) {
     send_.device.upload();
     recv_.device.upload();
+  } else {
+    complement_.resize(send_.bytes.size());
+    write_complement(send_.bytes, complement_);
   }
 }
 
@@ -147,13 +165,7 @@ void Exchange::fill_vector(int epoch) {
   std::fill(recv_.bytes.begin(), recv_.bytes.end(), std::byte{0xFF}); // no number
 }
 
-void Exchange::write_again() const {
-  constexpr std::size_t line = 64;
-  for (std::size_t i = 0; i < send_.bytes.size(); i += line) {
-    volatile std::byte& word = send_.bytes[i];
-    word = word;
-  }
-}
+void Exchange::write_again() const { write_complement(complement_, send_.bytes); }
 
 void Exchange::check(int epoch, const std::string& what) const {
   if (on_device_) {

@@ -78,8 +78,8 @@ public:
 
   // New data to send, and a receive buffer that holds none of what is expected.
   void fill(int epoch);
-  // Writes what this rank sends once more, with the same data: a word of each cache line, which its peers then lack.
-  // Not on a device.
+  // Writes what this rank sends once more, with the same data: all of it, computed from other memory as a program does.
+  // Its peers then lack it. Not on a device.
   void write_again() const;
   // Throws when the receive buffer does not hold that epoch's data; `what` names the way it was moved.
   void check(int epoch, const std::string& what) const;
@@ -111,6 +111,7 @@ private:
   int ranks_ = 0;
   bool on_device_ = false;
   Side send_, recv_;
+  std::vector<std::byte> complement_; // of what is sent, in memory that only this rank reads
 };
 
 } // namespace stoker::bench
