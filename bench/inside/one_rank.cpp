@@ -116,6 +116,13 @@ std::uint64_t OneRank::eager_bytes(const Case& what) const {
                                 blocks * what.bytes, what.any_sizes);
 }
 
+std::uint64_t OneRank::piece_bytes(const Case& what) const {
+  const bool has_pieces = algos::pattern_of(what.choice.algorithm->collective) == algos::Pattern::distributed_vector;
+  return has_pieces
+             ? engine::longest_piece(engine::Settings{}.eager_bytes, layout_.node_ranks(layout_.node_of(rank_)).size())
+             : 0;
+}
+
 Footprint OneRank::footprint(const Case& what) {
   using Clock = std::chrono::steady_clock;
   Footprint sum;
@@ -133,6 +140,7 @@ Footprint OneRank::footprint(const Case& what) {
     }
     engine::PlacementOptions options;
     options.eager_bytes = eager_bytes(what);
+    options.piece_bytes = piece_bytes(what);
     options.timed = true;
     options.buffers_change = what.any_sizes;
     options.resizable = what.any_sizes;

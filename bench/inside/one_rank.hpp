@@ -52,7 +52,8 @@ public:
 
 private:
   [[nodiscard]] algos::Program compile(const Case& what) const;
-  [[nodiscard]] std::uint64_t eager_bytes(const Case& what) const; // as requests have it
+  [[nodiscard]] std::uint64_t eager_bytes(const Case& what) const; // as requests have it, and
+  [[nodiscard]] std::uint64_t piece_bytes(const Case& what) const;
 
   const topology::Layout& layout_;
   int rank_;

@@ -36,4 +36,13 @@ std::uint64_t eager_bytes_of(bool exchange, std::uint64_t eager_bytes, std::size
                   : eager_bytes_of_vector(eager_bytes, ranks_of_node, vector_bytes);
 }
 
+std::uint64_t longest_piece(std::uint64_t eager_bytes, std::size_t ranks_of_node) {
+  constexpr std::uint64_t longest = 16U << 10U;
+  constexpr std::uint64_t shortest = 8U << 10U;
+  constexpr std::uint64_t all_rings = 1U << 20U;
+  const std::uint64_t rings = std::max<std::uint64_t>(ranks_of_node, 2) - 1;
+  const std::uint64_t piece = std::min(longest, all_rings / rings / PieceRing::slots / cache_line * cache_line);
+  return piece < shortest || piece > eager_bytes ? 0 : piece;
+}
+
 } // namespace stoker::engine

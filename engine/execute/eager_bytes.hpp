@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which messages within a node go through the slots of channels, by their length and the room that there is.
+// Which messages within a node, and which pieces of them, go through the slots of channels, by their length and the room
+// that there is.
 #pragma once
 
 #include <cstddef>
@@ -20,5 +21,10 @@ namespace stoker::engine {
 // The one or the other.
 [[nodiscard]] std::uint64_t eager_bytes_of(bool exchange, std::uint64_t eager_bytes, std::size_t ranks_of_node,
                                            std::uint64_t vector_bytes, bool resizable);
+
+// The longest piece of a message that has no slot, where a rank may have rings of pieces from every other one of its
+// node: 16 KiB, but rings take no more than 1 MiB of a rank for each stage. 0: pieces would be too short, or are longer
+// than `eager_bytes`, the most that may go through shared memory at once.
+[[nodiscard]] std::uint64_t longest_piece(std::uint64_t eager_bytes, std::size_t ranks_of_node);
 
 } // namespace stoker::engine

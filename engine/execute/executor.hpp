@@ -16,8 +16,8 @@ namespace stoker::engine {
 void begin_epoch(const Program& program, std::uint64_t epoch);
 
 // Runs every copy and node step that can run now. Wire steps that became ready are left in the block's wire list.
-// Returns whether any step was finished. Throws Error(peer_lost) if the state of the epoch is damaged.
-bool advance(const Program& program, std::uint64_t epoch);
+// Returns whether anything moved, or is about to. Throws Error(peer_lost) if the state of the epoch is damaged.
+bool advance(const Program& program, std::uint64_t epoch, ExecutorId executor);
 
 // A wire step's message, or what a window step does, is done.
 struct WireEvent {
@@ -29,9 +29,6 @@ struct WireEvent {
 };
 // Called by the thread that polls MPI. Throws as advance() does.
 void finish_wire_step(const Program& program, const WireEvent& event);
-
-// Records the first error of the epoch. The program goes on, so that no other rank is left waiting for it.
-void record_error(Block& block, int error, const char* text);
 
 // Publishes the end of the epoch if no step is left; returns whether it did. Nothing but the ownership may be touched
 // after that. The thread that waits for the epoch need not wake itself.

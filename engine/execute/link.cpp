@@ -122,6 +122,7 @@ void link_channels(LoweredProgram& program, const Block& block, const Peer& peer
   for_each_in_chain(program, first_of_chain(block, program.first_send_at, peer.arena()), [&](const LoweredStep& step) {
     const LoweredStep recv = peer.step(theirs);
     Channel& channel = program.channel_list.at(step.channel);
+    channel.combined = recv.message != algos::Operand::none ? 1 : 0;
     channel.ready = peer.own_place(peer.channel(recv).ready, bytes_of_slots(channel));
     theirs = recv.next;
   });

@@ -4,6 +4,7 @@
 #include "engine/base/error.hpp"
 #include "engine/base/round_up.hpp"
 #include "engine/execute/lowered_program.hpp"
+#include "engine/execute/piece_messages.hpp"
 #include "engine/execute/step_order.hpp"
 #include "engine/shared/access.hpp"
 
@@ -90,8 +91,10 @@ private:
   std::vector<int> messages_from_;          // and come from there
   BlockHeader header_;
   Layouter room_{sizeof(Block)};
+  Layouter rings_{0};
   Layouter bounce_{cache_line, bounce_alignment}; // 0 means no bounce
   std::uint64_t scratch_at_ = 0;
+  std::uint64_t rings_at_ = 0;
   std::uint64_t bounce_at_ = 0; // of offset 0 in bounce_
 };
 
@@ -112,9 +115,14 @@ void Placement::lower() {
       const auto peer = static_cast<std::size_t>(step.peer);
       std::uint64_t& digest = algos::delivers(step.kind) ? pairs_[peer].my_send_digest : pairs_[peer].my_recv_digest;
       const bool in_node = map_.arena_of[peer] >= 0;
-      const bool in_slot = in_node && step.bytes <= options_.eager_bytes; // for both
-      digest = digest_of(digest, step.bytes) ^ (in_slot ? 1U : 0U);
-      in_node ? lower_to_channel(step, low) : lower_to_wire(step, low);
+      digest = digest_of(digest, step.bytes);
+      if (in_node) {
+        lower_to_channel(step, low);
+        const Channel& channel = channels_.back(); // in which both agree
+        digest ^= channel.piece_bytes != 0 ? channel.piece_bytes : channel.slot_bytes;
+      } else {
+        lower_to_wire(step, low);
+      }
     }
     header_.has_wire |= is_posted(low.op) ? 1U : 0U;
   }
@@ -166,11 +174,14 @@ void Placement::lower_to_channel(const algos::Step& step, LoweredStep& low) {
   if (options_.resizable || step.bytes <= options_.eager_bytes) {
     channel.slot_bytes =
         round_up(sizeof(ChannelSlot) + (options_.resizable ? options_.eager_bytes : step.bytes), cache_line);
+  } else {
+    channel.piece_bytes = piece_bytes_of(step.bytes, program_.element_bytes, options_.piece_bytes);
   }
   if (sending) {
     channel.taken = {memory_.self(), 0, header_.taken_count++};
   } else {
-    channel.ready = {memory_.self(), 0, room_.take(bytes_of_slots(channel))};
+    Layouter& room = channel.piece_bytes != 0 ? rings_ : room_;
+    channel.ready = {memory_.self(), 0, room.take(bytes_of_slots(channel))};
   }
 }
 
@@ -288,6 +299,7 @@ void Placement::lay_out() {
   header_.posted_at = room_.take(steps);
   header_.taken_at = room_.take(header_.taken_count * sizeof(TakenWord));
   scratch_at_ = room_.take(options_.scratch != 0 ? 0 : program_.scratch_bytes);
+  rings_at_ = room_.take(rings_.end());
   bounce_at_ = room_.take(bounce_.end() - cache_line) - cache_line;
 }
 
@@ -325,7 +337,8 @@ void Placement::settle(std::uint64_t block) {
       std::uint64_t& taken = channels_[low.channel].taken.offset;
       taken = block + header_.taken_at + (taken * sizeof(TakenWord));
     } else if (low.op == Op::recv_node) {
-      channels_[low.channel].ready.offset += block;
+      Channel& channel = channels_[low.channel];
+      channel.ready.offset += channel.piece_bytes != 0 ? block + rings_at_ : block;
     }
     low.bounce = low.bounce != 0 ? block + bounce_at_ + low.bounce : 0;
   }
@@ -391,7 +404,12 @@ std::uint64_t Placement::write() {
   header_.local_roots = static_cast<std::uint32_t>(roots.size()) - header_.wire_roots;
 
   std::byte* const base = memory_.base(memory_.self()) + offset;
-  std::memset(base, 0, scratch_at_); // scratch and bounce are written before they are read
+  std::memset(base, 0, scratch_at_); // scratch, bounce and pieces are written before they are read
+  for (const Channel& channel : channels_) {
+    if (channel.piece_bytes != 0 && channel.ready.offset != 0) { // of a recv
+      clear_ring(memory_.arena().at<std::byte>(channel.ready.offset), channel);
+    }
+  }
   auto* block = new (base) Block();
   std::ranges::copy(first_send_, in_block<std::uint32_t>(block, header_.first_send_at));
   std::ranges::copy(first_recv_, in_block<std::uint32_t>(block, header_.first_recv_at));

@@ -35,6 +35,7 @@ struct PlacementOptions {
   BufferDescriptor send;
   BufferDescriptor recv;
   std::uint64_t eager_bytes = 0; // messages within the node up to this go through the channel's slot
+  std::uint64_t piece_bytes = 0; // of longer ones, where both ranks move them (piece_messages.hpp); 0: nowhere
   bool timed = false;
   bool exclusive = false;      // executed inline; has to be for ReduceOp::user
   bool buffers_change = false; // `send` and `recv` may change before each epoch

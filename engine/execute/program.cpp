@@ -31,11 +31,13 @@ bool lies_in_attached(const algos::Slice& slice, const EpochPart& part) {
 Program::Program(SharedRef block, const NodeMemory& memory, const Operation* operation)
     : block_(memory.at<Block>(block)), memory_(&memory), lowered_(read_program(block, memory)),
       arena_(memory.base(block.arena)),
-      root_(&memory.root(block.arena)), combiner_{lowered_.operation, lowered_.element_bytes, operation} {
+      root_(&memory.root(block.arena)), combiner_{lowered_.operation, lowered_.element_bytes, operation},
+      has_pieces_(
+          std::ranges::any_of(lowered_.channel_list, [](const Channel& channel) { return channel.piece_bytes != 0; })),
+      notes_(lowered_.channel_list.size()) {
   if (lowered_.buffers_change == 0) {
     take_epoch();
   }
-  known_taken_.resize(lowered_.channel_list.size());
   std::uint64_t most_slices = 0;
   for (const Channel& channel : lowered_.channel_list) {
     most_slices = std::max(most_slices, channel.peer_slice_count);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "engine/execute/lowered_program.hpp"
+#include "engine/execute/slice_parts.hpp"
 #include "engine/shared/access.hpp"
 #include "engine/shared/block.hpp"
 #include "engine/shared/node_memory.hpp"
@@ -35,6 +36,16 @@ struct StepView {
 struct ReachedBuffers {
   BufferViews views;
   std::array<std::shared_ptr<const AttachedRange>, 3> attached; // as views
+};
+
+// What this process remembers of a channel.
+struct ChannelNotes {
+  std::uint64_t known_taken = 0; // send: the latest epoch that was seen to be taken
+  // Of pieces.
+  std::uint64_t claimed = 0;       // recv: how many were when they were looked at,
+  std::uint64_t claimed_at_ns = 0; // and when that was first seen; 0 if the receiver itself was the last
+  SlicePosition data;
+  SlicePosition operand;
 };
 
 class Program {
@@ -78,8 +89,9 @@ public:
             .ready = in_node ? memory_->at<std::byte>(channel->ready) : nullptr,
             .taken = in_node ? memory_->at<TakenWord>(channel->taken) : nullptr};
   }
-  // The latest epoch of a send within the node that this process has seen to be taken.
-  [[nodiscard]] std::uint64_t& known_taken(const LoweredStep& step) const { return known_taken_[step.channel]; }
+  [[nodiscard]] bool has_pieces() const { return has_pieces_; } // of messages within the node
+  // Of a step within the node.
+  [[nodiscard]] ChannelNotes& notes(const LoweredStep& step) const { return notes_[step.channel]; }
   [[nodiscard]] bool is_posted(std::uint32_t index) const {
     return index >= lowered_.step_list.size() || engine::is_posted(lowered_.step_list[index].op);
   }
@@ -149,9 +161,10 @@ private:
   RankRoot* root_;
   ReachedBuffers buffers_;
   Combiner combiner_;
-  mutable std::vector<std::uint64_t> known_taken_; // for each channel
-  mutable std::vector<algos::Slice> peer_slices_;  // of one message within the node
-  mutable LoweredStep message_;                    // the one between nodes that was looked up
+  bool has_pieces_;
+  mutable std::vector<ChannelNotes> notes_;
+  mutable std::vector<algos::Slice> peer_slices_; // of one message within the node
+  mutable LoweredStep message_;                   // the one between nodes that was looked up
   mutable algos::Slice message_slice_;
 };
 

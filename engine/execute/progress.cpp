@@ -96,7 +96,7 @@ Progress::Outcome Progress::run(Task& task) {
     task.events.clear();
     // Messages to other nodes first: local steps can run while these travel.
     outcome.moved |= post(task);
-    outcome.moved |= advance(task.program, task.latest);
+    outcome.moved |= advance(task.program, task.latest, id_);
     outcome.moved |= post(task);
     task.program.require(task.in_flight == 0 || block.state.steps_left != 0);
     outcome.done = publish_if_complete(task.program, task.latest, Publisher::helper);

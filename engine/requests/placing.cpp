@@ -4,6 +4,7 @@
 #include "engine/base/agreement.hpp"
 #include "engine/base/clock.hpp"
 #include "engine/base/round_up.hpp"
+#include "engine/execute/eager_bytes.hpp"
 #include "engine/execute/lower.hpp"
 #include "engine/requests/baseline.hpp"
 #include "engine/requests/device_epochs.hpp"
@@ -130,6 +131,10 @@ void complete(PlacementOptions& options, const Engine& engine, const RequestPlan
       plan.executor == Executor::device // whose kernel fetches all
           ? 0
           : eager_bytes_of(engine, *plan.context, plan.choice.algorithm->collective, plan.vector_bytes, plan.any_sizes);
+  if (algos::pattern_of(plan.choice.algorithm->collective) == algos::Pattern::distributed_vector &&
+      plan.executor != Executor::device && !engine.memory()->xpmem_works()) { // else fetching is as fast
+    options.piece_bytes = longest_piece(engine.settings().eager_bytes, plan.context->node_ranks().size());
+  }
   options.timed = plan.executor != Executor::inline_ || engine.settings().inline_times ||
                   engine.settings().baseline_calls > 0 || engine.trace() != nullptr || plan.timed;
   options.exclusive = plan.executor != Executor::engine;

@@ -174,7 +174,7 @@ bool Request::assist() {
   bool damaged = false;
   if (!reached()) {
     try {
-      moved = advance(task_.program, epoch_);
+      moved = advance(task_.program, epoch_, rank_executor);
       publish_if_complete(task_.program, epoch_, Publisher::waiting_rank);
     } catch (const Error&) {
       damaged = true;

@@ -21,6 +21,13 @@
 //   taken      of a channel, in the sender's block: the receiver's executor, once it has the message (release). It is
 //              the receiver's last access to the sender's block. Acquired by the sender's executor, and by the sender
 //              before it gives the block back.
+//   claimed    of a channel for pieces, in the sender's block: how many pieces have been undertaken, by the sender, which
+//              copies them to slots, or by the receiver, which fetches them. Relaxed: it says who copies, and nothing of
+//              the data, which `ready` covers.
+//   filled     of a slot for pieces: the sender's executor, once the piece is there (release); acquired by the
+//              receiver's.
+//   emptied    of a channel for pieces, in the sender's block: the receiver's executor, once it has the piece (release);
+//              acquired by the sender's before it fills the slot again.
 //   unattached whoever reaches a buffer by cross-memory attach because XPMEM refuses it (a peer before `taken`); reset by
 //              the rank when it publishes buffers. Relaxed: reports read it, by which nobody goes.
 //   buffers    that differ from epoch to epoch, with them all of EpochPart, the messages, and the slices that an
@@ -32,6 +39,7 @@
 
 #include "algos/schedule/schedule.hpp"
 #include "engine/base/cache_line.hpp"
+#include "engine/base/round_up.hpp"
 #include "engine/data/operation.hpp"
 #include "engine/shared/doorbell.hpp"
 #include "engine/shared/ownership.hpp"
@@ -134,18 +142,16 @@ struct WireMessage {
 // What a node step has beyond that: where the two words are by which the message is handed over. The slots of even and
 // odd epochs lie slot_bytes apart.
 struct Channel {
-  SharedRef ready;               // in the receiver's block: word, then the payload if eager
+  SharedRef ready;               // in the receiver's block: word, then the payload if eager; or a PieceRing
   SharedRef taken;               // in the sender's block
   std::uint64_t slot_bytes = 0;  // 0: never eager, one word for all epochs
+  std::uint64_t piece_bytes = 0; // 0: there are no pieces
+  std::uint64_t combined = 0;    // send: whether the receiver combines what it gets
   SharedRef peer_block;          // recv: whose buffers to read
   std::uint64_t peer_slices = 0; // recv: offset of the sender's slices, in its arena, ...
   std::uint64_t peer_slice_count = 0;
   std::uint64_t peer_seal = 0; // ... and their checksum; where sizes change, the offset of the word that has it
 };
-
-[[nodiscard]] constexpr std::uint64_t bytes_of_slots(const Channel& channel) {
-  return channel.slot_bytes != 0 ? 2 * channel.slot_bytes : cache_line;
-}
 
 // Work lists of the running epoch. A step is in at most one of the lists; in that of the wire it stays.
 struct EpochState {
@@ -253,7 +259,41 @@ struct alignas(cache_line) TakenWord {
   // The sender's own record: the newest epoch whose message it has announced as ready. It must not look that up in the
   // receiver's block, which may belong to another request as soon as the message is taken.
   std::uint64_t announced = 0;
+  // Where there are pieces, all of them counted through all epochs.
+  std::atomic<std::uint64_t> claimed{0};
+  std::atomic<std::uint64_t> emptied{0};
+  std::uint64_t filled = 0;        // the sender's own record,
+  std::uint64_t filled_before = 0; // and at the beginning of the epoch
 };
+
+// A channel for pieces, in the receiver's block: the word of the whole message, what the receiver notes, and slots,
+// which are filled one after the other, the first one again behind the last. (engine/execute/piece_messages.hpp)
+struct PieceRing {
+  static constexpr std::uint64_t slots = 15;
+
+  ChannelSlot message;                          // at_sender
+  alignas(cache_line) std::uint64_t received{}; // the receiver's own record: pieces of all epochs,
+  std::uint64_t emptied = 0;                    // and slots
+};
+
+struct PieceSlot {
+  std::atomic<std::uint64_t> filled; // which filling of a slot of this ring
+  std::uint64_t piece;               // that is in it, from 0 on through all epochs
+
+  [[nodiscard]] std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
+};
+
+[[nodiscard]] constexpr std::uint64_t bytes_of_piece_slot(const Channel& channel) {
+  return round_up(sizeof(PieceSlot) + channel.piece_bytes, cache_line);
+}
+
+// What a channel takes in the receiver's block.
+[[nodiscard]] constexpr std::uint64_t bytes_of_slots(const Channel& channel) {
+  if (channel.piece_bytes != 0) {
+    return sizeof(PieceRing) + (PieceRing::slots * bytes_of_piece_slot(channel));
+  }
+  return channel.slot_bytes != 0 ? 2 * channel.slot_bytes : cache_line;
+}
 
 template <class T>
 [[nodiscard]] T* in_block(Block* block, std::uint64_t offset) {

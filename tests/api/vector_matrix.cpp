@@ -7,9 +7,11 @@
 #include "tests/api/vector_transfer.hpp"
 
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <thread>
 #include <tuple>
 
 namespace api_tests {
@@ -161,6 +163,53 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(vector_engine_configs()[std::get<0>(param.param)].name) + "_" +
              std::string(algos::name_of(std::get<1>(param.param)));
     });
+
+// Long messages within the node, which both ranks move piece by piece: elements of 4, 12 and 16 bytes, and such with
+// gaps. Ranks come late, or leave their messages to others for a while.
+class LongVectors : public ::testing::TestWithParam<std::tuple<std::string, Collective>> {};
+
+TEST_P(LongVectors, AreRightInEveryEpoch) {
+  const auto& [executor, collective] = GetParam();
+  const EngineOwner engine(MPI_COMM_WORLD, {{"executor", executor}});
+  VectorTransfers transfers;
+  for (const Elements elements : {Elements::ints, Elements::located, Elements::user_sums, Elements::gapped_matrices}) {
+    VectorSpec spec;
+    spec.id = static_cast<int>(transfers.size());
+    spec.collective = collective;
+    spec.elements = elements;
+    spec.count = algos::has_blocks(collective) ? 65'537 : 262'147;
+    spec.root = algos::has_root(collective) ? world_size() - 1 : 0;
+    note("init of " + describe(spec));
+    transfers.push_back(std::make_unique<VectorTransfer>(spec, engine.get()));
+    ASSERT_EQ(transfers.back()->code(), STOKER_SUCCESS) << transfers.back()->message();
+  }
+  Random random(static_cast<std::uint64_t>(world_rank()) + 1);
+  const auto linger = [&] { std::this_thread::sleep_for(std::chrono::microseconds(random.below(2) * 200)); };
+  for (int epoch = 1; epoch <= 4; ++epoch) {
+    for (const auto& transfer : transfers) {
+      transfer->prepare();
+      note("epoch " + std::to_string(epoch) + " of " + describe(transfer->spec()));
+      linger();
+      EXPECT_TRUE(ok(stoker_start(transfer->request())));
+      linger();
+      EXPECT_TRUE(ok(stoker_wait(transfer->request())));
+      EXPECT_EQ(transfer->defect(), "");
+    }
+  }
+  for (const auto& transfer : transfers) {
+    EXPECT_TRUE(ok(transfer->free()));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LongVectors,
+                         ::testing::Combine(::testing::Values("engine", "inline"),
+                                            ::testing::Values(Collective::allreduce, Collective::reduce,
+                                                              Collective::bcast, Collective::allgather,
+                                                              Collective::gather, Collective::scatter)),
+                         [](const auto& param) {
+                           return std::get<0>(param.param) + "_" +
+                                  std::string(algos::name_of(std::get<1>(param.param)));
+                         });
 
 // Nobody is through an epoch that somebody has not started.
 class Barriers : public ::testing::TestWithParam<std::string> {};

@@ -5,8 +5,11 @@
 #include "algos/select/choice.hpp"
 #include "algos/verify/whole_distributed_vector.hpp"
 #include "algos/verify/whole_exchange.hpp"
+#include "engine/base/clock.hpp"
 #include "engine/base/error.hpp"
 #include "engine/execute/eager_bytes.hpp"
+#include "engine/execute/piece_messages.hpp"
+#include "fake_clock.hpp"
 #include "rig.hpp"
 
 #include <gtest/gtest.h>
@@ -14,6 +17,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <thread>
 
 namespace stoker::engine {
 namespace {
@@ -64,6 +68,7 @@ TEST_P(EveryAlgorithm, BringsEveryByteToItsPlaceInAnyOrder) {
         .layout = seed % 3 == 0 ? Layout::uniform(5, 2) : Layout::uniform(4, 2),
         .path = one_of(Path::mapped, Path::attached, Path::staged),
         .eager_bytes = one_of(0UL, 64UL, 4096UL),
+        .node_piece_bytes = one_of(0UL, 8UL, 24UL),
         .piece_bytes = one_of(0UL, 48UL, 1000UL),
         .buffered_bytes = one_of(0UL, 100UL, 100'000UL),
         .inlined = random() % 4 == 0,
@@ -162,6 +167,150 @@ TEST(OneMessage, ALongOneIsFetchedFromItsSender) {
   }
 }
 
+// Pieces of a message, 400 bytes each.
+constexpr std::uint64_t pieces = 25;
+const RigOptions with_pieces{
+    .layout = Layout::uniform(2, 2), .path = Path::attached, .eager_bytes = 64, .node_piece_bytes = 400};
+
+TEST(OneMessage, ASenderThatWaitsPutsPiecesIntoTheRing) {
+  const WholeCollective collective = one_message(pieces * 400 - 7);
+  Rig rig(with_pieces, collective);
+  for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {
+    rig.start(0);
+    for (std::uint64_t filled = 0; filled < PieceRing::slots; ++filled) {
+      EXPECT_EQ(rig.taken(0).claimed, (pieces * (epoch - 1)) + filled);
+      EXPECT_TRUE(rig.assist(0));
+    }
+    EXPECT_FALSE(rig.assist(0)) << "the ring is full";
+    rig.start(1);
+    while (!rig.done(1)) {
+      EXPECT_TRUE(rig.assist(1));
+      (void)rig.assist(0);
+    }
+    EXPECT_EQ(rig.taken(0).filled, pieces * epoch) << "the receiver had no reason to fetch any";
+    ASSERT_TRUE(rig.done(0));
+    rig.finish(0);
+    rig.finish(1);
+  }
+  rig.run_dry();
+  rig.expect_at_rest();
+}
+
+TEST(OneMessage, WithoutAHelpfulSenderTheReceiverFetchesAllPieces) {
+  const WholeCollective collective = one_message(pieces * 400);
+  Rig rig(with_pieces, collective);
+  for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {
+    rig.start(0);
+    (void)rig.poll(0); // by its helper
+    EXPECT_EQ(rig.taken(0).claimed, pieces * (epoch - 1));
+    rig.start(1);
+    while (!rig.done(1)) {
+      ASSERT_TRUE(rig.assist(1));
+    }
+    EXPECT_FALSE(rig.done(0));
+    EXPECT_TRUE(rig.poll(0));
+    ASSERT_TRUE(rig.done(0));
+    rig.finish(0);
+    rig.finish(1);
+  }
+  rig.run_dry();
+  rig.expect_at_rest();
+}
+
+TEST(OneMessage, AReceiverWaitsAMomentForASenderThatHasBegun) {
+  const WholeCollective collective = one_message(pieces * 400);
+  Rig rig(with_pieces, collective);
+  rig.start(0);
+  EXPECT_TRUE(rig.assist(0));
+  rig.start(1);
+  EXPECT_TRUE(rig.assist(1)); // from the ring
+  EXPECT_TRUE(rig.assist(1)) << "it expects the next one at any moment";
+  EXPECT_EQ(rig.taken(0).claimed, 1U);
+  fake_clock::set(now_ns() + 5'000);
+  EXPECT_TRUE(rig.assist(1));
+  EXPECT_EQ(rig.taken(0).claimed, 1 + (pieces / 2)) << "it fetches half of the rest";
+  EXPECT_TRUE(rig.assist(0)); // comes back
+  EXPECT_EQ(rig.taken(0).claimed, 2 + (pieces / 2));
+  while (!rig.done(1)) {
+    ASSERT_TRUE(rig.assist(1));
+    fake_clock::set(now_ns() + 1'000);
+  }
+  EXPECT_FALSE(rig.done(0)) << "it did not do all by itself";
+  rig.run_dry();
+  ASSERT_TRUE(rig.done(0));
+  rig.finish(0);
+  rig.finish(1);
+  rig.expect_at_rest();
+}
+
+TEST(OneMessage, ASenderThatHasPutAllPiecesIntoTheRingIsOneEpochAhead) {
+  const WholeCollective collective = one_message(pieces * 400);
+  Rig rig(with_pieces, collective);
+  rig.start(0);
+  rig.start(1);
+  while (!rig.done(0)) {
+    (void)rig.assist(0);
+    if (rig.taken(0).claimed >= PieceRing::slots && rig.taken(0).claimed < pieces) {
+      (void)rig.assist(1);
+    }
+  }
+  EXPECT_FALSE(rig.done(1));
+  rig.finish(0);
+  rig.start(0);
+  for (std::uint64_t i = 0; i < pieces; ++i) {
+    (void)rig.assist(0);
+  }
+  EXPECT_FALSE(rig.done(0)) << "there is no room in the ring";
+  while (!rig.done(1)) {
+    (void)rig.assist(1);
+  }
+  rig.finish(1); // with the data of its own epoch
+  rig.start(1);
+  while (!rig.done(0) || !rig.done(1)) {
+    (void)rig.assist(0);
+    (void)rig.assist(1);
+  }
+  rig.finish(0);
+  rig.finish(1);
+  rig.run_dry();
+  rig.expect_at_rest();
+}
+
+// For the thread sanitizer: each rank has a thread, and leaves its message alone now and then.
+TEST(OneMessage, BothRanksMoveItsPiecesAtTheSameTime) {
+  constexpr std::uint64_t many = 300;
+  const WholeCollective collective = one_message(pieces * 400 - 7);
+  Rig rig(with_pieces, collective);
+  const auto work = [&](int rank) {
+    std::mt19937 random(static_cast<unsigned>(rank));
+    for (std::uint64_t epoch = 1; epoch <= many; ++epoch) {
+      rig.start(rank);
+      while (!rig.done(rank)) {
+        (void)rig.assist(rank);
+        fake_clock::set(now_ns() + (random() % 500));
+        if (random() % 8 == 0) {
+          std::this_thread::yield();
+        }
+      }
+      rig.finish(rank);
+    }
+  };
+  std::thread sender(work, 0);
+  work(1);
+  sender.join();
+  rig.run_dry();
+  rig.expect_at_rest();
+}
+
+TEST(OneMessage, IsInPiecesOnlyIfThereAreMoreOfThemThanSlots) {
+  constexpr std::uint64_t most = PieceRing::slots * 400;
+  EXPECT_EQ(piece_bytes_of(most, 1, 400), 0U);
+  EXPECT_EQ(piece_bytes_of(most + 1, 1, 400), 400U);
+  EXPECT_EQ(piece_bytes_of(most, 24, 400), 384U) << "whole elements";
+  EXPECT_EQ(piece_bytes_of(most, 401, 400), 0U);
+  EXPECT_EQ(piece_bytes_of(most, 1, 0), 0U);
+}
+
 TEST(OneMessage, BetweenNodesItIsThereWhenItHasArrived) {
   for (const std::uint64_t piece_bytes : {0U, 100U}) {
     const WholeCollective collective = one_message(10'000);
@@ -199,10 +348,16 @@ TEST(OneMessage, AnOperandMeetsTheOtherOneInItsPlace) {
         collective.contents[1].recv[i] = other;
         collective.contents[1].result[i] = collective.terms.combine(collective.contents[0].send[i], other);
       }
-      Rig rig({.layout = Layout::uniform(2, ranks_per_node), .eager_bytes = eager_bytes}, collective);
-      std::mt19937 random(1);
-      ASSERT_NO_FATAL_FAILURE(rig.run(random, epochs));
-      rig.expect_at_rest();
+      for (const std::uint64_t node_piece_bytes : {0U, 48U}) {
+        Rig rig({.layout = Layout::uniform(2, ranks_per_node),
+                 .path = Path::attached,
+                 .eager_bytes = eager_bytes,
+                 .node_piece_bytes = node_piece_bytes},
+                collective);
+        std::mt19937 random(1);
+        ASSERT_NO_FATAL_FAILURE(rig.run(random, epochs));
+        rig.expect_at_rest();
+      }
     }
   }
 }
@@ -408,6 +563,22 @@ TEST(Channels, OfAnExchangeAreNotMoreThanARankHasRoomFor) {
   EXPECT_LT(eager_bytes_of_exchange(1U << 20U, 16, true), 32U << 10U);
   EXPECT_EQ(eager_bytes_of_exchange(64, 112), 64U);
   EXPECT_EQ(eager_bytes_of_exchange(0, 4), 0U);
+}
+
+TEST(Channels, HaveRingsOfPiecesOnlyWhereTheseAreNotTooShort) {
+  for (const std::size_t ranks : {1, 2, 5}) {
+    EXPECT_EQ(longest_piece(256U << 10U, ranks), 16U << 10U) << ranks;
+  }
+  for (std::size_t ranks = 2; ranks < 9; ++ranks) {
+    Channel channel;
+    channel.piece_bytes = longest_piece(256U << 10U, ranks);
+    EXPECT_GE(channel.piece_bytes, 8U << 10U) << ranks;
+    EXPECT_LE((ranks - 1) * bytes_of_slots(channel), (1U << 20U) + (ranks << 11U)) << ranks;
+  }
+  EXPECT_EQ(longest_piece(256U << 10U, 10), 0U);
+  EXPECT_EQ(longest_piece(16U << 10U, 2), 16U << 10U);
+  EXPECT_EQ(longest_piece((16U << 10U) - 1, 2), 0U);
+  EXPECT_EQ(longest_piece(0, 2), 0U);
 }
 
 TEST(Channels, OfAVectorAreLongIfItIsShort) {

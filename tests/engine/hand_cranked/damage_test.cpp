@@ -130,8 +130,8 @@ TEST(Damage, OfTheWordThatSaysThatAMessageWasTakenIsFoundWhenItIsRead) {
     Rig rig({.layout = Layout::uniform(3, 3)}, collective);
     std::mt19937 random(1);
     ASSERT_NO_FATAL_FAILURE(rig.run(random, 3));
-    rig.memory(victim).at<TakenWord>(channel(rig, Op::send_node, 2).taken)->epoch.store(wild);
-    for (int epoch = 0; epoch < 2 && !rig.memory(0).damaged(victim); ++epoch) {
+    for (int epoch = 0; epoch < 2 && !rig.memory(0).damaged(victim); ++epoch) { // the receiver may have mended it
+      rig.memory(victim).at<TakenWord>(channel(rig, Op::send_node, 2).taken)->epoch.store(wild);
       for (int rank = 0; rank < rig.ranks(); ++rank) {
         rig.start(rank);
       }
@@ -140,6 +140,31 @@ TEST(Damage, OfTheWordThatSaysThatAMessageWasTakenIsFoundWhenItIsRead) {
       }
     }
     EXPECT_TRUE(rig.memory(0).damaged(victim)) << bytes;
+    EXPECT_FALSE(rig.memory(0).damaged(0));
+    EXPECT_FALSE(rig.memory(0).damaged(2));
+    rig.give_up();
+  }
+}
+
+// Rank 1 is in a call, so it puts pieces into the ring of rank 2.
+TEST(Damage, OfTheWordsOfPiecesIsFoundWhenTheyAreRead) {
+  const std::pair<const char*, std::function<void(Rig&, TakenWord&)>> words[] = {
+      {"claimed", [](Rig&, TakenWord& word) { word.claimed.store(wild); }},
+      {"emptied", [](Rig&, TakenWord& word) { word.emptied.store(wild); }},
+      {"filled", [](Rig&, TakenWord& word) { word.filled = wild; }},
+      {"filled before", [](Rig&, TakenWord& word) { word.filled_before = wild; }},
+  };
+  for (const auto& [name, damage] : words) {
+    SCOPED_TRACE(name);
+    const WholeCollective collective = whole_alltoall(Layout::uniform(3, 3), 1000);
+    Rig rig({.layout = Layout::uniform(3, 3), .path = Path::attached, .node_piece_bytes = 40}, collective);
+    std::mt19937 random(1);
+    ASSERT_NO_FATAL_FAILURE(rig.run(random, 3));
+    rig.start(victim);
+    ASSERT_TRUE(rig.assist(victim));
+    damage(rig, *rig.memory(victim).at<TakenWord>(channel(rig, Op::send_node, 2).taken));
+    EXPECT_THROW(while (rig.assist(victim)){}, Error);
+    EXPECT_TRUE(rig.memory(victim).damaged(victim));
     EXPECT_FALSE(rig.memory(0).damaged(0));
     EXPECT_FALSE(rig.memory(0).damaged(2));
     rig.give_up();

@@ -128,6 +128,7 @@ void Rig::place_all() {
     options.send = allocate(rank, std::max<std::uint64_t>(program.send_bytes, contents.send.size()), rank.send);
     options.recv = allocate(rank, std::max<std::uint64_t>(program.recv_bytes, contents.recv.size()), rank.recv);
     options.eager_bytes = options_.eager_bytes;
+    options.piece_bytes = options_.node_piece_bytes;
     options.most_messages = options_.most_messages;
     options.timed = options_.timed;
     options.exclusive = options_.inlined;
@@ -208,7 +209,7 @@ bool Rig::assist(int r) {
   }
   bool moved = false;
   if (!done(r)) {
-    moved = advance(at(r).task->program, at(r).epoch);
+    moved = advance(at(r).task->program, at(r).epoch, rank_executor);
     publish_if_complete(at(r).task->program, at(r).epoch, Publisher::waiting_rank);
   }
   own.ownership.release();
@@ -260,6 +261,7 @@ void Rig::run(std::mt19937& random, std::uint64_t epochs) {
   for (std::uint64_t crank = 0; !std::ranges::all_of(ranks_, finished); ++crank) {
     ASSERT_LT(crank, most_cranks) << "it hangs";
     const int r = static_cast<int>(random() % ranks_.size());
+    fake_clock::set(now_ns() + (random() % 2'000));
     switch (random() % 4) {
     case 0:
       (void)network.arrive_any(random);
@@ -287,6 +289,7 @@ void Rig::run(std::mt19937& random, std::uint64_t epochs) {
 void Rig::run_dry() {
   bool moved = true;
   for (int quiet = 0; quiet < 3; quiet = moved ? 0 : quiet + 1) {
+    fake_clock::set(now_ns() + 100'000); // nobody waits any longer for pieces
     moved = !network.on_its_way().empty();
     network.arrive_all();
     for (const int carrier : carriers()) {

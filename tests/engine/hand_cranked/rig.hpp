@@ -27,12 +27,13 @@ namespace stoker::engine {
 
 struct RigOptions {
   topology::Layout layout = topology::Layout::uniform(4, 2);
-  Path path = Path::mapped;         // of all buffers
-  std::uint64_t eager_bytes = 64;   // in a channel's slot
-  std::uint64_t piece_bytes = 0;    // of messages between nodes
-  std::uint64_t buffered_bytes = 0; // by the network
-  bool inlined = false;             // every rank executes its own steps; else the helper of each node's lowest rank
-  std::size_t batch = 16;           // submissions that a helper takes from a rank in one round
+  Path path = Path::mapped;           // of all buffers
+  std::uint64_t eager_bytes = 64;     // in a channel's slot
+  std::uint64_t node_piece_bytes = 0; // of longer ones
+  std::uint64_t piece_bytes = 0;      // of messages between nodes
+  std::uint64_t buffered_bytes = 0;   // by the network
+  bool inlined = false;               // every rank executes its own steps; else the helper of each node's lowest rank
+  std::size_t batch = 16;             // submissions that a helper takes from a rank in one round
   bool timed = false;
   int tags = 1000;                                     // of each rank
   std::uint32_t most_messages = engine::most_messages; // that a rank has under way
@@ -60,6 +61,8 @@ public:
   [[nodiscard]] std::vector<int> carriers() const;
   [[nodiscard]] Block& block(int rank) const;
   [[nodiscard]] NodeMemory& memory(int rank) const { return *at(rank).memory; }
+  // The sender's word of its only message within the node.
+  [[nodiscard]] TakenWord& taken(int rank) const { return *in_block<TakenWord>(&block(rank), block(rank).taken_at); }
   [[nodiscard]] std::uint64_t block_offset(int rank) const { return at(rank).block; }
   [[nodiscard]] Helper& helper(int carrier) const { return *at(carrier).helper; }
   [[nodiscard]] TagSpace& tags(int rank) const { return *at(rank).tags; }
