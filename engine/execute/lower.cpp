@@ -118,8 +118,7 @@ void Placement::lower() {
       digest = digest_of(digest, step.bytes);
       if (in_node) {
         lower_to_channel(step, low);
-        const Channel& channel = channels_.back(); // in which both agree
-        digest ^= channel.piece_bytes != 0 ? channel.piece_bytes : channel.slot_bytes;
+        digest ^= channels_.back().slot_bytes ^ channels_.back().piece_bytes; // in which both agree
       } else {
         lower_to_wire(step, low);
       }

@@ -3,7 +3,7 @@
 
 #include "engine/base/clock.hpp"
 #include "engine/execute/delivery.hpp"
-#include "engine/execute/slice_parts.hpp"
+#include "engine/shared/slice_parts.hpp"
 
 #include <algorithm>
 #include <new>

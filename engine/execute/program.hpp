@@ -8,10 +8,10 @@
 #pragma once
 
 #include "engine/execute/lowered_program.hpp"
-#include "engine/execute/slice_parts.hpp"
 #include "engine/shared/access.hpp"
 #include "engine/shared/block.hpp"
 #include "engine/shared/node_memory.hpp"
+#include "engine/shared/slice_parts.hpp"
 
 #include <array>
 #include <memory>

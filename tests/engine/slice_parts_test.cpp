@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/execute/slice_parts.hpp"
+#include "engine/shared/slice_parts.hpp"
 
 #include <gtest/gtest.h>
 
