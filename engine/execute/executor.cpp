@@ -4,7 +4,7 @@
 #include "engine/base/clock.hpp"
 #include "engine/base/error.hpp"
 #include "engine/execute/delivery.hpp"
-#include "engine/execute/node_messages.hpp"
+#include "engine/execute/piece_messages.hpp"
 
 #include <algorithm>
 
@@ -61,6 +61,7 @@ Attempt try_ready(const Program& program, std::uint64_t epoch, Help help) {
   while (const std::uint32_t count = program.checked_count(state.ready_count)) {
     state.ready_count = count - 1;
     const std::uint32_t index = program.checked_step(ready[count - 1]);
+    // A send with nothing beside it puts a piece into the ring before it announces its message.
     const bool is_only_one = count == 1 && state.waiting_count == 0;
     const Attempt attempt =
         try_step(program, index, epoch, help != Help::none && is_only_one ? Help::everywhere : help);
@@ -77,7 +78,12 @@ Attempt try_waiting(const Program& program, std::uint64_t epoch, Help help) {
   std::uint32_t* waiting = program.waiting();
   Attempt most = Attempt::nothing;
   for (std::uint32_t i = 0; i < program.checked_count(state.waiting_count);) {
-    const Attempt attempt = try_step(program, program.checked_step(waiting[i]), epoch, help);
+    const std::uint32_t index = program.checked_step(waiting[i]);
+    if (help == Help::everywhere && program.step(index).step->op != Op::send_node) {
+      ++i;
+      continue; // only sends can do more than they did
+    }
+    const Attempt attempt = try_step(program, index, epoch, help);
     most = std::max(most, attempt);
     if (attempt == Attempt::done) {
       const std::uint32_t count = program.checked_count(state.waiting_count);
@@ -187,7 +193,9 @@ bool plausible(const Program& program, std::uint64_t epoch) {
   }
   for (std::uint32_t i = 0; i < lowered.step_list.size() && right; ++i) {
     const StepView view = program.step(i);
-    if (view.step->op == Op::send_node) {
+    if (owns && view.channel != nullptr && view.channel->piece_bytes != 0) {
+      right = plausible_pieces(view, epoch);
+    } else if (view.step->op == Op::send_node) {
       right = right && view.taken->epoch.load(std::memory_order_relaxed) <= epoch;
     } else if (view.step->op == Op::recv_node) { // whose sender may be ahead by as many epochs as there are slots
       right = right && slot_of(view, 0).ready.load(std::memory_order_relaxed) <= epoch + 2 &&

@@ -3,6 +3,7 @@
 
 #include "engine/base/error.hpp"
 #include "engine/base/round_up.hpp"
+#include "engine/execute/layouter.hpp"
 #include "engine/execute/lowered_program.hpp"
 #include "engine/execute/piece_messages.hpp"
 #include "engine/execute/step_order.hpp"
@@ -24,25 +25,13 @@ namespace {
 static_assert(std::is_trivially_copyable_v<algos::Slice> && std::is_trivially_copyable_v<LoweredStep> &&
               std::is_trivially_copyable_v<WireMessage> && std::is_trivially_copyable_v<Channel>);
 
+// Of messages in pieces from one rank to another one: as many as there are stages that last long. Algorithms that cut
+// the vector into segments have very many messages.
+constexpr std::uint32_t most_rings = 2;
+
 std::uint64_t digest_of(std::uint64_t digest, std::uint64_t bytes) {
   return (digest ^ (bytes + 1)) * 0x9e3779b97f4a7c15U; // order matters; 0 is "no message"
 }
-
-// Hands out consecutive, aligned places in the block.
-class Layouter {
-public:
-  explicit Layouter(std::uint64_t begin, std::uint64_t alignment = cache_line) : end_(begin), alignment_(alignment) {}
-  std::uint64_t take(std::uint64_t bytes) {
-    const std::uint64_t place = round_up(end_, alignment_);
-    end_ = place + bytes;
-    return place;
-  }
-  [[nodiscard]] std::uint64_t end() const { return round_up(end_, cache_line); }
-
-private:
-  std::uint64_t end_;
-  std::uint64_t alignment_;
-};
 
 // One call of place(). First every step is lowered, with offsets within the room that it needs; once the whole block
 // has been laid out and has a place in the arena, they become offsets in the arena.
@@ -53,7 +42,7 @@ public:
       : program_(program), memory_(memory), map_(map), options_(options), pairs_(pairs), steps_(program.steps.size()),
         predecessors_(program.steps.size()), first_send_(memory.size()),
         first_recv_(memory.size()), buffers_{options.send, options.recv, {}}, messages_to_(pairs.size()),
-        messages_from_(pairs.size()) {}
+        messages_from_(pairs.size()), rings_to_(pairs.size()), rings_from_(pairs.size()) {}
 
   void lower();
   [[nodiscard]] std::uint64_t write(); // returns the block's offset
@@ -89,6 +78,8 @@ private:
   std::array<BufferDescriptor, 3> buffers_; // indexed by algos::Buffer
   std::vector<int> messages_to_;            // by rank: those that go to other nodes,
   std::vector<int> messages_from_;          // and come from there
+  std::vector<std::uint32_t> rings_to_;     // by rank: for messages within the node,
+  std::vector<std::uint32_t> rings_from_;   // in both directions
   BlockHeader header_;
   Layouter room_{sizeof(Block)};
   Layouter rings_{0};
@@ -174,7 +165,10 @@ void Placement::lower_to_channel(const algos::Step& step, LoweredStep& low) {
     channel.slot_bytes =
         round_up(sizeof(ChannelSlot) + (options_.resizable ? options_.eager_bytes : step.bytes), cache_line);
   } else {
-    channel.piece_bytes = piece_bytes_of(step.bytes, program_.element_bytes, options_.piece_bytes);
+    std::uint32_t& rings = (sending ? rings_to_ : rings_from_)[static_cast<std::size_t>(step.peer)];
+    channel.piece_bytes =
+        rings < most_rings ? piece_bytes_of(step.bytes, program_.element_bytes, options_.piece_bytes) : 0;
+    rings += channel.piece_bytes != 0 ? 1 : 0;
   }
   if (sending) {
     channel.taken = {memory_.self(), 0, header_.taken_count++};

@@ -85,7 +85,7 @@ bool fill_slot(const Program& program, const StepView& view, const Pieces& piece
     return false;
   }
   PieceSlot& slot = slot_in(view.ready, *view.channel, word.filled);
-  check_transfer(program, view, gather(slot.payload(), program.buffers(), source));
+  check_transfer(program, view, gather(slot.payload(), program.buffers(), source)); // cannot fail: they are its own
   slot.piece = piece;
   slot.filled.store(++word.filled, std::memory_order_release); // acquired in take_from_slot
   return true;
@@ -121,10 +121,20 @@ bool is_left_alone(ChannelNotes& notes, std::uint64_t claimed, std::uint64_t rec
   return now - notes.claimed_at_ns >= (claimed == received ? next_ns : missing_ns);
 }
 
+// So many pieces count as received, so that this rank is not left waiting.
+Attempt give_up(const Program& program, const StepView& view, std::uint64_t count) {
+  record_not_fetched(program, view, Code::peer_lost, "the sender's shared memory is damaged");
+  ring_of(view).received += count;
+  return Attempt::moved;
+}
+
 // Fetches half of the pieces that are left.
 Attempt fetch(const Program& program, const StepView& view, const Pieces& pieces) {
   std::uint64_t piece = view.taken->claimed.load(std::memory_order_relaxed);
-  program.require(pieces.begin() <= piece && piece <= pieces.end() + pieces.count()); // of the sender's next epoch
+  if (piece < pieces.begin() || piece > pieces.end() + pieces.count()) { // of the sender's next epoch
+    program.note_damage_of_peer(view);
+    return give_up(program, view, pieces.end() - ring_of(view).received);
+  }
   ChannelNotes& notes = program.notes(*view.step);
   if (piece >= pieces.end()) {
     return Attempt::nothing;
@@ -143,11 +153,10 @@ Attempt fetch(const Program& program, const StepView& view, const Pieces& pieces
     const auto source = part_of(message->slices, pieces, piece, count, begin, Role::source);
     const StepView part = recv_of(view, pieces, piece, count, notes);
     check_transfer(program, view, receive(program, part, {message->buffers.views, source}));
-  } else { // they count as received, so that this rank is not left waiting
-    record_not_fetched(program, view, Code::peer_lost, "the sender's shared memory is damaged");
+    ring_of(view).received += count;
+    return Attempt::moved;
   }
-  ring_of(view).received += count;
-  return Attempt::moved;
+  return give_up(program, view, count);
 }
 
 } // namespace
@@ -162,6 +171,19 @@ void clear_ring(std::byte* place, const Channel& channel) {
   for (std::uint64_t i = 0; i < PieceRing::slots; ++i) {
     new (&slot_in(place, channel, i)) PieceSlot{};
   }
+}
+
+bool plausible_pieces(const StepView& view, std::uint64_t epoch) {
+  const Pieces pieces(view, epoch);
+  if (view.step->op == Op::send_node) {
+    const TakenWord& word = *view.taken;
+    return word.epoch.load(std::memory_order_relaxed) <= epoch &&
+           word.claimed.load(std::memory_order_relaxed) <= pieces.end() &&
+           copy_once(word.filled) - word.emptied.load(std::memory_order_relaxed) <= PieceRing::slots;
+  }
+  const PieceRing& ring = ring_of(view);
+  return ring.ready.load(std::memory_order_relaxed) <= epoch + 1 && copy_once(ring.received) <= pieces.end() &&
+         copy_once(ring.emptied) <= copy_once(ring.received);
 }
 
 Attempt try_send_pieces(const Program& program, const StepView& view, std::uint64_t epoch, Help help) {
@@ -181,9 +203,7 @@ Attempt try_send_pieces(const Program& program, const StepView& view, std::uint6
   const bool helps = help == Help::everywhere || (help == Help::where_combined && view.channel->combined != 0);
   const bool filled = helps && fill_slot(program, view, pieces);
   if (begins) {
-    ChannelSlot& message = ring_of(view).message;
-    message.length = view.step->bytes | ChannelSlot::at_sender;
-    message.ready.store(epoch, std::memory_order_release); // acquired in try_recv_pieces
+    ring_of(view).ready.store(epoch, std::memory_order_release); // acquired in try_recv_pieces
   }
   const std::uint64_t by_itself = word.filled - word.filled_before;
   program.require(by_itself <= pieces.count());
@@ -192,17 +212,18 @@ Attempt try_send_pieces(const Program& program, const StepView& view, std::uint6
 
 Attempt try_recv_pieces(const Program& program, const StepView& view, std::uint64_t epoch) {
   PieceRing& ring = ring_of(view);
-  const std::uint64_t ready = ring.message.ready.load(std::memory_order_acquire); // released in try_send_pieces
+  const std::uint64_t ready = ring.ready.load(std::memory_order_acquire); // released in try_send_pieces
   if (ready < epoch) {
     return Attempt::nothing;
   }
   const Pieces pieces(view, epoch);
-  program.require(ready <= epoch + 1 && copy_once(ring.message.length) == (view.step->bytes | ChannelSlot::at_sender) &&
-                  pieces.begin() <= ring.received && ring.received < pieces.end());
+  program.require(ready <= epoch + 1 && pieces.begin() <= ring.received && ring.received < pieces.end() &&
+                  ring.emptied <= ring.received);
   const Attempt attempt = take_from_slot(program, view, pieces) ? Attempt::moved : fetch(program, view, pieces);
   if (ring.received < pieces.end()) {
     return attempt;
   }
+  program.require(ring.received == pieces.end());
   view.taken->epoch.store(epoch, std::memory_order_release); // acquired in try_send_pieces
   return Attempt::done;
 }

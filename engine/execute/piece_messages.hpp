@@ -8,8 +8,8 @@
 // Where the receiver combines what it gets, the sender does so in any case, which saves the receiver a copy.
 //
 // Each piece is undertaken by one of the two ranks, in the order of the message (`claimed`): by the sender for a free
-// slot, or by a receiver that has found no piece in the ring for a while. So the receiver never depends on a sender that
-// does not run, but for the piece that it has undertaken.
+// slot, or by a receiver that finds no piece in the ring, if the sender does not help or ceases to. So the receiver never
+// depends on a sender that does not run, but for the piece that it has undertaken.
 //
 // There are more pieces than slots. So a sender whose pieces have all found a slot may go on to its next epoch, but not
 // to the one after that before the receiver has come to the next (tests/models/pieces.pml).
@@ -30,5 +30,7 @@ void clear_ring(std::byte* place, const Channel& channel);
 
 [[nodiscard]] Attempt try_send_pieces(const Program& program, const StepView& view, std::uint64_t epoch, Help help);
 [[nodiscard]] Attempt try_recv_pieces(const Program& program, const StepView& view, std::uint64_t epoch);
+// Whether the words of the rank that executes can be right.
+[[nodiscard]] bool plausible_pieces(const StepView& view, std::uint64_t epoch);
 
 } // namespace stoker::engine

@@ -141,6 +141,10 @@ public:
       memory_->refuse(lowered_.arena, Damage::state);
     }
   }
+  // The sender of a message within the node has damaged words.
+  void note_damage_of_peer(const StepView& step) const {
+    memory_->note_damage(step.channel->taken.arena, Damage::state);
+  }
   // Whoever waits for the rank gets an error: its program cannot go on.
   void give_up() const { memory_->note_first_damage(lowered_.arena, Damage::state); }
 

@@ -14,7 +14,7 @@ bool reclaimable(const NodeMemory& memory, const BlockHeader& block, std::uint64
   }
   const auto* taken = in_block<TakenWord>(&shared, block.taken_at);
   return std::all_of(taken, taken + block.taken_count, [&](const TakenWord& word) {
-    return word.epoch.load(std::memory_order_acquire) == last_epoch; // released in try_recv
+    return word.epoch.load(std::memory_order_acquire) == last_epoch; // released in try_recv and try_recv_pieces
   });
 }
 

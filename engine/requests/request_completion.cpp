@@ -164,7 +164,16 @@ int Request::wait_any(std::span<Request* const> requests) {
   return static_cast<int>(found - requests.begin());
 }
 
-bool Request::make_progress() { return carrier_ != nullptr && (takes_helpers_place() ? helper_->round() : assist()); }
+// In a helper's round nobody knows that this rank has time for the receivers of its long messages.
+bool Request::make_progress() {
+  if (carrier_ == nullptr) {
+    return false;
+  }
+  if (takes_helpers_place()) {
+    return helper_->round() || (task_.program.has_pieces() && assist());
+  }
+  return assist();
+}
 
 bool Request::assist() {
   if (!block_->ownership.try_acquire(rank_executor)) {

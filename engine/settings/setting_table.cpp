@@ -326,8 +326,8 @@ std::vector<SettingRow> tuning_rows() {
           "eager_bytes", bytes,
           "messages within a node up to this size go through a slot in shared memory, of which each rank has two for "
           "every other rank: if these would take more than 256 KiB in an exchange, or more than 1 MiB in another "
-          "collective, only shorter messages do; in these, beyond 1 MiB of all blocks together, only those of 8 KiB, "
-          "but pieces of longer ones do; less than 16384 leaves no pieces"),
+          "collective, only shorter messages do; in these, beyond 1 MiB of all blocks together, only those of 8 KiB. "
+          "Pieces of long messages (access-paths.md) are not longer than this, either; less than 8192 leaves none"),
       row<&S::staged_bytes, parse_bytes>("staged_bytes", bytes,
                                          "buffers up to this size that a helper in another process needs are copied "
                                          "into shared memory by their rank rather than reached by cross-memory attach"),

@@ -17,24 +17,27 @@
 //              before it gives the block's memory back.
 //   ready      of a channel, in the receiver's block, with what else its slot holds: the sender's executor, once the
 //              message may be fetched (release); acquired by the receiver's executor. It is the sender's last access to
-//              the receiver's block.
+//              the receiver's block, but for the slots of pieces.
 //   taken      of a channel, in the sender's block: the receiver's executor, once it has the message (release). It is
 //              the receiver's last access to the sender's block. Acquired by the sender's executor, and by the sender
 //              before it gives the block back.
 //   claimed    of a channel for pieces, in the sender's block: how many pieces have been undertaken, by the sender, which
 //              copies them to slots, or by the receiver, which fetches them. Relaxed: it says who copies, and nothing of
 //              the data, which `ready` covers.
-//   filled     of a slot for pieces: the sender's executor, once the piece is there (release); acquired by the
-//              receiver's.
+//   filled     of a slot for pieces: the sender's executor, once the piece is there (release), which is its last access
+//              to the slot; acquired by the receiver's. The receiver cannot be done before it has that piece.
 //   emptied    of a channel for pieces, in the sender's block: the receiver's executor, once it has the piece (release);
 //              acquired by the sender's before it fills the slot again.
+//   what the sender or the receiver of pieces notes for itself, each in its own block: its executors; handed over by the
+//              block's ownership.
 //   unattached whoever reaches a buffer by cross-memory attach because XPMEM refuses it (a peer before `taken`); reset by
 //              the rank when it publishes buffers. Relaxed: reports read it, by which nobody goes.
 //   buffers    that differ from epoch to epoch, with them all of EpochPart, the messages, and the slices that an
 //              exchange of any sizes changes: the rank, before Start, while no epoch runs. An executor reads them once
 //              it has the epoch, from the ring or from the rank itself. A peer reads buffers and slices once it has
 //              acquired `ready` of a message of that epoch, which the executor released after that. The peer has read
-//              them when it releases `taken`, which the executor acquires before the epoch ends.
+//              them when it releases `taken`, which the executor acquires before the epoch ends, unless it has put all
+//              pieces of the message into slots itself: then the peer does not read them.
 #pragma once
 
 #include "algos/schedule/schedule.hpp"
@@ -271,7 +274,7 @@ struct alignas(cache_line) TakenWord {
 struct PieceRing {
   static constexpr std::uint64_t slots = 15;
 
-  ChannelSlot message;                          // at_sender
+  std::atomic<std::uint64_t> ready{0};          // the newest epoch whose message may be fetched
   alignas(cache_line) std::uint64_t received{}; // the receiver's own record: pieces of all epochs,
   std::uint64_t emptied = 0;                    // and slots
 };

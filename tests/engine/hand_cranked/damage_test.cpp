@@ -146,29 +146,93 @@ TEST(Damage, OfTheWordThatSaysThatAMessageWasTakenIsFoundWhenItIsRead) {
   }
 }
 
-// Rank 1 is in a call, so it puts pieces into the ring of rank 2.
-TEST(Damage, OfTheWordsOfPiecesIsFoundWhenTheyAreRead) {
-  const std::pair<const char*, std::function<void(Rig&, TakenWord&)>> words[] = {
-      {"claimed", [](Rig&, TakenWord& word) { word.claimed.store(wild); }},
-      {"emptied", [](Rig&, TakenWord& word) { word.emptied.store(wild); }},
-      {"filled", [](Rig&, TakenWord& word) { word.filled = wild; }},
-      {"filled before", [](Rig&, TakenWord& word) { word.filled_before = wild; }},
-  };
-  for (const auto& [name, damage] : words) {
-    SCOPED_TRACE(name);
-    const WholeCollective collective = whole_alltoall(Layout::uniform(3, 3), 1000);
-    Rig rig({.layout = Layout::uniform(3, 3), .path = Path::attached, .node_piece_bytes = 40}, collective);
+class Pieces : public ::testing::Test {
+protected:
+  // Rank 1 is in a call, so it puts pieces into the ring of rank 2.
+  void SetUp() override {
     std::mt19937 random(1);
     ASSERT_NO_FATAL_FAILURE(rig.run(random, 3));
-    rig.start(victim);
-    ASSERT_TRUE(rig.assist(victim));
-    damage(rig, *rig.memory(victim).at<TakenWord>(channel(rig, Op::send_node, 2).taken));
-    EXPECT_THROW(while (rig.assist(victim)){}, Error);
-    EXPECT_TRUE(rig.memory(victim).damaged(victim));
-    EXPECT_FALSE(rig.memory(0).damaged(0));
-    EXPECT_FALSE(rig.memory(0).damaged(2));
-    rig.give_up();
+    if (rig.block(victim).buffers[0].path != Path::attached) {
+      GTEST_SKIP() << "no cross-memory attach";
+    }
+    for (int rank = 0; rank < rig.ranks(); ++rank) {
+      rig.start(rank);
+    }
   }
+  void TearDown() override { rig.give_up(); }
+  TakenWord& word() { return *rig.memory(victim).at<TakenWord>(channel(rig, Op::send_node, 2).taken); }
+  PieceRing& ring_from(int rank) { return *rig.memory(victim).at<PieceRing>(channel(rig, Op::recv_node, rank).ready); }
+  PieceSlot& next_slot(int from) {
+    PieceRing& ring = ring_from(from);
+    const std::uint64_t slot = ring.emptied % PieceRing::slots;
+    const std::uint64_t bytes = bytes_of_piece_slot(channel(rig, Op::recv_node, from));
+    return *reinterpret_cast<PieceSlot*>(reinterpret_cast<std::byte*>(&ring + 1) + (slot * bytes));
+  }
+
+  const WholeCollective collective = whole_alltoall(Layout::uniform(3, 3), 1000);
+  Rig rig{{.layout = Layout::uniform(3, 3), .path = Path::attached, .node_piece_bytes = 40}, collective};
+};
+
+TEST_F(Pieces, OfWhichTheSenderHasDamagedWordsAreNotSent) {
+  const std::function<void(TakenWord&)> words[] = {
+      [](TakenWord& word) { word.claimed.store(wild); },
+      [](TakenWord& word) { word.emptied.store(wild); },
+      [](TakenWord& word) { word.filled = wild; },
+      [](TakenWord& word) { word.filled_before = wild; },
+  };
+  ASSERT_TRUE(rig.assist(victim));
+  for (const auto& damage : words) {
+    const std::uint64_t claimed = word().claimed;
+    const std::uint64_t emptied = word().emptied;
+    const std::uint64_t filled = word().filled;
+    const std::uint64_t filled_before = word().filled_before;
+    damage(word());
+    EXPECT_THROW((void)rig.assist(victim), Error);
+    rig.block(victim).ownership.release();
+    word().claimed = claimed;
+    word().emptied = emptied;
+    word().filled = filled;
+    word().filled_before = filled_before;
+  }
+  EXPECT_FALSE(rig.memory(0).damaged(0) || rig.memory(0).damaged(2));
+}
+
+TEST_F(Pieces, OfWhichTheSenderHasDamagedWordsAreAnErrorOfTheReceiver) {
+  word().claimed.store(wild);
+  for (int i = 0; i < 200; ++i) {
+    (void)rig.poll(0);
+    (void)rig.assist(2);
+  }
+  EXPECT_TRUE(rig.memory(2).damaged(victim));
+  EXPECT_FALSE(rig.memory(2).damaged(2));
+  EXPECT_EQ(rig.block(2).error.load(), static_cast<int>(Code::peer_lost)) << rig.block(2).error_text;
+}
+
+TEST_F(Pieces, OfWhichTheReceiverHasDamagedWordsAreNotTaken) {
+  ASSERT_TRUE(rig.assist(victim)); // waits
+  while (next_slot(0).filled != ring_from(0).emptied + 1) {
+    ASSERT_TRUE(rig.assist(0)); // until it has nothing else to do
+  }
+  const std::function<void()> words[] = {
+      [&] { ring_from(0).received = wild; },   [&] { ring_from(0).emptied = wild; },
+      [&] { ring_from(0).ready.store(wild); }, [&] { next_slot(0).filled.store(wild); },
+      [&] { next_slot(0).piece = wild; },
+  };
+  for (const auto& damage : words) {
+    std::byte before[sizeof(PieceRing)];
+    std::memcpy(before, &ring_from(0), sizeof before);
+    PieceSlot& slot = next_slot(0);
+    const std::uint64_t filled = slot.filled;
+    const std::uint64_t piece = slot.piece;
+    ASSERT_EQ(filled, ring_from(0).emptied + 1);
+    damage();
+    EXPECT_THROW((void)rig.assist(victim), Error);
+    rig.block(victim).ownership.release();
+    std::memcpy(reinterpret_cast<std::byte*>(&ring_from(0)), before, sizeof before);
+    slot.filled = filled;
+    slot.piece = piece;
+  }
+  EXPECT_FALSE(rig.memory(0).damaged(0) || rig.memory(0).damaged(2));
 }
 
 TEST(Damage, OfOneWordIsFoundBeforeItLeadsAnywhere) {
