@@ -120,8 +120,8 @@ void count_bytes(const algos::Program& program, const RankMap& map, RequestPlan&
     const bool in_node = map.arena_of[static_cast<std::size_t>(step.peer)] >= 0;
     if (algos::delivers(step.kind)) {
       (in_node ? plan.bytes_node : plan.bytes_wire) += step.bytes;
-    } else if (!in_node) {
-      plan.bytes_from_wire += step.bytes;
+    } else {
+      (in_node ? plan.bytes_from_node : plan.bytes_from_wire) += step.bytes;
     }
   }
 }

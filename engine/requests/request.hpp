@@ -61,7 +61,8 @@ struct RequestPlan {
   Operation operation;          // of collectives that combine; inline only if it is the user's
   std::uint64_t bytes_wire = 0; // sent by this rank per epoch, to other nodes and within its own
   std::uint64_t bytes_node = 0;
-  std::uint64_t bytes_from_wire = 0; // received by this rank per epoch from other nodes
+  std::uint64_t bytes_from_node = 0; // received by this rank per epoch from ranks of its node,
+  std::uint64_t bytes_from_wire = 0; // and from other nodes
   std::uint64_t vector_bytes = 0;    // of all ranks' blocks together; 0: an exchange
   double init_seconds = 0;
   double mpi_seconds = 0;      // of the MPI library's own blocking call; 0 where it was not measured
@@ -182,7 +183,8 @@ private:
   bool assist();        // node steps of this request
   // In Wait: this process drives its whole domain, rather than this request alone.
   [[nodiscard]] bool by_itself() const { return kept_ && ring_deferred_; }
-  [[nodiscard]] bool is_short() const; // all that this rank copies
+  [[nodiscard]] bool is_short() const;
+  [[nodiscard]] std::uint64_t long_in_node() const; // all that this rank copies
   [[nodiscard]] bool takes_helpers_place() const { return helper_ != nullptr && !kept_; }
   // Test does a round in the helper's place.
   [[nodiscard]] bool test_drives() const {

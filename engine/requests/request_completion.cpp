@@ -21,6 +21,10 @@ constexpr std::uint64_t late_wait_ns = 5'000'000;
 
 // Start copies no more than this within a fraction of WakePolicy::prompt_ns.
 constexpr std::uint64_t most_bytes_at_once = 4 * 1024;
+// While a rank of the node copies a long message nothing else moves, and a helper could only disturb it. So a wait goes
+// on polling as long again for each so many bytes, which take that long in the default settings.
+constexpr std::uint64_t bytes_of_spin = std::uint64_t{192} << 10U;
+constexpr std::uint64_t most_bytes_of_spin = std::uint64_t{8} << 20U;
 
 } // namespace
 
@@ -126,6 +130,13 @@ void Request::await() {
 }
 
 bool Request::is_short() const { return plan_.bytes_node <= most_bytes_at_once; }
+
+// The bytes of an epoch that this rank's node is busy with.
+std::uint64_t Request::long_in_node() const {
+  return lowered_.has_wire != 0 || lowered_.any_sizes != 0
+             ? 0
+             : std::min(std::max(plan_.bytes_node, plan_.bytes_from_node), most_bytes_of_spin);
+}
 
 // What lies between Start and a prompt Wait for an epoch that was kept hides nothing.
 void Request::note_wait(std::uint64_t now) {
@@ -237,7 +248,13 @@ void Request::wait_for_one(std::span<Request* const> active) {
       request->look_around(waited_ns);
     }
   };
-  wait_until_done(engine.wait_site(), Waiter(any_reached, make_progress, means, call_helpers, look_around));
+  WaitSite site = engine.wait_site();
+  std::uint64_t bytes = 0;
+  for (const Request* request : active) {
+    bytes = std::max(bytes, request->long_in_node());
+  }
+  site.spin_ns += site.spin_ns * bytes / bytes_of_spin;
+  wait_until_done(site, Waiter(any_reached, make_progress, means, call_helpers, look_around));
 }
 
 } // namespace stoker::engine

@@ -344,9 +344,11 @@ std::vector<SettingRow> tuning_rows() {
           "a core of its own and short work is expected"),
       row<&S::nap_us, parse_at_least<0>>(
           "nap_us", microseconds, "longest nap of a helper between two polls while a request is active; 0: never nap"),
-      row<&S::wait_spin_us, parse_at_least<0>>("wait_spin_us", microseconds,
-                                               "how long a rank polls in wait before it sleeps; ten times as long "
-                                               "where others want its core, which it gives away between polls"),
+      row<&S::wait_spin_us, parse_at_least<0>>(
+          "wait_spin_us", microseconds,
+          "how long a rank polls in wait before it sleeps, and that long again for "
+          "each 192 KiB that it exchanges within its node; ten times as long where "
+          "others want its core, which it gives away between polls"),
       row<&S::wake>("wake",
                     "whether start wakes a sleeping helper; auto leaves a request's work to wait where wait follows at "
                     "once, or where short exchanges were measured to be faster that way"),
