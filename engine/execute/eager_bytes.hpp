@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which messages within a node, and which pieces of them, go through the slots of channels, by their length and the room
-// that there is.
+// Which messages within a node, and which pieces of them, go through the slots of channels, by their length and the
+// room that there is.
 #pragma once
 
 #include <cstddef>

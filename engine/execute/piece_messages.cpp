@@ -12,7 +12,7 @@
 namespace stoker::engine {
 namespace {
 
-// How long a receiver waits for a sender that has undertaken pieces, where one of them is missing or all have come. A
+// How long a receiver waits for a sender that has claimed pieces, where one of them is missing or all have come. A
 // piece takes some two microseconds.
 constexpr std::uint64_t missing_ns = 20'000;
 constexpr std::uint64_t next_ns = 4'000;
@@ -85,7 +85,7 @@ bool fill_slot(const Program& program, const StepView& view, const Pieces& piece
     return false;
   }
   PieceSlot& slot = slot_in(view.ready, *view.channel, word.filled);
-  check_transfer(program, view, gather(slot.payload(), program.buffers(), source)); // cannot fail: they are its own
+  program.require(gather(slot.payload(), program.buffers(), source) == 0); // they are the rank's own
   slot.piece = piece;
   slot.filled.store(++word.filled, std::memory_order_release); // acquired in take_from_slot
   return true;
@@ -121,8 +121,8 @@ bool is_left_alone(ChannelNotes& notes, std::uint64_t claimed, std::uint64_t rec
   return now - notes.claimed_at_ns >= (claimed == received ? next_ns : missing_ns);
 }
 
-// So many pieces count as received, so that this rank is not left waiting.
-Attempt give_up(const Program& program, const StepView& view, std::uint64_t count) {
+// Lest this rank be left waiting for so many pieces. Slots that are filled with them all the same end the next epoch.
+Attempt count_as_received(const Program& program, const StepView& view, std::uint64_t count) {
   record_not_fetched(program, view, Code::peer_lost, "the sender's shared memory is damaged");
   ring_of(view).received += count;
   return Attempt::moved;
@@ -133,14 +133,14 @@ Attempt fetch(const Program& program, const StepView& view, const Pieces& pieces
   std::uint64_t piece = view.taken->claimed.load(std::memory_order_relaxed);
   if (piece < pieces.begin() || piece > pieces.end() + pieces.count()) { // of the sender's next epoch
     program.note_damage_of_peer(view);
-    return give_up(program, view, pieces.end() - ring_of(view).received);
+    return count_as_received(program, view, pieces.end() - ring_of(view).received);
   }
   ChannelNotes& notes = program.notes(*view.step);
-  if (piece >= pieces.end()) {
-    return Attempt::nothing;
-  }
   if (!is_left_alone(notes, piece, ring_of(view).received, pieces)) {
     return Attempt::soon;
+  }
+  if (piece >= pieces.end()) {
+    return Attempt::nothing; // the sender has claimed the rest
   }
   const std::uint64_t count = (pieces.end() - piece + 1) / 2;
   if (!view.taken->claimed.compare_exchange_strong(piece, piece + count, std::memory_order_relaxed)) {
@@ -156,7 +156,7 @@ Attempt fetch(const Program& program, const StepView& view, const Pieces& pieces
     ring_of(view).received += count;
     return Attempt::moved;
   }
-  return give_up(program, view, count);
+  return count_as_received(program, view, count);
 }
 
 } // namespace
@@ -199,7 +199,7 @@ Attempt try_send_pieces(const Program& program, const StepView& view, std::uint6
     word.announced = epoch;
     word.filled_before = word.filled;
   }
-  // A sender that fills slots has filled one when its message is announced, so that the receiver knows of that.
+  // If it fills one before it announces the message, the receiver knows that it helps.
   const bool helps = help == Help::everywhere || (help == Help::where_combined && view.channel->combined != 0);
   const bool filled = helps && fill_slot(program, view, pieces);
   if (begins) {

@@ -42,8 +42,8 @@ struct ReachedBuffers {
 struct ChannelNotes {
   std::uint64_t known_taken = 0; // send: the latest epoch that was seen to be taken
   // Of pieces.
-  std::uint64_t claimed = 0;       // recv: how many were when they were looked at,
-  std::uint64_t claimed_at_ns = 0; // and when that was first seen; 0 if the receiver itself was the last
+  std::uint64_t claimed = 0;       // recv: that word of the sender's at the last look, and when it was first seen to be
+  std::uint64_t claimed_at_ns = 0; // that; 0 if the receiver itself was the last to claim any
   SlicePosition data;
   SlicePosition operand;
 };

@@ -47,8 +47,9 @@ struct Nothing {
 };
 
 struct WaitMeans {
-  bool asks_mpi = true;   // an attempt asks the MPI library, which takes microseconds
-  bool can_sleep = false; // somebody else brings it to its end, and rings this rank's bell then
+  bool asks_mpi = true;         // an attempt asks the MPI library, which takes microseconds
+  bool can_sleep = false;       // somebody else brings it to its end, and rings this rank's bell then
+  std::uint64_t copying_ns = 0; // how long others may be busy with it although nothing moves here: it polls longer
 };
 
 // One wait: what it waits for, and what may be done meanwhile.
@@ -106,7 +107,7 @@ void wait_until_done(const WaitSite& site, const Waiter<Policies...>& waiter) {
     }
     // Polling between yields does not disturb threads that yield as well. Sleeping costs the thread that has to wake
     // this one.
-    if (now - quiet_since < (contended ? 10 * site.spin_ns : site.spin_ns)) {
+    if (now - quiet_since < (contended ? 10 * site.spin_ns : site.spin_ns) + waiter.means.copying_ns) {
       continue;
     }
     poke_mpi(site.network);

@@ -21,10 +21,10 @@ constexpr std::uint64_t late_wait_ns = 5'000'000;
 
 // Start copies no more than this within a fraction of WakePolicy::prompt_ns.
 constexpr std::uint64_t most_bytes_at_once = 4 * 1024;
-// While a rank of the node copies a long message nothing else moves, and a helper could only disturb it. So a wait goes
-// on polling as long again for each so many bytes, which take that long in the default settings.
-constexpr std::uint64_t bytes_of_spin = std::uint64_t{192} << 10U;
-constexpr std::uint64_t most_bytes_of_spin = std::uint64_t{8} << 20U;
+// While a rank of the node copies a long message nothing else moves, and a helper could only disturb it. To copy so many
+// bytes takes about 50 us. A wait polls as much longer before it calls a helper, up to a limit.
+constexpr std::uint64_t bytes_in_50_us = std::uint64_t{192} << 10U;
+constexpr std::uint64_t most_copying_ns = 2'000'000;
 
 } // namespace
 
@@ -131,11 +131,12 @@ void Request::await() {
 
 bool Request::is_short() const { return plan_.bytes_node <= most_bytes_at_once; }
 
-// The bytes of an epoch that this rank's node is busy with.
-std::uint64_t Request::long_in_node() const {
-  return lowered_.has_wire != 0 || lowered_.any_sizes != 0
-             ? 0
-             : std::min(std::max(plan_.bytes_node, plan_.bytes_from_node), most_bytes_of_spin);
+std::uint64_t Request::copying_ns() const {
+  if (lowered_.has_wire != 0 || lowered_.any_sizes != 0) {
+    return 0;
+  }
+  const std::uint64_t bytes = std::max(plan_.bytes_node, plan_.bytes_from_node);
+  return std::min(bytes / bytes_in_50_us * 50'000, most_copying_ns);
 }
 
 // What lies between Start and a prompt Wait for an epoch that was kept hides nothing.
@@ -220,10 +221,13 @@ void Request::wait_for_one(std::span<Request* const> active) {
     }
     return moved;
   };
+  const auto calls_helper = [](const Request* r) { // else nobody but this rank brings it on
+    return r->carrier_ != nullptr && !r->takes_helpers_place();
+  };
   const auto call_helpers = [&] {
     for (Request* request : active) {
-      if (request->carrier_ == nullptr || request->takes_helpers_place()) {
-        continue; // nobody else brings it on
+      if (!calls_helper(request)) {
+        continue;
       }
       // A helper could only have brought on what was started.
       if (request->ring_deferred_ && !request->waits_for_late_ranks()) {
@@ -237,24 +241,21 @@ void Request::wait_for_one(std::span<Request* const> active) {
   };
   // A rank that has nothing to drive but its own node steps can sleep: its helper rings the bell.
   const Engine& engine = *active.front()->engine_;
-  const auto rings_bell = [&](const Request* r) {
-    return r->engine_.get() == &engine && r->carrier_ != nullptr && !r->takes_helpers_place();
-  };
+  const auto rings_bell = [&](const Request* r) { return r->engine_.get() == &engine && calls_helper(r); };
+  std::uint64_t copying_ns = engine.wait_site().spin_ns > 0 ? most_copying_ns : 0;
+  for (const Request* request : active) { // whichever needs a helper first
+    copying_ns = std::min(copying_ns, calls_helper(request) ? request->copying_ns() : most_copying_ns);
+  }
   const WaitMeans means{.asks_mpi = std::ranges::any_of(active, asks_mpi),
                         .can_sleep = !engine.drives_taken_helpers() && !engine.has_inline() &&
-                                     std::ranges::all_of(active, rings_bell)};
+                                     std::ranges::all_of(active, rings_bell),
+                        .copying_ns = copying_ns};
   const auto look_around = [&](std::uint64_t waited_ns) {
     for (Request* request : active) {
       request->look_around(waited_ns);
     }
   };
-  WaitSite site = engine.wait_site();
-  std::uint64_t bytes = 0;
-  for (const Request* request : active) {
-    bytes = std::max(bytes, request->long_in_node());
-  }
-  site.spin_ns += site.spin_ns * bytes / bytes_of_spin;
-  wait_until_done(site, Waiter(any_reached, make_progress, means, call_helpers, look_around));
+  wait_until_done(engine.wait_site(), Waiter(any_reached, make_progress, means, call_helpers, look_around));
 }
 
 } // namespace stoker::engine

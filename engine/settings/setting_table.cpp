@@ -327,7 +327,7 @@ std::vector<SettingRow> tuning_rows() {
           "messages within a node up to this size go through a slot in shared memory, of which each rank has two for "
           "every other rank: if these would take more than 256 KiB in an exchange, or more than 1 MiB in another "
           "collective, only shorter messages do; in these, beyond 1 MiB of all blocks together, only those of 8 KiB. "
-          "Pieces of long messages (access-paths.md) are not longer than this, either; less than 8192 leaves none"),
+          "Longer messages have pieces (access-paths.md) only if these, of 8 to 16 KiB, are not longer than this"),
       row<&S::staged_bytes, parse_bytes>("staged_bytes", bytes,
                                          "buffers up to this size that a helper in another process needs are copied "
                                          "into shared memory by their rank rather than reached by cross-memory attach"),
@@ -346,9 +346,10 @@ std::vector<SettingRow> tuning_rows() {
           "nap_us", microseconds, "longest nap of a helper between two polls while a request is active; 0: never nap"),
       row<&S::wait_spin_us, parse_at_least<0>>(
           "wait_spin_us", microseconds,
-          "how long a rank polls in wait before it sleeps, and that long again for "
-          "each 192 KiB that it exchanges within its node; ten times as long where "
-          "others want its core, which it gives away between polls"),
+          "how long a rank polls in wait before it sleeps; ten times as long where others want its core, which it "
+          "gives away "
+          "between polls; and, unless this is 0, 50 us longer for each 192 KiB that it exchanges within its node, 2 ms "
+          "at most, in requests without messages to other nodes"),
       row<&S::wake>("wake",
                     "whether start wakes a sleeping helper; auto leaves a request's work to wait where wait follows at "
                     "once, or where short exchanges were measured to be faster that way"),

@@ -21,15 +21,15 @@
 //   taken      of a channel, in the sender's block: the receiver's executor, once it has the message (release). It is
 //              the receiver's last access to the sender's block. Acquired by the sender's executor, and by the sender
 //              before it gives the block back.
-//   claimed    of a channel for pieces, in the sender's block: how many pieces have been undertaken, by the sender, which
-//              copies them to slots, or by the receiver, which fetches them. Relaxed: it says who copies, and nothing of
-//              the data, which `ready` covers.
-//   filled     of a slot for pieces: the sender's executor, once the piece is there (release), which is its last access
-//              to the slot; acquired by the receiver's. The receiver cannot be done before it has that piece.
-//   emptied    of a channel for pieces, in the sender's block: the receiver's executor, once it has the piece (release);
-//              acquired by the sender's before it fills the slot again.
-//   what the sender or the receiver of pieces notes for itself, each in its own block: its executors; handed over by the
-//              block's ownership.
+//   claimed    of a channel for pieces, in the sender's block: how many pieces have been claimed, by the sender, which
+//              copies them to slots, or by the receiver, which fetches them. Relaxed: it says who copies, and nothing
+//              of the data, which `ready` covers.
+//   filled     of a slot for pieces: the sender's executor, once the piece is there (release), which is its last
+//              access to the slot; acquired by the receiver's. The receiver cannot be done before it has that piece.
+//   emptied    of a channel for pieces, in the sender's block: the receiver's executor, once it has the piece
+//              (release); acquired by the sender's before it fills the slot again.
+//   announced, filled and filled_before of a channel, received and emptied of a ring: the executors of the rank in whose
+//              block they lie; the block's ownership hands them over.
 //   unattached whoever reaches a buffer by cross-memory attach because XPMEM refuses it (a peer before `taken`); reset by
 //              the rank when it publishes buffers. Relaxed: reports read it, by which nobody goes.
 //   buffers    that differ from epoch to epoch, with them all of EpochPart, the messages, and the slices that an
@@ -278,6 +278,8 @@ struct PieceRing {
   alignas(cache_line) std::uint64_t received{}; // the receiver's own record: pieces of all epochs,
   std::uint64_t emptied = 0;                    // and slots
 };
+
+static_assert(offsetof(PieceRing, ready) == offsetof(ChannelSlot, ready), "slot_of() may be asked for either");
 
 struct PieceSlot {
   std::atomic<std::uint64_t> filled; // which filling of a slot of this ring

@@ -165,7 +165,7 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 // Long messages within the node, which both ranks move piece by piece: elements of 4, 12 and 16 bytes, and such with
-// gaps. Ranks come late, or leave their messages to others for a while.
+// gaps. Ranks come late, or leave their messages to others for a while. Up to four ranks, parts of vectors are long, too.
 class LongVectors : public ::testing::TestWithParam<std::tuple<std::string, Collective>> {};
 
 TEST_P(LongVectors, AreRightInEveryEpoch) {

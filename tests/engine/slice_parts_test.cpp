@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <random>
+#include <span>
+#include <utility>
+#include <vector>
 
 namespace stoker::engine {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A message within a node (try_send and try_recv in engine/execute/node_messages.cpp). As soon as the message is taken the
-// receiver's request may be freed, and its memory become another request's block, which the same or another thread
+// A message within a node (try_send and try_recv in engine/execute/node_messages.cpp). As soon as the message is taken
+// the receiver's request may be freed, and its memory become another request's block, which the same or another thread
 // initialises. The sender's executor may see only later that the message is taken. The next request's receiver must not
 // find a message ready before its own sender says so.
 //

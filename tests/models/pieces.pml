@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The pieces of long messages within a node (engine/execute/piece_messages.cpp). Whatever the two ranks do in which
-// order, the receiver gets each piece of each epoch once, with what the sender's buffer holds in that epoch; a sender is
-// done only when nobody reads its buffer any more, and is at most one epoch ahead. The sender may cease to help, and the
-// receiver to fetch, at any time, as long as one of them goes on.
+// order, the receiver gets each piece of each epoch once, with what the sender's buffer holds in that epoch. A sender is
+// done only when nobody reads its buffer any more, and it is at most one epoch ahead. The sender may cease to help, and
+// the receiver to fetch, at any time, as long as one of them goes on.
 //
 // Compiled with one of these the proof must fail:
-//   LEAVES       the sender is done when all pieces have been undertaken, by whomever
+//   LEAVES       the sender is done when all pieces have been claimed, by whomever
 //   OVERTAKES    it fills slots that may not be empty
-//   UNDIVIDED    the receiver fetches what it has not undertaken
+//   UNDIVIDED    the receiver fetches what it has not claimed
 //   FEW_PIECES   there are half as many pieces as slots
 #define EPOCHS 3
 #define SLOTS 2
@@ -69,7 +69,7 @@ proctype sender() {
      ready = epoch;
      do
      :: taken == epoch -> break
-     :: filled - filled_before == PIECES -> break      // it has undertaken all of them
+     :: filled - filled_before == PIECES -> break      // it has claimed all of them
 #ifdef LEAVES
      :: claimed == PIECES * epoch -> break
 #endif

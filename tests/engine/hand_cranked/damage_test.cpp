@@ -146,9 +146,9 @@ TEST(Damage, OfTheWordThatSaysThatAMessageWasTakenIsFoundWhenItIsRead) {
   }
 }
 
-class Pieces : public ::testing::Test {
+class PieceDamage : public ::testing::Test {
 protected:
-  // Rank 1 is in a call, so it puts pieces into the ring of rank 2.
+  // All ranks have begun an epoch, of which no step has been executed.
   void SetUp() override {
     std::mt19937 random(1);
     ASSERT_NO_FATAL_FAILURE(rig.run(random, 3));
@@ -173,7 +173,7 @@ protected:
   Rig rig{{.layout = Layout::uniform(3, 3), .path = Path::attached, .node_piece_bytes = 40}, collective};
 };
 
-TEST_F(Pieces, OfWhichTheSenderHasDamagedWordsAreNotSent) {
+TEST_F(PieceDamage, OfASendersWordsStopsTheSender) {
   const std::function<void(TakenWord&)> words[] = {
       [](TakenWord& word) { word.claimed.store(wild); },
       [](TakenWord& word) { word.emptied.store(wild); },
@@ -194,10 +194,11 @@ TEST_F(Pieces, OfWhichTheSenderHasDamagedWordsAreNotSent) {
     word().filled = filled;
     word().filled_before = filled_before;
   }
+  EXPECT_TRUE(rig.memory(0).damaged(victim));
   EXPECT_FALSE(rig.memory(0).damaged(0) || rig.memory(0).damaged(2));
 }
 
-TEST_F(Pieces, OfWhichTheSenderHasDamagedWordsAreAnErrorOfTheReceiver) {
+TEST_F(PieceDamage, OfASendersWordsIsAnErrorOfTheReceiver) {
   word().claimed.store(wild);
   for (int i = 0; i < 200; ++i) {
     (void)rig.poll(0);
@@ -208,7 +209,7 @@ TEST_F(Pieces, OfWhichTheSenderHasDamagedWordsAreAnErrorOfTheReceiver) {
   EXPECT_EQ(rig.block(2).error.load(), static_cast<int>(Code::peer_lost)) << rig.block(2).error_text;
 }
 
-TEST_F(Pieces, OfWhichTheReceiverHasDamagedWordsAreNotTaken) {
+TEST_F(PieceDamage, OfAReceiversWordsStopsTheReceiver) {
   ASSERT_TRUE(rig.assist(victim)); // waits
   while (next_slot(0).filled != ring_from(0).emptied + 1) {
     ASSERT_TRUE(rig.assist(0)); // until it has nothing else to do
@@ -232,6 +233,7 @@ TEST_F(Pieces, OfWhichTheReceiverHasDamagedWordsAreNotTaken) {
     slot.filled = filled;
     slot.piece = piece;
   }
+  EXPECT_TRUE(rig.memory(0).damaged(victim));
   EXPECT_FALSE(rig.memory(0).damaged(0) || rig.memory(0).damaged(2));
 }
 

@@ -8,7 +8,7 @@
 namespace stoker::engine {
 namespace {
 
-std::atomic<std::uint64_t> now = 1; // one test has a thread
+std::atomic<std::uint64_t> now = 1; // some tests have threads
 
 } // namespace
 
