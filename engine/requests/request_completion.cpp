@@ -136,6 +136,9 @@ std::uint64_t Request::copying_ns() const {
     return 0;
   }
   const std::uint64_t bytes = std::max(plan_.bytes_node, plan_.bytes_from_node);
+  if (bytes <= lowered_.eager_bytes) {
+    return 0; // a sender is done when its copy is
+  }
   return std::min(bytes / bytes_in_50_us * 50'000, most_copying_ns);
 }
 
