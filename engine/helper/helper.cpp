@@ -19,7 +19,9 @@ namespace {
 constexpr std::uint64_t watch_ns = 1'000'000'000;
 constexpr std::chrono::nanoseconds watch_interval = std::chrono::milliseconds(20);
 
-// While there are rounds, it looks at rings without a call this often. The clock is asked in one round of a few.
+// While there are rounds, it looks at rings without a call this often, and not after each nap: ranks that carry out one
+// epoch after the other by themselves always have an entry there, so that it would never come to an end, on their cores.
+// The clock is asked in one round of a few.
 constexpr std::uint64_t look_interval_ns = 1'000'000;
 constexpr std::uint64_t rounds_between_times = 16;
 
@@ -127,7 +129,6 @@ void Helper::run() {
           policy.next(moved, end, end - youngest_ns_.load(std::memory_order_relaxed), end - awake_since);
       perform(action, root_.helper, [&] { return stopped() || called(); });
       if (action.kind == Action::Kind::nap) {
-        look = has_submissions();
         counted_until = awake_since = now_ns();
       }
     }
