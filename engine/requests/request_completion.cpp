@@ -245,9 +245,10 @@ void Request::wait_for_one(std::span<Request* const> active) {
   // A rank that has nothing to drive but its own node steps can sleep: its helper rings the bell.
   const Engine& engine = *active.front()->engine_;
   const auto rings_bell = [&](const Request* r) { return r->engine_.get() == &engine && calls_helper(r); };
-  std::uint64_t copying_ns = engine.wait_site().spin_ns > 0 ? most_copying_ns : 0;
+  const bool polls_longer = engine.wait_site().spin_ns > 0 && std::ranges::any_of(active, calls_helper);
+  std::uint64_t copying_ns = polls_longer ? most_copying_ns : 0;
   for (const Request* request : active) { // whichever needs a helper first
-    copying_ns = std::min(copying_ns, calls_helper(request) ? request->copying_ns() : most_copying_ns);
+    copying_ns = calls_helper(request) ? std::min(copying_ns, request->copying_ns()) : copying_ns;
   }
   const WaitMeans means{.asks_mpi = std::ranges::any_of(active, asks_mpi),
                         .can_sleep = !engine.drives_taken_helpers() && !engine.has_inline() &&
