@@ -25,7 +25,7 @@ namespace {
 static_assert(std::is_trivially_copyable_v<algos::Slice> && std::is_trivially_copyable_v<LoweredStep> &&
               std::is_trivially_copyable_v<WireMessage> && std::is_trivially_copyable_v<Channel>);
 
-// Of messages in pieces from one rank to another one: as many as there are stages that last long. Algorithms that cut
+// Rings for messages from one rank to another one: as many as there are stages that last long. Algorithms that cut
 // the vector into segments have very many messages.
 constexpr std::uint32_t most_rings = 2;
 

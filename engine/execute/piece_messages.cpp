@@ -42,11 +42,6 @@ private:
 
 PieceRing& ring_of(const StepView& view) { return *reinterpret_cast<PieceRing*>(view.ready); }
 
-PieceSlot& slot_in(std::byte* ring, const Channel& channel, std::uint64_t filling) {
-  const std::uint64_t slot = filling % PieceRing::slots;
-  return *reinterpret_cast<PieceSlot*>(ring + sizeof(PieceRing) + (slot * bytes_of_piece_slot(channel)));
-}
-
 // Slices of the pieces that are being moved.
 enum class Role : std::uint8_t { source, target, operand };
 std::span<const algos::Slice> part_of(std::span<const algos::Slice> slices, const Pieces& pieces, std::uint64_t piece,
@@ -160,6 +155,11 @@ Attempt fetch(const Program& program, const StepView& view, const Pieces& pieces
 }
 
 } // namespace
+
+PieceSlot& slot_in(std::byte* ring, const Channel& channel, std::uint64_t filling) {
+  const std::uint64_t slot = filling % PieceRing::slots;
+  return *reinterpret_cast<PieceSlot*>(ring + sizeof(PieceRing) + (slot * bytes_of_piece_slot(channel)));
+}
 
 std::uint64_t piece_bytes_of(std::uint64_t message_bytes, std::uint64_t element_bytes, std::uint64_t longest) {
   const std::uint64_t piece = longest / element_bytes * element_bytes;

@@ -41,7 +41,7 @@ struct ReachedBuffers {
 // What this process remembers of a channel.
 struct ChannelNotes {
   std::uint64_t known_taken = 0; // send: the latest epoch that was seen to be taken
-  // Of pieces.
+  // For pieces:
   std::uint64_t claimed = 0;       // recv: that word of the sender's at the last look, and when it was first seen to be
   std::uint64_t claimed_at_ns = 0; // that; 0 if the receiver itself was the last to claim any
   SlicePosition data;
@@ -90,7 +90,7 @@ public:
             .taken = in_node ? memory_->at<TakenWord>(channel->taken) : nullptr};
   }
   [[nodiscard]] bool has_pieces() const { return has_pieces_; } // of messages within the node
-  // Of a step within the node.
+  // What is remembered of a step within the node.
   [[nodiscard]] ChannelNotes& notes(const LoweredStep& step) const { return notes_[step.channel]; }
   [[nodiscard]] bool is_posted(std::uint32_t index) const {
     return index >= lowered_.step_list.size() || engine::is_posted(lowered_.step_list[index].op);

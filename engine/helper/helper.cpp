@@ -19,9 +19,9 @@ namespace {
 constexpr std::uint64_t watch_ns = 1'000'000'000;
 constexpr std::chrono::nanoseconds watch_interval = std::chrono::milliseconds(20);
 
-// While there are rounds, it looks at rings without a call this often, and not after each nap: ranks that carry out one
-// epoch after the other by themselves always have an entry there, so that it would never come to an end, on their cores.
-// The clock is asked in one round of a few.
+// While there are rounds, it looks at rings without a call this often, and not after each nap: ranks that carry out
+// one epoch after the other by themselves always have an entry there. So it would never come to an end, on their
+// cores. The clock is asked in one round of a few.
 constexpr std::uint64_t look_interval_ns = 1'000'000;
 constexpr std::uint64_t rounds_between_times = 16;
 

@@ -184,8 +184,8 @@ private:
   // In Wait: this process drives its whole domain, rather than this request alone.
   [[nodiscard]] bool by_itself() const { return kept_ && ring_deferred_; }
   [[nodiscard]] bool is_short() const;
-  // How long ranks of the node may copy an epoch's messages to or from this one; 0 where other nodes take part, or where
-  // sizes are not known.
+  // How long ranks of the node may copy an epoch's messages to or from this one; 0 where other nodes take part, or
+  // where sizes are not known.
   [[nodiscard]] std::uint64_t copying_ns() const;
   [[nodiscard]] bool takes_helpers_place() const { return helper_ != nullptr && !kept_; }
   // Test does a round in the helper's place.

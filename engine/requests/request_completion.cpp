@@ -21,8 +21,8 @@ constexpr std::uint64_t late_wait_ns = 5'000'000;
 
 // Start copies no more than this within a fraction of WakePolicy::prompt_ns.
 constexpr std::uint64_t most_bytes_at_once = 4 * 1024;
-// While a rank of the node copies a long message nothing else moves, and a helper could only disturb it. To copy so many
-// bytes takes about 50 us. A wait polls as much longer before it calls a helper, up to a limit.
+// While a rank of the node copies a long message nothing else moves, and a helper could only disturb it. To copy so
+// many bytes takes about 50 us. A wait polls as much longer before it calls a helper, up to a limit.
 constexpr std::uint64_t bytes_in_50_us = std::uint64_t{192} << 10U;
 constexpr std::uint64_t most_copying_ns = 2'000'000;
 

@@ -347,9 +347,8 @@ std::vector<SettingRow> tuning_rows() {
       row<&S::wait_spin_us, parse_at_least<0>>(
           "wait_spin_us", microseconds,
           "how long a rank polls in wait before it sleeps; ten times as long where others want its core, which it "
-          "gives away "
-          "between polls; and, unless this is 0, 50 us longer for each 192 KiB that it exchanges within its node, 2 ms "
-          "at most, in requests without messages to other nodes"),
+          "gives away between polls; and, unless this is 0, 50 us longer for each 192 KiB that it exchanges within its "
+          "node, 2 ms at most, in requests without messages to other nodes"),
       row<&S::wake>("wake",
                     "whether start wakes a sleeping helper; auto leaves a request's work to wait where wait follows at "
                     "once, or where short exchanges were measured to be faster that way"),

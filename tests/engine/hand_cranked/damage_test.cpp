@@ -3,6 +3,7 @@
 // is touched. Rank 1 is the one; rank 0 is the carrier, whose helper executes the steps of all.
 #include "engine/base/error.hpp"
 #include "engine/execute/lowered_program.hpp"
+#include "engine/execute/piece_messages.hpp"
 #include "rig.hpp"
 
 #include <gtest/gtest.h>
@@ -152,7 +153,7 @@ protected:
   void SetUp() override {
     std::mt19937 random(1);
     ASSERT_NO_FATAL_FAILURE(rig.run(random, 3));
-    if (rig.block(victim).buffers[0].path != Path::attached) {
+    if (!rig.attaches()) {
       GTEST_SKIP() << "no cross-memory attach";
     }
     for (int rank = 0; rank < rig.ranks(); ++rank) {
@@ -164,9 +165,7 @@ protected:
   PieceRing& ring_from(int rank) { return *rig.memory(victim).at<PieceRing>(channel(rig, Op::recv_node, rank).ready); }
   PieceSlot& next_slot(int from) {
     PieceRing& ring = ring_from(from);
-    const std::uint64_t slot = ring.emptied % PieceRing::slots;
-    const std::uint64_t bytes = bytes_of_piece_slot(channel(rig, Op::recv_node, from));
-    return *reinterpret_cast<PieceSlot*>(reinterpret_cast<std::byte*>(&ring + 1) + (slot * bytes));
+    return slot_in(reinterpret_cast<std::byte*>(&ring), channel(rig, Op::recv_node, from), ring.emptied);
   }
 
   const WholeCollective collective = whole_alltoall(Layout::uniform(3, 3), 1000);

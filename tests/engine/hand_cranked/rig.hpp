@@ -61,6 +61,8 @@ public:
   [[nodiscard]] std::vector<int> carriers() const;
   [[nodiscard]] Block& block(int rank) const;
   [[nodiscard]] NodeMemory& memory(int rank) const { return *at(rank).memory; }
+  // Whether buffers are attached to, as was asked for: emulated processors lack the system call.
+  [[nodiscard]] bool attaches() const { return options_.path == Path::attached; }
   // The sender's word of its only message within the node.
   [[nodiscard]] TakenWord& taken(int rank) const { return *in_block<TakenWord>(&block(rank), block(rank).taken_at); }
   [[nodiscard]] std::uint64_t block_offset(int rank) const { return at(rank).block; }
