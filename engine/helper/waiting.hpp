@@ -98,7 +98,7 @@ void wait_until_done(const WaitSite& site, const Waiter<Policies...>& waiter) {
     }
     const std::uint64_t now = now_ns();
     if (begin == 0) {
-      core.yield(); // in any case, to learn whether it may spin
+      core.probe(now);
       begin = now;
       next_look = now + look_interval_ns;
     }
