@@ -61,6 +61,8 @@ public:
         return;
       case Standing::on_lane:
         return all_.await(*this);
+      case Standing::at_mpi:
+        return all_.stay_in_mpi(*this);
       case Standing::waiting:
         all_.wait_until_moved(*this);
       }
@@ -141,6 +143,7 @@ std::unique_ptr<CallUnderWay> Calls::start(const CollectiveCall& given, MPI_Info
                                      !stands_in_ ? Timed::no
                                      : blocking  ? Timed::as_a_whole
                                                  : Timed::in_parts);
+  call->stays_in_mpi = blocking && stands_in_;
   const Call::Exposure exposure(*call);
   const bool started = traits_of(given.collective).sizes == algos::SizesKnownTo::all
                            ? start_with_sizes(*call, info, possible(executor), blocking, small)
@@ -331,6 +334,9 @@ Calls::Standing Calls::look(QueuedCall& call, bool insist) {
   if (call.complete.load(std::memory_order_relaxed)) {
     return Standing::done;
   }
+  if (call.by_mpi && call.stays_in_mpi) {
+    return Standing::at_mpi;
+  }
   return call.lane != nullptr ? Standing::on_lane : Standing::waiting;
 }
 
@@ -352,6 +358,13 @@ void Calls::await(QueuedCall& call) {
   }
   call.shape->retire(lane);
   start_waiting();
+}
+
+void Calls::stay_in_mpi(QueuedCall& call) {
+  const ErrorsAreReturned here;
+  call.error = attempt([&] { check_start(call_mpi(call.call, waiting_.comm()), call.call.collective); });
+  call.exchange_seconds = seconds_since(call.begin);
+  call.complete.store(true, std::memory_order_release);
 }
 
 void Calls::lose(QueuedCall& call, const Error& error) {

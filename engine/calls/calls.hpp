@@ -91,14 +91,17 @@ public:
   [[nodiscard]] MPI_Comm comm_to_pass(const CollectiveCall& call, std::uint64_t bytes, Executor executor);
 
   // What calls do, each for itself.
-  enum class Standing : std::uint8_t { waiting, on_lane, done };
+  enum class Standing : std::uint8_t { waiting, on_lane, at_mpi, done };
   // One attempt. `insist`: also with what a request does only for somebody who wants it to go on without waiting for
   // it.
   [[nodiscard]] Standing look(QueuedCall& call, bool insist);
   void await(QueuedCall& call); // on its lane: returns when it is done
+  // At the MPI library: makes its blocking call, which takes less than a nonblocking one and a wait, and without the
+  // mutex. As in any blocking call that is the MPI library's, the thread does nothing for others meanwhile.
+  void stay_in_mpi(QueuedCall& call);
   void look_around(QueuedCall& call, std::uint64_t waited_ns);
   static void lose(QueuedCall& call, const Error& error); // its lane is of no use any more
-  void wait_until_moved(QueuedCall& call);                // it is done, or on its lane
+  void wait_until_moved(QueuedCall& call);                // it is done, on its lane, or at the MPI library
   void end(QueuedCall& call, double seconds);
 
 private:

@@ -43,6 +43,9 @@ namespace {
 void start_by_mpi(QueuedCall& call, MPI_Comm comm) {
   call.by_mpi = true;
   call.algorithm = "mpi";
+  if (call.stays_in_mpi) {
+    return;
+  }
   const ErrorsAreReturned here;
   const auto start = [&] { return start_mpi(call.call, comm, &call.request, call.arrays); };
   call.error = attempt([&] { check_start(start(), call.call.collective); });

@@ -57,6 +57,7 @@ struct QueuedCall {
   MPI_Request request = MPI_REQUEST_NULL; // of MPI's own
   std::optional<Error> error;
   bool by_mpi = false;
+  bool stays_in_mpi = false; // if it is the MPI library's: its blocking function is called, by the thread that waits
   bool on_trial = false;
   bool prompt = false;  // started at once
   bool held_up = false; // by a decision, or until its request was made; not only by calls before it
@@ -148,6 +149,7 @@ class WaitingCalls {
 public:
   // `comm`: for the MPI library's own calls and the decisions on routes.
   explicit WaitingCalls(MPI_Comm comm) : comm_(comm) {}
+  [[nodiscard]] MPI_Comm comm() const { return comm_; }
   [[nodiscard]] bool empty() const { return calls_.empty(); }
   // Whether the call, which is the latest one, is waiting.
   [[nodiscard]] bool has(const QueuedCall& latest) const { return !calls_.empty() && calls_.back() == &latest; }
