@@ -37,6 +37,7 @@ const char* name_of(const struct Collective* c);
 void overlap(const struct Collective* c, size_t bytes, double seconds);
 void calls_on_heap(const struct Collective* c, size_t bytes, double seconds);
 void calls_on_alloc_mem(const struct Collective* c, size_t bytes, double seconds);
+void first_hundred_calls(const struct Collective* c, size_t bytes, double seconds);
 void persistent(const struct Collective* c, size_t bytes, double seconds);
 void heap_costs(double seconds);
 void blocking_application(double seconds);

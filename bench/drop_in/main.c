@@ -8,6 +8,9 @@
  *     or of the block for each rank.
  *   drop-in blocking-calls [--collective LIST] [--bytes LIST] [--memory heap|alloc_mem] [--seconds S]
  *     Blocking collectives in a loop, as in the OSU micro-benchmarks, between buffers from malloc or MPI_Alloc_mem.
+ *   drop-in first-calls [--collective LIST] [--bytes LIST] [--seconds S]
+ *     The first hundred calls of a blocking collective, in which the library learns, and those that follow. Nothing of
+ *     that collective and length has been called before.
  *   drop-in heap [--seconds S]
  *     What it costs to allocate a block, to write to all of its pages, and to free it.
  *   drop-in blocking [--seconds S]
@@ -39,6 +42,7 @@
 static void usage(void) {
   if (rank == 0) {
     fprintf(stderr, "usage: drop-in overlap|persistent [--collective LIST] [--bytes LIST] [--seconds S] [--json FILE]\n"
+                    "       drop-in first-calls [--collective LIST] [--bytes LIST] [--seconds S] [--json FILE]\n"
                     "       drop-in blocking-calls [--collective LIST] [--bytes LIST] [--memory heap|alloc_mem] "
                     "[--seconds S] [--json FILE]\n"
                     "       drop-in short [--bytes LIST] [--compute-us LIST] [--computing first|all] [--seconds S] "
@@ -161,6 +165,10 @@ int main(int argc, char** argv) {
   } else if (strcmp(argv[optind], "blocking-calls") == 0) {
     char preset[] = "64K,256K,1M,4M";
     each_point(on_alloc_mem ? calls_on_alloc_mem : calls_on_heap, names != NULL ? names : "alltoall,allreduce",
+               sizes != NULL ? sizes : preset, seconds);
+  } else if (strcmp(argv[optind], "first-calls") == 0) {
+    char preset[] = "8,1K,16K,64K,256K,1M";
+    each_point(first_hundred_calls, names != NULL ? names : "alltoall,allreduce,bcast,allgather,reduce",
                sizes != NULL ? sizes : preset, seconds);
   } else if (strcmp(argv[optind], "persistent") == 0) {
     char preset[] = "8,1K,16K,256K,1M";

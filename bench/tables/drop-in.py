@@ -53,6 +53,18 @@ def rows_of(found):
                    report.spread(ratios, 2), f"without: {statistics.median(each('without', 'call_us')):.2f} us"
                    + (f"; ratio with none tried: {report.spread(untried, 2)}" if untried else ""),
                    statistics.median(ratios) <= 1.02)
+        elif what == "learning":
+            name = f"MPI_{collective.capitalize()}, {report.size_text(size)}, STOKER_PMPI_BLOCKING=1"
+            engine = [pair["untried"][launch]["call_us"] for launch in both if launch in pair["untried"]]
+            better = min([statistics.median(each("without", "call_us")), *([statistics.median(engine)] if engine else [])])
+            ratios = [w / better for w in each("with", "call_us")]
+            yield (f"{name}: after 100 calls, with / the better of MPI library and engine", PLACES[place], mpi, "<= 1.05", report.spread(ratios, 2),
+                   f"without: {statistics.median(each('without', 'call_us')):.2f} us"
+                   + (f"; engine: {statistics.median(engine):.2f} us" if engine else ""),
+                   statistics.median(ratios) <= 1.05)
+            ratios = [w / o for w, o in zip(each("with", "first_mean_us"), each("without", "first_mean_us"))]
+            yield (f"{name}: the first 100 calls, with / without", PLACES[place], mpi, "<= 1.05", report.spread(ratios, 2),
+                   f"without: {statistics.median(each('without', 'first_mean_us')):.2f} us each", statistics.median(ratios) <= 1.05)
         else:
             more = [w - o for w, o in zip(each("with", "call_ns"), each("without", "call_ns"))]
             yield (f"{call}, falling back: ns more", PLACES[place], mpi, "<= 50", report.spread(more, 1),
