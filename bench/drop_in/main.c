@@ -89,6 +89,30 @@ static void each_point(void (*measure)(const struct Collective* c, size_t bytes,
   }
 }
 
+/* Whether it is one of those that take points; names and sizes may be NULL. */
+static int runs_by_points(const char* benchmark, const char* names, char* sizes, int on_alloc_mem, double seconds) {
+  const struct {
+    const char* name;
+    void (*measure)(const struct Collective* c, size_t bytes, double seconds);
+    const char* names;
+    char sizes[32];
+  } by_points[] = {
+      {"overlap", overlap, "alltoall,allreduce,bcast,allgather,reduce", "256K,1M,4M"},
+      {"blocking-calls", on_alloc_mem ? calls_on_alloc_mem : calls_on_heap, "alltoall,allreduce", "64K,256K,1M,4M"},
+      {"first-calls", first_hundred_calls, "alltoall,allreduce,bcast,allgather,reduce", "8,1K,16K,64K,256K,1M"},
+      {"persistent", persistent, "alltoall,allreduce,bcast", "8,1K,16K,256K,1M"}};
+  for (size_t i = 0; i < sizeof by_points / sizeof by_points[0]; ++i) {
+    if (strcmp(benchmark, by_points[i].name) == 0) {
+      char preset[sizeof by_points[i].sizes];
+      strcpy(preset, by_points[i].sizes);
+      each_point(by_points[i].measure, names != NULL ? names : by_points[i].names, sizes != NULL ? sizes : preset,
+                 seconds);
+      return 1;
+    }
+  }
+  return 0;
+}
+
 /* Whether it is one of those that take no points. */
 static int runs_plainly(const char* benchmark, double seconds) {
   static const struct {
@@ -158,22 +182,7 @@ int main(int argc, char** argv) {
   if (out == NULL) {
     fail("the file of --json cannot be written");
   }
-  if (strcmp(argv[optind], "overlap") == 0) {
-    char preset[] = "256K,1M,4M";
-    each_point(overlap, names != NULL ? names : "alltoall,allreduce,bcast,allgather,reduce",
-               sizes != NULL ? sizes : preset, seconds);
-  } else if (strcmp(argv[optind], "blocking-calls") == 0) {
-    char preset[] = "64K,256K,1M,4M";
-    each_point(on_alloc_mem ? calls_on_alloc_mem : calls_on_heap, names != NULL ? names : "alltoall,allreduce",
-               sizes != NULL ? sizes : preset, seconds);
-  } else if (strcmp(argv[optind], "first-calls") == 0) {
-    char preset[] = "8,1K,16K,64K,256K,1M";
-    each_point(first_hundred_calls, names != NULL ? names : "alltoall,allreduce,bcast,allgather,reduce",
-               sizes != NULL ? sizes : preset, seconds);
-  } else if (strcmp(argv[optind], "persistent") == 0) {
-    char preset[] = "8,1K,16K,256K,1M";
-    each_point(persistent, names != NULL ? names : "alltoall,allreduce,bcast", sizes != NULL ? sizes : preset, seconds);
-  } else if (strcmp(argv[optind], "short") == 0) {
+  if (strcmp(argv[optind], "short") == 0) {
     char preset[] = "8,24,64,256,1024";
     for (char* size = strtok(sizes != NULL ? sizes : preset, ","); size != NULL; size = strtok(NULL, ",")) {
       short_reductions(bytes_of(size), computations, first_only, seconds);
@@ -183,7 +192,8 @@ int main(int argc, char** argv) {
     for (char* size = strtok(sizes != NULL ? sizes : preset, ","); size != NULL; size = strtok(NULL, ",")) {
       message_overlap(bytes_of(size), seconds);
     }
-  } else if (!runs_plainly(argv[optind], seconds)) {
+  } else if (!runs_by_points(argv[optind], names, sizes, on_alloc_mem, seconds) &&
+             !runs_plainly(argv[optind], seconds)) {
     usage();
   }
   MPI_Finalize();
