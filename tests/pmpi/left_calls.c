@@ -20,7 +20,8 @@ int main(int argc, char** argv) {
     }
     MPI_Allreduce(sent, received, watched_count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     for (int i = 0; i < watched_count; ++i) {
-      failed |= received[i] != (double)(ranks * (call + i) + ranks * (ranks - 1) / 2);
+      const int sum = ranks * (call + i) + ranks * (ranks - 1) / 2;
+      failed |= received[i] != (double)sum;
     }
   }
   const int blocking = issued_blocking != NULL ? issued_blocking() : -1;
