@@ -143,7 +143,8 @@ std::unique_ptr<CallUnderWay> Calls::start(const CollectiveCall& given, MPI_Info
                                      !stands_in_ ? Timed::no
                                      : blocking  ? Timed::as_a_whole
                                                  : Timed::in_parts);
-  call->stays_in_mpi = blocking && stands_in_;
+  // Without helpers there may be requests that this rank alone brings on, so its wait has to drive them.
+  call->stays_in_mpi = blocking && stands_in_ && engine_->has_helpers();
   const Call::Exposure exposure(*call);
   const bool started = traits_of(given.collective).sizes == algos::SizesKnownTo::all
                            ? start_with_sizes(*call, info, possible(executor), blocking, small)

@@ -98,6 +98,7 @@ public:
   void await(QueuedCall& call); // on its lane: returns when it is done
   // At the MPI library: makes its blocking call, which takes less than a nonblocking one and a wait, and without the
   // mutex. As in any blocking call that is the MPI library's, the thread does nothing for others meanwhile.
+  // Such a call is waited for; nobody asks whether it is done.
   void stay_in_mpi(QueuedCall& call);
   void look_around(QueuedCall& call, std::uint64_t waited_ns);
   static void lose(QueuedCall& call, const Error& error); // its lane is of no use any more

@@ -97,8 +97,10 @@ void wait_until_done(const WaitSite& site, const Waiter<Policies...>& waiter) {
       continue; // the clock costs more than a look at the flags
     }
     const std::uint64_t now = now_ns();
-    if (begin == 0) {
+    if (!contended) {
       core.probe(now);
+    }
+    if (begin == 0) {
       begin = now;
       next_look = now + look_interval_ns;
     }
