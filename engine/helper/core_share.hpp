@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether this thread has its core to itself. It learns that from the length of its yields: one that nobody makes use of
-// is hardly longer than a system call, which takes 0.1 us on one machine and 1.1 us on another.
+// Whether this thread has its core to itself. It learns that from the length of its yields: one that nobody makes use
+// of is hardly longer than a system call, which takes 0.1 us on one machine and 1.1 us on another.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ public:
   // Gives the core away for once.
   void yield();
 
-  // Gives it away in a wait that may spin, to learn whether that is still so: the longer nobody has made use of that, the
-  // more seldom, as it may take as long as a short message.
+  // Gives it away in a wait that may spin, to learn whether that is still so: the longer nobody has made use of that,
+  // the more seldom, as it may take as long as a short message.
   void probe(std::uint64_t now) {
     if (now >= next_probe_ns_) {
       yield();
@@ -33,7 +33,8 @@ public:
   }
 
   // Learns from the length of a yield, where a system call takes so long. Nobody used a yield that took 0.2 us longer
-  // than that. If another thread took the core there were two switches, of some 0.7 us each, and a call of that thread's.
+  // than that. If another thread took the core there were two switches, of some 0.7 us each, and a call of that
+  // thread's.
   void yielded_for(std::uint64_t ns, std::uint64_t call_ns) {
     unused_in_a_row_ = ns > (2 * call_ns) + switches_ns ? 0 : unused_in_a_row_ + 1;
   }

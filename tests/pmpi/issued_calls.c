@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Preloaded behind the drop-in library, which looks for the MPI library's functions from itself on, so that these stand in for
- * the MPI library's. */
+/* Preloaded behind the drop-in library, which looks for the MPI library's functions from itself on, so that these stand
+ * in for the MPI library's. */
 #include "tests/pmpi/issued_calls.h"
 
 #include <dlfcn.h>

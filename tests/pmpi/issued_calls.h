@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that reach the MPI library: MPI_Allreduce and MPI_Iallreduce of one length, which nothing of stoker's own has. */
+/* Calls that reach the MPI library: MPI_Allreduce and MPI_Iallreduce of one length, which nothing of stoker's own
+ * has. */
 #ifndef STOKER_TESTS_ISSUED_CALLS_H
 #define STOKER_TESTS_ISSUED_CALLS_H
 
