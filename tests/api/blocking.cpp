@@ -542,10 +542,19 @@ TEST_P(Blocking, CallsOfAboutTheSameSizeShareARequest) {
 
 // The MPI library carries out calls that do not fit into the arena.
 TEST_P(Blocking, WithoutMemory) {
-  EngineOwner small(MPI_COMM_WORLD, {{"executor", GetParam()}, {"arena_bytes", "64M"}, {"log", "error"}});
+  EngineOwner small(MPI_COMM_WORLD,
+                    {{"executor", GetParam()}, {"arena_bytes", "8M"}, {"access", "staged"}, {"log", "error"}});
+  constexpr int too_long = 2'500'000;
+  if (world_size() > 1) {
+    std::vector<int> buffer(too_long);
+    stoker_request request = STOKER_REQUEST_NULL;
+    EXPECT_TRUE(refused(stoker_allreduce_init(MPI_IN_PLACE, buffer.data(), too_long, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                                              MPI_INFO_NULL, small.get(), &request),
+                        STOKER_ERR_RESOURCE));
+  }
   const Context context(small.get(), MPI_COMM_WORLD, MPI_INT, MPI_SUM, 0);
   for (int round = 0; round < 2; ++round) {
-    compare<int>(context, context.pairs().front(), 20'000'000, false);
+    compare<int>(context, context.pairs().front(), too_long, false);
     compare<int>(context, context.pairs().front(), 100, false);
   }
 }
