@@ -16,32 +16,32 @@ constexpr MpiVersion none_known{};
 constexpr std::array defects{
     MpiDefectRow{MpiDefect::persistent_allgather, MpiFamily::mpich, mpich_4_2_1,
                  "persistent allgather and reduce hang or have wrong results from the second start on",
-                 "a nonblocking call at each start takes their place", "pmpi persistent, library alone"},
+                 "a nonblocking call at each start takes their place", "pmpi families, library alone: persistent"},
     MpiDefectRow{
         MpiDefect::persistent_gather, MpiFamily::mpich, none_known,
         "persistent gather and scatter have wrong results from the second start on (pmodels/mpich#7078, #7550)",
-        "a nonblocking call at each start takes their place", "pmpi persistent, library alone"},
+        "a nonblocking call at each start takes their place", "pmpi families, library alone: persistent"},
     MpiDefectRow{MpiDefect::persistent_completion, MpiFamily::mpich, none_known,
                  "waiting for an inactive persistent collective hangs (pmodels/mpich#6334), MPI_Testall and the calls "
                  "for any and some do not complete an active one, and all ranks must start those of a communicator in "
                  "the same order",
                  "the drop-in library wraps persistent collectives that are left to MPI",
-                 "pmpi mixed-all, pmpi inactive, pmpi start-order, each: library alone"},
+                 "pmpi requests and families, library alone: mixed-all, inactive, start-order"},
     MpiDefectRow{MpiDefect::persistent_datatypes, MpiFamily::open_mpi, none_known,
                  "a persistent collective crashes once a datatype or an operator of its arguments is freed",
                  "the drop-in library wraps persistent collectives that are left to MPI, with copies of datatypes",
-                 "pmpi mpix, pmpi persistent, each: library alone"},
+                 "pmpi families, library alone: mpix, persistent"},
     MpiDefectRow{MpiDefect::wrong_calls, MpiFamily::mpich, mpich_4_2_1,
                  "neighbor_alltoallw takes sources for targets, alltoallw in place is wrong for some datatypes, and "
                  "reduce in place at a root other than 0 crashes",
                  "the engine carries out such persistent requests without trying MPI",
-                 "pmpi persistent, library alone"},
+                 "pmpi families, library alone: persistent"},
     MpiDefectRow{MpiDefect::dynamic_windows, MpiFamily::open_mpi, none_known,
                  "over UCX, detaching memory from a dynamic window with several attachments crashes in 4.1, and so "
                  "does freeing such a window; with four ranks 5.0.7 hangs",
                  "messages take the place of dynamic windows", "api global_memory, 2 nodes x 1, windows"},
     MpiDefectRow{std::nullopt, MpiFamily::mpich, none_known, "MPI_Testall aborts where one of the requests is a file's",
-                 "the drop-in library asks for some of the requests at a time", "pmpi mixed-all, library alone"},
+                 "the drop-in library asks for some of the requests at a time", "pmpi requests, library alone: mixed-all"},
     MpiDefectRow{std::nullopt, MpiFamily::mpich, none_known,
                  "over UCX, a window over memory that is in part of another one begins where that begins, or at a "
                  "multiple of 16, and puts land too low",

@@ -86,23 +86,29 @@ void wait_until_done(const WaitSite& site, const Waiter<Policies...>& waiter) {
       return;
     }
     wait_goes_on = true;
+    // On a core that others want, the thread that could make progress may be waiting for this one to stop polling.
+    const bool contended = !moved && core.contended();
+    if (!moved) {
+      contended ? core.yield() : relax_core();
+    }
+    if (!contended && rounds % 32 != 0 && (moved || !waiter.means.asks_mpi)) {
+      continue; // the clock costs more than a look at the flags
+    }
+    const std::uint64_t now = now_ns();
+    if (begin == 0) {
+      begin = now;
+      next_look = now + look_interval_ns;
+    }
+    if (now >= next_look) {
+      waiter.look_around(now - begin); // also where much moves, but not what this waits for
+      next_look = now + look_interval_ns;
+    }
     if (moved) {
       quiet_since = 0;
       continue;
     }
-    // On a core that others want, the thread that could make progress may be waiting for this one to stop polling.
-    const bool contended = core.contended();
-    contended ? core.yield() : relax_core();
-    if (!contended && rounds % 32 != 0 && !waiter.means.asks_mpi) {
-      continue; // the clock costs more than a look at the flags
-    }
-    const std::uint64_t now = now_ns();
     if (!contended) {
       core.probe(now);
-    }
-    if (begin == 0) {
-      begin = now;
-      next_look = now + look_interval_ns;
     }
     if (quiet_since == 0) {
       quiet_since = now;
@@ -120,10 +126,6 @@ void wait_until_done(const WaitSite& site, const Waiter<Policies...>& waiter) {
       rounds = 31; // look at the clock again after the next attempt
     } else if (!contended) {
       core.yield();
-    }
-    if (now >= next_look) {
-      waiter.look_around(now - begin);
-      next_look = now + look_interval_ns;
     }
   }
 }
