@@ -543,8 +543,8 @@ TEST_P(Blocking, CallsOfAboutTheSameSizeShareARequest) {
 // The MPI library carries out calls that do not fit into the arena.
 TEST_P(Blocking, WithoutMemory) {
   EngineOwner small(MPI_COMM_WORLD,
-                    {{"executor", GetParam()}, {"arena_bytes", "8M"}, {"access", "staged"}, {"log", "error"}});
-  constexpr int too_long = 2'500'000;
+                    {{"executor", GetParam()}, {"arena_bytes", "2M"}, {"access", "staged"}, {"log", "error"}});
+  constexpr int too_long = 650'000;
   if (world_size() > 1) {
     std::vector<int> buffer(too_long);
     stoker_request request = STOKER_REQUEST_NULL;
