@@ -41,7 +41,8 @@ constexpr std::array defects{
                  "does freeing such a window; with four ranks 5.0.7 hangs",
                  "messages take the place of dynamic windows", "api global_memory, 2 nodes x 1, windows"},
     MpiDefectRow{std::nullopt, MpiFamily::mpich, none_known, "MPI_Testall aborts where one of the requests is a file's",
-                 "the drop-in library asks for some of the requests at a time", "pmpi requests, library alone: mixed-all"},
+                 "the drop-in library asks for some of the requests at a time",
+                 "pmpi requests, library alone: mixed-all"},
     MpiDefectRow{std::nullopt, MpiFamily::mpich, none_known,
                  "over UCX, a window over memory that is in part of another one begins where that begins, or at a "
                  "multiple of 16, and puts land too low",
