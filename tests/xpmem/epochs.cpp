@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Requests and calls whose buffers the ranks of the node reach by XPMEM, with the stand-in for it: that data are right,
 // that nothing goes by cross-memory attach, what is reported, and that nothing grows. XPMEM_EXPECTED=cma: the stand-in
-// is told to refuse something, so that all of it goes by cross-memory attach.
+// is told to refuse something, so that all of it goes by cross-memory attach. STOKER_TEST_FULL=1: more epochs.
 #include "engine/calls/calls.hpp"
 #include "engine/shared/attached_memory.hpp"
 
@@ -292,7 +292,7 @@ long descriptors() { return std::distance(std::filesystem::directory_iterator("/
 TEST_P(Epochs, NothingGrowsWithChangingBuffers) {
   constexpr std::size_t length = 4096; // a third of which is more than goes through a slot
   constexpr std::size_t places = 3 * AttachedMemory::most_kept;
-  const int epochs = world_size() == 2 ? 10'000 : 2000; // which take long where ranks share cores
+  const int epochs = full_run() ? 10'000 : 2000; // which take long where ranks share cores
   const SharedDoubles memory(2 * places * length);
   const EngineOwner engine(MPI_COMM_WORLD, settings());
   Calls calls(stoker::api::engine_of(engine.get()), MPI_COMM_WORLD, false);
