@@ -58,15 +58,16 @@ build_for() { # build folder, suites or tests
   fi
 }
 
-# Ranks of Open MPI that wait keep polling; those of MPICH nap (tests/rig/mpirun). Two jobs of Open MPI side by side on two
-# processors end no sooner than one after the other, and take a quarter more processor time.
+# Half as many tests as processors: most have several ranks and helpers. Twice as many at a time end hardly sooner, and take a
+# seventh (MPICH) or a quarter (Open MPI) more processor time, which is what compiling for the sanitizers meanwhile goes without.
+# Tests under sanitizers, which come last, mostly have one thread.
 jobs_at_a_time() { # build folder
   local processors
   processors=$(nproc)
-  if [[ $1 == *openmpi ]]; then
-    processors=$((processors / 2))
-  fi
-  echo $((processors > 1 ? processors : 1))
+  case $1 in
+    *-asan | *-tsan) echo "$processors" ;;
+    *) echo $((processors > 1 ? processors / 2 : 1)) ;;
+  esac
 }
 
 run_tests() { # build folder, suites or tests
