@@ -808,7 +808,7 @@ TEST_P(Nonblocking, WithoutMemoryForCopies) {
   const std::vector<Case> list = cases();
   const GappedType gapped;
   const Case& alltoall = *std::ranges::find(list, Collective::alltoall, &Case::collective);
-  one_by_one(calls_here, alltoall, {.count = 400'000 / world_size(), .type = gapped.get(), .extent = 3}, false, 3);
+  one_by_one(calls_here, alltoall, {.count = 400'000 / world_size(), .type = gapped.get(), .extent = 3}, false, 5);
   one_by_one(calls_here, list.front(), {.count = 10}, false, 5);
   calls_here.close();
 }

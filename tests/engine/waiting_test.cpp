@@ -14,7 +14,8 @@ class WaitingTest : public test::WithWatchdog {};
 
 constexpr std::uint64_t long_wait_ns = 50'000'000;
 
-// Others' work moves on without an end, and what this thread waits for does not come: who is gone is noticed all the same.
+// Others' work moves on without an end, and what this thread waits for does not come: who is gone is noticed all
+// the same.
 TEST_F(WaitingTest, LooksAroundWhereMuchMoves) {
   std::uint64_t waited = 0;
   wait_until_done(WaitSite{}, Waiter([&] { return waited != 0; }, [] { return true; }, {}, Nothing{},
