@@ -23,7 +23,7 @@ void Part::add_after(std::span<const StepId> steps) {
   }
 }
 
-void Part::add(const Part& part) {
+void Part::add(PartView part) {
   for (const Slice& slice : part.slices) {
     add(slice);
   }
@@ -38,6 +38,31 @@ std::uint64_t Part::bytes() const {
   return bytes;
 }
 
+MemberParts::MemberParts(std::span<const Part> parts) {
+  reserve(parts.size());
+  for (const Part& part : parts) {
+    push_back({part.slices, part.after});
+  }
+}
+
+void MemberParts::reserve(std::size_t members) {
+  slices_.reserve(members);
+  begins_.reserve(members + 1);
+}
+
+void MemberParts::push_back(PartView part) {
+  append(slices_, part.slices);
+  append(after_, part.after);
+  begins_.push_back({slices_.size(), after_.size()});
+}
+
+PartView MemberParts::operator[](std::size_t member) const {
+  const Begin& begin = begins_[member];
+  const Begin& end = begins_[member + 1];
+  return {std::span(slices_).subspan(begin.slices, end.slices - begin.slices),
+          std::span(after_).subspan(begin.after, end.after - begin.after)};
+}
+
 // Kinkead et al., "Scaling All-to-all Operations Across Emerging Many-Core Supercomputers", 2025, Algorithms 1
 // (pairwise) and 2 (nonblocking); batches of rounds: Namugwanya et al., "Collective-optimized FFTs", 2023.
 Arrivals append_direct(Builder& builder, const GroupExchange& group, std::size_t batch) {
@@ -45,19 +70,19 @@ Arrivals append_direct(Builder& builder, const GroupExchange& group, std::size_t
   Arrivals arrivals(n);
   std::vector<StepId> previous; // steps of the batch before
   std::vector<StepId> current;
-  const auto with_previous = [&](const std::vector<StepId>& after) {
-    std::vector<StepId> all = after;
+  const auto with_previous = [&](std::span<const StepId> after) {
+    std::vector<StepId> all(after.begin(), after.end());
     append(all, previous);
     return all;
   };
   for (std::size_t i = 1; i < n; ++i) {
     const std::size_t from = (group.me + n - i) % n;
     const std::size_t to = (group.me + i) % n;
-    if (const Part& part = group.incoming[from]; !part.slices.empty()) {
+    if (const PartView part = group.incoming[from]; !part.slices.empty()) {
       arrivals[from] = builder.recv(group.members[from], part.slices, with_previous(part.after));
       current.push_back(*arrivals[from]);
     }
-    if (const Part& part = group.outgoing[to]; !part.slices.empty()) {
+    if (const PartView part = group.outgoing[to]; !part.slices.empty()) {
       current.push_back(builder.send(group.members[to], part.slices, with_previous(part.after)));
     }
     if (i % batch == 0 && !current.empty()) {
@@ -70,7 +95,7 @@ Arrivals append_direct(Builder& builder, const GroupExchange& group, std::size_t
 
 // Fan et al., "Configurable Algorithms for All-to-All Collectives", 2024: tunable-radix all-to-all. The part for the
 // member d places on travels as many places in phase x as d has in its x-th digit, in a bundle with all others that
-// share the digit. Parts start where they lie and end where they belong, so neither of the paper's rotations is needed.
+// share the digit. MemberParts start where they lie and end where they belong, so neither of the paper's rotations is needed.
 // The paper finishes one message before it starts the next; here a message waits for what it carries and for nothing
 // else.
 Arrivals append_radix(Builder& builder, const GroupExchange& group, std::size_t radix) {
@@ -79,48 +104,57 @@ Arrivals append_radix(Builder& builder, const GroupExchange& group, std::size_t 
   }
   const std::size_t n = group.members.size();
   Arrivals arrivals(n);
-  // The parts that lie here and will travel on, by the distance between their origin and their destination.
-  std::vector<Part> held(n);
-  for (std::size_t distance = 1; distance < n; ++distance) {
-    held[distance] = group.outgoing[(group.me + distance) % n];
-  }
+  // The parts that have come here and will travel on, by the distance between their origin and their destination.
+  struct Held {
+    Slice place; // no bytes: there is none
+    StepId after = 0;
+  };
+  std::vector<Held> held(n);
+  const auto wrapped = [n](std::size_t member) { return member < n ? member : member - n; };
   for (std::size_t unit = 1; unit < n; unit *= radix) {
     for (std::size_t digit = 1; digit < radix && digit * unit < n; ++digit) {
-      const std::size_t to = (group.me + digit * unit) % n;
-      const std::size_t from = (group.me + n - digit * unit) % n;
+      const std::size_t to = wrapped(group.me + digit * unit);
+      const std::size_t from = wrapped(group.me + n - digit * unit);
       Part departing;
       Part arriving;
       std::vector<std::size_t> last_hop; // origins of the parts that end here
       std::vector<std::size_t> transit;  // distances of those that go on
       std::uint64_t transit_bytes = 0;
+      // The distances with this digit, and how many of its places a part has come already in earlier phases.
       const auto for_each_distance = [&](auto visit) {
         for (std::size_t run = digit * unit; run < n; run += radix * unit) {
-          for (std::size_t distance = run; distance < std::min(run + unit, n); ++distance) {
-            visit(distance);
+          for (std::size_t lower = 0; lower < std::min(unit, n - run); ++lower) {
+            visit(run + lower, lower);
           }
         }
       };
-      for_each_distance([&](std::size_t distance) { departing.add(std::exchange(held[distance], {})); });
-      // The part that has `distance` to go in all has come the lower digits of it before this phase.
-      const auto origin_of = [&](std::size_t distance) { return (from + n - distance % unit) % n; };
-      for_each_distance([&](std::size_t distance) {
+      for_each_distance([&](std::size_t distance, std::size_t lower) {
+        if (lower == 0) { // its first journey: it is this member's own
+          departing.add(group.outgoing[wrapped(group.me + distance)]);
+        } else if (const Held part = std::exchange(held[distance], {}); part.place.length > 0) {
+          departing.add(part.place);
+          departing.add_after({&part.after, 1});
+        }
+      });
+      const auto origin_of = [&](std::size_t lower) { return wrapped(from + n - lower); };
+      for_each_distance([&](std::size_t distance, std::size_t lower) {
         if (distance >= unit * radix) {
-          const std::size_t origin = origin_of(distance);
-          transit_bytes += group.bytes(origin, (origin + distance) % n);
+          const std::size_t origin = origin_of(lower);
+          transit_bytes += group.bytes(origin, wrapped(origin + distance));
         }
       });
       std::uint64_t place = transit_bytes > 0 ? builder.scratch(transit_bytes) : 0;
-      for_each_distance([&](std::size_t distance) {
-        const std::size_t origin = origin_of(distance);
+      for_each_distance([&](std::size_t distance, std::size_t lower) {
+        const std::size_t origin = origin_of(lower);
         if (distance < unit * radix) {
-          if (const Part& end = group.incoming[origin]; !end.slices.empty()) {
+          if (const PartView end = group.incoming[origin]; !end.slices.empty()) {
             arriving.add(end);
             last_hop.push_back(origin);
           }
-        } else if (const std::uint64_t bytes = group.bytes(origin, (origin + distance) % n); bytes > 0) {
-          arriving.add({Buffer::scratch, place, bytes});
+        } else if (const std::uint64_t bytes = group.bytes(origin, wrapped(origin + distance)); bytes > 0) {
+          held[distance].place = {Buffer::scratch, place, bytes};
+          arriving.add(held[distance].place);
           transit.push_back(distance);
-          held[distance].add({Buffer::scratch, place, bytes});
           place += bytes;
         }
       });
@@ -130,7 +164,7 @@ Arrivals append_radix(Builder& builder, const GroupExchange& group, std::size_t 
           arrivals[origin] = arrival;
         }
         for (const std::size_t distance : transit) {
-          held[distance].after = {arrival};
+          held[distance].after = arrival;
         }
       }
       if (!departing.slices.empty()) {

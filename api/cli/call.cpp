@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -47,6 +49,17 @@ algos::WholeNeighborExchange product_among_neighbors(const Call& call, std::uint
     }
   }
   return {call.layout, edges};
+}
+
+// Programs of thousands of ranks are made and dropped one after the other, megabytes each. The C library gives that much
+// back to the kernel each time, and fetching it again page by page takes longer than making the programs.
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  constexpr int kept_bytes = 1 << 28;
+  constexpr int largest_of_heap = 1 << 25; // more is refused
+  mallopt(M_TRIM_THRESHOLD, kept_bytes);
+  mallopt(M_MMAP_THRESHOLD, largest_of_heap);
+#endif
 }
 
 template <class Whole>
@@ -132,6 +145,7 @@ void set_pattern(Call& call, const std::string& grid, const std::string& matrix_
 }
 
 algos::ProgramOf programs_of(const algos::Choice& choice, const Call& call, std::uint64_t bytes) {
+  keep_freed_memory();
   const bool neighbors = pattern_of(call.collective) == algos::Pattern::neighborhood;
   if (!call.grid.empty()) {
     return programs_of_all(choice, algos::WholeNeighborExchange::grid(call.layout, call.grid, bytes));
