@@ -191,20 +191,16 @@ private:
     }
     held_.clear();
     for_each_column([&](std::size_t column, GroupExchange& between) {
-      std::vector<Part> outgoing(teams_.regions());
-      std::vector<Part> incoming(teams_.regions());
       std::vector<Bundle> arriving(teams_.regions());
       for (std::size_t r = 0; r < teams_.regions(); ++r) {
         if (column == index_ && exchanged(region_, r)) {
-          outgoing[r] = std::move(departing[r]);
+          between.outgoing[r] = std::move(departing[r]);
         }
         if (column < teams_.region_size(r) && exchanged(region_, r)) {
           arriving[r].parcels = {{teams_.group_ranks(teams_.group_at(r, column)), teams_.region_ranks(region_)}};
-          incoming[r] = bundles_.prepare(arriving[r]);
+          between.incoming[r] = bundles_.prepare(arriving[r]);
         }
       }
-      between.outgoing = MemberParts(outgoing);
-      between.incoming = MemberParts(incoming);
       between.bytes = [this, column](std::size_t a, std::size_t b) {
         return exchanged(a, b) && column < teams_.region_size(a)
                    ? bundles_.bytes({teams_.group_ranks(teams_.group_at(a, column)), teams_.region_ranks(b)})
@@ -271,21 +267,17 @@ private:
     }
     held_.clear();
     for_each_column([&](std::size_t column, GroupExchange& between) {
-      std::vector<Part> outgoing(teams_.regions());
-      std::vector<Part> incoming(teams_.regions());
       for (std::size_t r = 0; r < teams_.regions(); ++r) {
         if (r == region_) {
           continue;
         }
         if (column < teams_.region_size(r)) {
-          outgoing[r] = std::move(departing[teams_.group_at(r, column)]);
+          between.outgoing[r] = std::move(departing[teams_.group_at(r, column)]);
         }
         if (column == index_) {
-          incoming[r] = bundles_.ends_of(from_region(r, column, teams_.group_ranks(group_)));
+          between.incoming[r] = bundles_.ends_of(from_region(r, column, teams_.group_ranks(group_)));
         }
       }
-      between.outgoing = MemberParts(outgoing);
-      between.incoming = MemberParts(incoming);
       between.bytes = [this, column](std::size_t a, std::size_t b) {
         return a != b && column < teams_.region_size(b)
                    ? bundles_.bytes({teams_.region_ranks(a), teams_.group_ranks(teams_.group_at(b, column))})
@@ -319,23 +311,21 @@ private:
     }
     within.members = members;
     within.me = index_;
-    std::vector<Part> outgoing(size);
-    std::vector<Part> incoming(size);
+    within.outgoing.resize(size);
+    within.incoming.resize(size);
     for (const Bundle& bundle : held_) {
       bundles_.deal(bundle, [&](int target) {
         const std::size_t to = receiver(target);
-        return to != index_ ? &outgoing[to] : nullptr;
+        return to != index_ ? &within.outgoing[to] : nullptr;
       });
     }
     std::vector<Bundle> arriving(size);
     for (std::size_t i = 0; i < size; ++i) {
       if (i != index_) {
         arriving[i].parcels = passed(i, index_);
-        incoming[i] = bundles_.prepare(arriving[i]);
+        within.incoming[i] = bundles_.prepare(arriving[i]);
       }
     }
-    within.outgoing = MemberParts(outgoing);
-    within.incoming = MemberParts(incoming);
     within.bytes = [&](std::size_t a, std::size_t b) {
       std::uint64_t sum = 0;
       for (const Parcel& parcel : passed(a, b)) {
@@ -357,6 +347,8 @@ private:
       }
       between.members = members;
       between.me = region_;
+      between.outgoing.resize(members.size());
+      between.incoming.resize(members.size());
       visit(column, between);
     }
   }

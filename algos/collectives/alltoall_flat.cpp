@@ -40,8 +40,8 @@ Program compile_bruck(const Exchange& exchange) {
   GroupExchange group;
   group.members = ranks;
   group.me = rank;
-  std::vector<Part> outgoing(n);
-  std::vector<Part> incoming(n);
+  group.outgoing.resize(n);
+  group.incoming.resize(n);
   group.bytes = [&](std::size_t a, std::size_t b) { return exchange.sizes(ranks[a], ranks[b]); };
 
   // First rotation: scratch holds the blocks in the order of their distance, one's own first.
@@ -59,7 +59,7 @@ Program compile_bruck(const Exchange& exchange) {
   for (std::size_t distance = 0; distance < n; ++distance) {
     const std::size_t peer = (rank + distance) % n;
     const std::uint64_t size = exchange.outgoing(ranks[peer]).length;
-    Part& part = distance == 0 ? own : outgoing[peer];
+    Part& part = distance == 0 ? own : group.outgoing[peer];
     part.add({Buffer::scratch, place, size});
     if (rotation) {
       part.after.push_back(*rotation);
@@ -76,12 +76,10 @@ Program compile_bruck(const Exchange& exchange) {
     ends.add(end);
     if (distance > 0 && end.length > 0) {
       const Slice slot{Buffer::scratch, builder.scratch(end.length), end.length};
-      incoming[peer].add(slot);
+      group.incoming[peer].add(slot);
       arrived.add(slot);
     }
   }
-  group.outgoing = MemberParts(outgoing);
-  group.incoming = MemberParts(incoming);
   const Arrivals arrivals = append_radix(builder, group, 2);
   for (const auto& arrival : arrivals) {
     if (arrival) {

@@ -80,21 +80,11 @@ GroupExchange Ends::among(std::span<const int> members) {
   group.members = members;
   group.incoming.reserve(members.size());
   group.outgoing.reserve(members.size());
-  Part from;
-  Part to;
   for (std::size_t i = 0; i < members.size(); ++i) {
     const bool self = members[i] == exchange_.rank;
     group.me = self ? i : group.me;
-    from.slices.clear();
-    from.after.clear();
-    to.slices.clear();
-    to.after.clear();
-    if (!self) {
-      add_incoming(members[i], from);
-      add_outgoing(members[i], to);
-    }
-    group.incoming.push_back({from.slices, from.after});
-    group.outgoing.push_back({to.slices, to.after});
+    group.incoming.push_back(self ? Part{} : incoming(members[i]));
+    group.outgoing.push_back(self ? Part{} : outgoing(members[i]));
   }
   group.bytes = [this, members](std::size_t a, std::size_t b) { return exchange_.sizes(members[a], members[b]); };
   return group;

@@ -23,7 +23,7 @@ void Part::add_after(std::span<const StepId> steps) {
   }
 }
 
-void Part::add(PartView part) {
+void Part::add(const Part& part) {
   for (const Slice& slice : part.slices) {
     add(slice);
   }
@@ -38,31 +38,6 @@ std::uint64_t Part::bytes() const {
   return bytes;
 }
 
-MemberParts::MemberParts(std::span<const Part> parts) {
-  reserve(parts.size());
-  for (const Part& part : parts) {
-    push_back({part.slices, part.after});
-  }
-}
-
-void MemberParts::reserve(std::size_t members) {
-  slices_.reserve(members);
-  begins_.reserve(members + 1);
-}
-
-void MemberParts::push_back(PartView part) {
-  append(slices_, part.slices);
-  append(after_, part.after);
-  begins_.push_back({slices_.size(), after_.size()});
-}
-
-PartView MemberParts::operator[](std::size_t member) const {
-  const Begin& begin = begins_[member];
-  const Begin& end = begins_[member + 1];
-  return {std::span(slices_).subspan(begin.slices, end.slices - begin.slices),
-          std::span(after_).subspan(begin.after, end.after - begin.after)};
-}
-
 // Kinkead et al., "Scaling All-to-all Operations Across Emerging Many-Core Supercomputers", 2025, Algorithms 1
 // (pairwise) and 2 (nonblocking); batches of rounds: Namugwanya et al., "Collective-optimized FFTs", 2023.
 Arrivals append_direct(Builder& builder, const GroupExchange& group, std::size_t batch) {
@@ -70,19 +45,19 @@ Arrivals append_direct(Builder& builder, const GroupExchange& group, std::size_t
   Arrivals arrivals(n);
   std::vector<StepId> previous; // steps of the batch before
   std::vector<StepId> current;
-  const auto with_previous = [&](std::span<const StepId> after) {
-    std::vector<StepId> all(after.begin(), after.end());
+  const auto with_previous = [&](const std::vector<StepId>& after) {
+    std::vector<StepId> all = after;
     append(all, previous);
     return all;
   };
   for (std::size_t i = 1; i < n; ++i) {
     const std::size_t from = (group.me + n - i) % n;
     const std::size_t to = (group.me + i) % n;
-    if (const PartView part = group.incoming[from]; !part.slices.empty()) {
+    if (const Part& part = group.incoming[from]; !part.slices.empty()) {
       arrivals[from] = builder.recv(group.members[from], part.slices, with_previous(part.after));
       current.push_back(*arrivals[from]);
     }
-    if (const PartView part = group.outgoing[to]; !part.slices.empty()) {
+    if (const Part& part = group.outgoing[to]; !part.slices.empty()) {
       current.push_back(builder.send(group.members[to], part.slices, with_previous(part.after)));
     }
     if (i % batch == 0 && !current.empty()) {
@@ -95,7 +70,7 @@ Arrivals append_direct(Builder& builder, const GroupExchange& group, std::size_t
 
 // Fan et al., "Configurable Algorithms for All-to-All Collectives", 2024: tunable-radix all-to-all. The part for the
 // member d places on travels as many places in phase x as d has in its x-th digit, in a bundle with all others that
-// share the digit. MemberParts start where they lie and end where they belong, so neither of the paper's rotations is needed.
+// share the digit. Parts start where they lie and end where they belong, so neither of the paper's rotations is needed.
 // The paper finishes one message before it starts the next; here a message waits for what it carries and for nothing
 // else.
 Arrivals append_radix(Builder& builder, const GroupExchange& group, std::size_t radix) {
@@ -147,7 +122,7 @@ Arrivals append_radix(Builder& builder, const GroupExchange& group, std::size_t 
       for_each_distance([&](std::size_t distance, std::size_t lower) {
         const std::size_t origin = origin_of(lower);
         if (distance < unit * radix) {
-          if (const PartView end = group.incoming[origin]; !end.slices.empty()) {
+          if (const Part& end = group.incoming[origin]; !end.slices.empty()) {
             arriving.add(end);
             last_hop.push_back(origin);
           }

@@ -15,42 +15,15 @@
 namespace stoker::algos {
 
 // Bytes in one or several places, and the steps after which they may be read (or, at the receiving end, written).
-struct PartView {
-  std::span<const Slice> slices;
-  std::span<const StepId> after;
-};
 struct Part {
   std::vector<Slice> slices;
   std::vector<StepId> after;
 
-  // Nothing for a slice without bytes; joins it with the last one where they are evenly spaced.
-  void add(const Slice& slice);
-  void add(PartView part);
-  void add(const Part& part) { add(PartView{part.slices, part.after}); }
+  void
+  add(const Slice& slice); // nothing for a slice without bytes; joins it with the last one where they are evenly spaced
+  void add(const Part& part);
   void add_after(std::span<const StepId> steps); // once, however often it is called in a row
   [[nodiscard]] std::uint64_t bytes() const;
-};
-
-// The parts of a group's members in flat arrays: among 16384 ranks most are one slice each.
-class MemberParts {
-public:
-  MemberParts() = default;
-  explicit MemberParts(std::span<const Part> parts);
-
-  void reserve(std::size_t members);
-  // Of the next member.
-  void push_back(PartView part);
-  [[nodiscard]] PartView operator[](std::size_t member) const;
-
-private:
-  std::vector<Slice> slices_;
-  std::vector<StepId> after_;
-  // By member: where its slices and its steps begin; one more, behind the last.
-  struct Begin {
-    std::size_t slices = 0;
-    std::size_t after = 0;
-  };
-  std::vector<Begin> begins_ = {{}};
 };
 
 // One exchange among `members`, as members[me] sees it. Every pair may exchange a different number of bytes, or none. A
@@ -58,8 +31,8 @@ private:
 struct GroupExchange {
   std::span<const int> members; // ranks, each at most once
   std::size_t me = 0;
-  MemberParts outgoing;
-  MemberParts incoming; // as many bytes as that member's outgoing part for this one
+  std::vector<Part> outgoing; // by member
+  std::vector<Part> incoming; // by member; as many bytes as that member's outgoing part for this one
   // Bytes between any two members. Asked for others than this one only by exchanges that forward.
   std::function<std::uint64_t(std::size_t source, std::size_t target)> bytes;
 };

@@ -234,19 +234,19 @@ private:
     GroupExchange group;
     group.members = ranks_;
     group.me = static_cast<std::size_t>(layout_.local_index(exchange_.rank));
-    const auto bundles = [&](const std::vector<NeighborBlock>& blocks, Buffer buffer) {
-      std::vector<Part> parts(ranks_.size());
+    group.outgoing.resize(ranks_.size());
+    group.incoming.resize(ranks_.size());
+    const auto bundle = [&](const std::vector<NeighborBlock>& blocks, Buffer buffer, std::vector<Part>& parts) {
       for (const NeighborBlock& block : blocks) {
         if (layout_.node_of(block.peer) == node_) {
           parts[static_cast<std::size_t>(layout_.local_index(block.peer))].add({buffer, block.offset, block.bytes});
         }
       }
-      return MemberParts(parts);
     };
-    group.outgoing = bundles(exchange_.own.outgoing, Buffer::send);
-    group.incoming = bundles(exchange_.own.incoming, Buffer::recv);
+    bundle(exchange_.own.outgoing, Buffer::send, group.outgoing);
+    bundle(exchange_.own.incoming, Buffer::recv, group.incoming);
     append_direct(builder_, group, ranks_.size());
-    if (const PartView own = group.outgoing[group.me]; !own.slices.empty()) {
+    if (const Part& own = group.outgoing[group.me]; !own.slices.empty()) {
       builder_.copy(group.incoming[group.me].slices, own.slices);
     }
   }

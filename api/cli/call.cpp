@@ -51,8 +51,8 @@ algos::WholeNeighborExchange product_among_neighbors(const Call& call, std::uint
   return {call.layout, edges};
 }
 
-// Programs of thousands of ranks are made and dropped one after the other, megabytes each. The C library gives that much
-// back to the kernel each time, and fetching it again page by page takes longer than making the programs.
+// Programs of thousands of ranks are made and dropped one after the other, megabytes each. The C library gives
+// that much back to the kernel each time, and fetching it again page by page takes longer than making the programs.
 void keep_freed_memory() {
 #ifdef __GLIBC__
   constexpr int kept_bytes = 1 << 28;
