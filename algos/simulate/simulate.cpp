@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <limits>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace stoker::algos {
 
@@ -29,6 +32,44 @@ void check(const topology::Layout& layout, const Scenario& scenario) {
                                   std::to_string(layout.ranks() - 1));
     }
   }
+}
+
+Skeleton skeleton_of_rank(const ProgramOf& program_of, int rank, int ranks) {
+  const Program program = program_of(rank);
+  if (program.rank != rank || program.ranks != ranks) {
+    throw std::invalid_argument("the program of rank " + std::to_string(rank) + " is one for rank " +
+                                std::to_string(program.rank) + " of " + std::to_string(program.ranks));
+  }
+  return skeleton_of(program);
+}
+
+Skeletons skeletons_of(int ranks, const ProgramOf& program_of, int compilers) {
+  Skeletons skeletons;
+  if (compilers <= 1) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      skeletons.add(skeleton_of_rank(program_of, rank, ranks));
+    }
+    return skeletons;
+  }
+  // So many at a time that starting threads does not count, and few enough to be kept until they are compared.
+  constexpr int each = 32;
+  const std::vector<ProgramOf> copies(static_cast<std::size_t>(compilers), program_of);
+  for (int first = 0; first < ranks; first += each * compilers) {
+    std::vector<Skeleton> some(static_cast<std::size_t>(std::min(ranks - first, each * compilers)));
+    std::vector<std::future<void>> threads;
+    for (std::size_t thread = 0; thread < copies.size(); ++thread) {
+      threads.push_back(std::async(std::launch::async, [&, thread] {
+        for (std::size_t i = thread; i < some.size(); i += copies.size()) {
+          some[i] = skeleton_of_rank(copies[thread], first + static_cast<int>(i), ranks);
+        }
+      }));
+    }
+    std::ranges::for_each(threads, &std::future<void>::get);
+    for (Skeleton& skeleton : some) {
+      skeletons.add(std::move(skeleton));
+    }
+  }
+  return skeletons;
 }
 
 } // namespace
@@ -175,18 +216,9 @@ Outcome Simulation::outcome() const {
 }
 
 Outcome simulate(const topology::Layout& layout, const Machine& machine, const ProgramOf& program_of,
-                 const Scenario& scenario, const OnProgress& on_progress) {
+                 const Scenario& scenario, const OnProgress& on_progress, int compilers) {
   check(layout, scenario);
-  Skeletons skeletons;
-  for (int rank = 0; rank < layout.ranks(); ++rank) {
-    const Program program = program_of(rank);
-    if (program.rank != rank || program.ranks != layout.ranks()) {
-      throw std::invalid_argument("the program of rank " + std::to_string(rank) + " is one for rank " +
-                                  std::to_string(program.rank) + " of " + std::to_string(program.ranks));
-    }
-    skeletons.add(skeleton_of(program));
-  }
-  return Simulation(layout, machine, skeletons, scenario).run(on_progress);
+  return Simulation(layout, machine, skeletons_of(layout.ranks(), program_of, compilers), scenario).run(on_progress);
 }
 
 } // namespace stoker::algos

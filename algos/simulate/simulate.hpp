@@ -83,14 +83,16 @@ struct Outcome {
   std::vector<Activity> activities;   // of the observed processors, in the order of their begin
 };
 
-// Programs as they are needed: the program of a rank. Called once for each rank, in their order.
+// Programs as they are needed: the program of a rank. Called once for each rank; in their order, but for several threads,
+// each of which calls a copy of its own.
 using ProgramOf = std::function<Program(int rank)>;
 // Called now and then with the share of the steps that are done, 0 to 1.
 using OnProgress = std::function<void(double share)>;
 
-// The layout's domains are the machine's; its nodes need not be of equal size. Throws std::invalid_argument for
-// programs that do not match or that wait for each other, and for a scenario that makes no sense, which it names.
+// The layout's domains are the machine's; its nodes need not be of equal size. `compilers`: threads that make programs.
+// Throws std::invalid_argument for programs that do not match or that wait for each other, and for a scenario that makes
+// no sense, which it names.
 [[nodiscard]] Outcome simulate(const topology::Layout& layout, const Machine& machine, const ProgramOf& program_of,
-                               const Scenario& scenario = {}, const OnProgress& on_progress = {});
+                               const Scenario& scenario = {}, const OnProgress& on_progress = {}, int compilers = 1);
 
 } // namespace stoker::algos

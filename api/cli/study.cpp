@@ -234,14 +234,16 @@ void check_memory(const Study& study, int jobs) {
 }
 
 void run(Study& study, int jobs) {
+  const std::size_t count = study.rows.size() * study.bytes.size();
+  const int compilers = std::max(1, jobs / static_cast<int>(count));
   std::vector<Point> points;
   for (const Study::Row& row : study.rows) {
     for (std::size_t b = 0; b < study.bytes.size(); ++b) {
       points.push_back({fmt::format("{}, {}", row.name, bytes_text(study.bytes[b])),
-                        [&study, &row, b](const algos::OnProgress& on_progress) {
+                        [&study, &row, b, compilers](const algos::OnProgress& on_progress) {
                           return algos::simulate(study.call.layout, study.machine,
                                                  programs_of(row.choices[b], study.call, study.bytes[b]), row.scenario,
-                                                 on_progress);
+                                                 on_progress, compilers);
                         }});
     }
   }

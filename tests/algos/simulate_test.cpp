@@ -349,6 +349,23 @@ TEST(Simulate, RanksWithProgramsThatAreAlikeShareOne) {
 
 // ---- every algorithm ----
 
+TEST(Simulate, ThreadsThatCompileChangeNothing) {
+  const Layout layout = Layout::uniform(132, 12, 2);
+  const auto with = [&](int compilers) {
+    return simulate(layout, typical_cluster(), alltoall_of("hierarchical", layout, 64), {}, {}, compilers);
+  };
+  const Outcome alone = with(1);
+  for (const int compilers : {2, 3, 200}) {
+    const Outcome outcome = with(compilers);
+    EXPECT_EQ(outcome.seconds, alone.seconds);
+    EXPECT_EQ(outcome.messages, alone.messages);
+    EXPECT_EQ(outcome.different_programs, alone.different_programs);
+  }
+  const ProgramOf right = alltoall_of("bruck", layout, 8);
+  const auto wrong = [&](int rank) { return right(rank == 101 ? 5 : rank); };
+  EXPECT_THROW(static_cast<void>(simulate(layout, typical_cluster(), wrong, {}, {}, 3)), std::invalid_argument);
+}
+
 TEST(Simulate, EveryAlgorithmComesToAnEnd) {
   const Layout layouts[] = {Layout::uniform(13, 5, 2), Layout::uniform(1, 1)};
   for (const Layout& layout : layouts) {
