@@ -148,7 +148,7 @@ Demand demand_of(const Program& program, const Costs& costs) {
 //
 // Long messages that are all asked for at once leave in the order of the answers. Ranks that are late to answer get
 // theirs last, from everybody: their ports idle first, and are crowded then. The fewer ranks share a port, the more of
-// its time is lost, up to a half; that share was fitted to simulations of all-to-alls.
+// its time is lost, up to a half, or that of a hundred messages; fitted to simulations of all-to-alls.
 class Timeline {
 public:
   Timeline(const Program& program, const Costs& costs, const Shares& shares, const Machine& machine, Driver driver,
@@ -171,7 +171,9 @@ public:
         queue_.push({0, id});
       }
     }
-    crowded_ = 1 + (1 / (2 * shares.port_out * shares.port_out));
+    constexpr double most_messages = 100; // whose time is lost
+    const double share = std::min(0.5, most_messages / std::max<double>(1, static_cast<double>(awaited_[1].size())));
+    crowded_ = 1 + (share / (shares.port_out * shares.port_out));
   }
 
   double run() {
@@ -416,6 +418,37 @@ double estimated_seconds(std::span<const Program> node, const topology::Layout& 
       different.push_back(i);
       const Shares shares = all.together.shares_of(static_cast<std::uint32_t>(node[i].rank), driver);
       longest = std::max(longest, Timeline(node[i], all.costs[i], shares, machine, driver, fence).run());
+    }
+  }
+  return longest;
+}
+
+double seconds_at_risk(std::span<const Program> node, const topology::Layout& layout, const Machine& machine,
+                       Driver driver) {
+  const Places places(layout, machine, 1);
+  const NodeCosts all(node, places, machine);
+  double longest = 0;
+  for (std::size_t i = 0; i < node.size(); ++i) {
+    const Shares shares = all.together.shares_of(static_cast<std::uint32_t>(node[i].rank), driver);
+    double copying = 0;
+    std::size_t receives = 0;
+    std::size_t posted_first = 0;
+    for (const Step& step : node[i].steps) {
+      const Costs& costs = all.costs[i];
+      if (step.kind != StepKind::recv || !costs.is_between_nodes(step) || costs.is_long(step)) {
+        continue;
+      }
+      ++receives;
+      posted_first += step.predecessors == 0 ? 1 : 0;
+      const double copy = static_cast<double>(step.bytes) * machine.unexpected_per_byte * shares.between;
+      const double work = costs.work(step).seconds * shares.between;
+      copying += std::clamp(work + copy - (costs.port(step) * shares.port_in), 0.0, copy);
+    }
+    // Each doubling of the receives that are posted at a time makes it as much less likely.
+    constexpr double share_of_a_halving = 0.08;
+    if (posted_first > 0) {
+      const double halvings = std::log2(static_cast<double>(receives) / static_cast<double>(posted_first));
+      longest = std::max(longest, share_of_a_halving * halvings * copying);
     }
   }
   return longest;

@@ -130,6 +130,9 @@ Expectation expectation(const Choice& choice, const TypicalCall& call, const Mac
       result.compiled / programs.size() * static_cast<std::uint64_t>(layout.ranks()) + result.compiled;
   if (!is_quick(pattern_of(call.collective), all, result.seconds)) {
     result.seconds *= doubt(*choice.algorithm);
+    if (pattern_of(call.collective) == Pattern::exchange) {
+      result.seconds += seconds_at_risk(programs, layout, machine, driver);
+    }
     return result;
   }
   const auto known = [&](int rank) {

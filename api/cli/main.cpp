@@ -320,8 +320,9 @@ void add_simulate(CLI::App& app, Command& run) {
       "simulate", "How long algorithms take on a machine that a file describes, at any number of ranks");
   add_subject(*command, *options);
   add_scenario(*command, *options);
-  command->add_option("--jobs", options->jobs,
-                      "simulations at a time; threads that make the programs of one, where there are fewer of them")
+  command
+      ->add_option("--jobs", options->jobs,
+                   "simulations at a time; threads that make the programs of one, where there are fewer of them")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_flag("--phases", options->phases, "also before, between and after messages between nodes");

@@ -34,6 +34,7 @@ struct Options {
   std::vector<std::uint64_t> bytes = {8, 256, 8192, 262144, 4194304};
   int most_ranks_per_node = 8;
   bool helpers = false;
+  double late = 0; // seconds, of a rank in the mean
   std::uint64_t most_work = 300'000;
   std::string json;
 };
@@ -86,7 +87,7 @@ std::optional<Result> compare(const TypicalCall& call, const Machine& machine, c
   for (const Choice& choice : few) {
     const Expectation expected = expectation(choice, call, machine, driver);
     seconds.push_back(expected.seconds);
-    is_simulated.push_back(expected.simulated);
+    is_simulated.push_back(expected.simulated && options.late == 0);
     result.compiled = std::max(result.compiled, expected.compiled);
   }
   const std::size_t taken = preferred(seconds);
@@ -99,6 +100,7 @@ std::optional<Result> compare(const TypicalCall& call, const Machine& machine, c
   // Infinite where it takes longer than the best so far.
   const auto time = [&](const Choice& choice) {
     Scenario scenario = scenario_of(driver, call.layout);
+    scenario.late = options.late;
     scenario.give_up_after = result.best_seconds;
     return simulate(call.layout, machine, program_of(choice), scenario).seconds;
   };
@@ -243,6 +245,7 @@ void evaluate(const Options& options) {
 int main(int argc, char** argv) {
   using namespace stoker;
   bench::Options options;
+  double microseconds = 0;
   CLI::App app("The default choice of an algorithm beside the best of all, by simulation");
   app.add_option("machines", options.machines, "machine files, as in docs/machines")->required();
   app.add_option("--nodes", options.nodes)->delimiter(',')->check(CLI::PositiveNumber)->capture_default_str();
@@ -262,10 +265,13 @@ int main(int argc, char** argv) {
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
   app.add_flag("--helpers", options.helpers, "a helper for each domain carries out the steps");
+  app.add_option("--late", microseconds, "microseconds by which ranks come late, in the mean; no choice knows of it")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--most-work", options.most_work, "steps and slices of all ranks above which nothing is simulated")
       ->capture_default_str();
   app.add_option("--json", options.json, "file for all points");
   CLI11_PARSE(app, argc, argv);
+  options.late = microseconds * 1e-6;
   try {
     bench::evaluate(options);
   } catch (const std::exception& error) {

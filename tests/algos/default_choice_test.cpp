@@ -51,6 +51,25 @@ TEST(DefaultChoice, EveryCandidateTakesTheOperation) {
   }
 }
 
+// With few receives posted at a time a rank that is late once stays behind, where a message that comes too early costs
+// more than its share of a port.
+TEST(DefaultChoice, FewPostedReceivesAreARisk) {
+  const Layout layout = Layout::uniform(128, 2, 2);
+  const auto risk = [&](const std::string& algorithm, std::uint64_t bytes, const Machine& machine) {
+    const Choice choice = resolve(parse_choice(Collective::alltoall, algorithm), layout);
+    const TypicalCall call{.layout = layout, .bytes = bytes};
+    return seconds_at_risk(std::vector{compile(choice, call, 0), compile(choice, call, 1)}, layout, machine,
+                           Driver::rank);
+  };
+  Machine machine = typical_cluster();
+  EXPECT_GT(risk("batched:batch=4", 8192, machine), risk("batched:batch=16", 8192, machine));
+  EXPECT_GT(risk("batched:batch=16", 8192, machine), risk("batched:batch=64", 8192, machine));
+  EXPECT_EQ(risk("nonblocking", 8192, machine), 0);
+  EXPECT_EQ(risk("batched:batch=4", 2 * machine.eager_bytes, machine), 0);
+  machine.port.seconds_per_byte *= 100;
+  EXPECT_EQ(risk("batched:batch=4", 8192, machine), 0);
+}
+
 // The seconds of the default choice over those of the best of many candidates.
 double over_best(const TypicalCall& call, Driver driver) {
   const std::vector<Choice> few = candidates(call.collective, call.layout, call.bytes);
