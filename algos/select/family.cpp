@@ -56,7 +56,7 @@ Numbers many_numbers(const Shape& shape) {
 Numbers few_numbers(const Parameter& parameter, const Shape& shape) {
   const std::int32_t preset = parameter.preset == nullptr ? 0 : parameter.preset(shape.layout);
   if (parameter.number == &Tuning::batch) {
-    return {many, 4, 2, preset, 4 * many, 8 * many};
+    return {many, 4, 2, preset, 8 * many, 4 * many};
   }
   if (parameter.number == &Tuning::radix) {
     return {preset, 2, 4, 8, shape.node(), shape.nodes()};

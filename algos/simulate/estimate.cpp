@@ -445,7 +445,7 @@ double seconds_at_risk(std::span<const Program> node, const topology::Layout& la
       copying += std::clamp(work + copy - (costs.port(step) * shares.port_in), 0.0, copy);
     }
     // Each doubling of the receives that are posted at a time makes it as much less likely.
-    constexpr double share_of_a_halving = 0.08;
+    constexpr double share_of_a_halving = 0.065;
     if (posted_first > 0) {
       const double halvings = std::log2(static_cast<double>(receives) / static_cast<double>(posted_first));
       longest = std::max(longest, share_of_a_halving * halvings * copying);
