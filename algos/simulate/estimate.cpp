@@ -171,9 +171,8 @@ public:
         queue_.push({0, id});
       }
     }
-    constexpr double most_messages = 100; // whose time is lost
-    const double share = std::min(0.5, most_messages / std::max<double>(1, static_cast<double>(awaited_[1].size())));
-    crowded_ = 1 + (share / (shares.port_out * shares.port_out));
+    const double lost = std::min(0.5, 100 / std::max(1.0, static_cast<double>(awaited_[1].size())));
+    crowded_ = 1 + (lost / (shares.port_out * shares.port_out));
   }
 
   double run() {
@@ -429,26 +428,20 @@ double seconds_at_risk(std::span<const Program> node, const topology::Layout& la
   const NodeCosts all(node, places, machine);
   double longest = 0;
   for (std::size_t i = 0; i < node.size(); ++i) {
+    const Costs& costs = all.costs[i];
     const Shares shares = all.together.shares_of(static_cast<std::uint32_t>(node[i].rank), driver);
-    double copying = 0;
-    std::size_t receives = 0;
-    std::size_t posted_first = 0;
+    double copying = 0, receives = 0, posted_first = 0;
     for (const Step& step : node[i].steps) {
-      const Costs& costs = all.costs[i];
-      if (step.kind != StepKind::recv || !costs.is_between_nodes(step) || costs.is_long(step)) {
-        continue;
+      if (step.kind == StepKind::recv && costs.is_between_nodes(step) && !costs.is_long(step)) {
+        const double copy = static_cast<double>(step.bytes) * machine.unexpected_per_byte * shares.between;
+        const double spare = (shares.port_in * costs.port(step)) - (shares.between * costs.work(step).seconds);
+        copying += std::clamp(copy - spare, 0.0, copy);
+        receives += 1;
+        posted_first += step.predecessors == 0 ? 1 : 0;
       }
-      ++receives;
-      posted_first += step.predecessors == 0 ? 1 : 0;
-      const double copy = static_cast<double>(step.bytes) * machine.unexpected_per_byte * shares.between;
-      const double work = costs.work(step).seconds * shares.between;
-      copying += std::clamp(work + copy - (costs.port(step) * shares.port_in), 0.0, copy);
     }
-    // Each doubling of the receives that are posted at a time makes it as much less likely.
-    constexpr double share_of_a_halving = 0.065;
-    if (posted_first > 0) {
-      const double halvings = std::log2(static_cast<double>(receives) / static_cast<double>(posted_first));
-      longest = std::max(longest, share_of_a_halving * halvings * copying);
+    if (posted_first > 0) { // so much for each halving was chosen by simulations with and without late ranks
+      longest = std::max(longest, 0.065 * std::log2(receives / posted_first) * copying);
     }
   }
   return longest;
