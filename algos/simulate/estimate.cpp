@@ -148,7 +148,7 @@ Demand demand_of(const Program& program, const Costs& costs) {
 //
 // Long messages that are all asked for at once leave in the order of the answers. Ranks that are late to answer get
 // theirs last, from everybody: their ports idle first, and are crowded then. The fewer ranks share a port, the more of
-// its time is lost, up to a half, or that of a hundred messages; fitted to simulations of all-to-alls.
+// its time is lost: up to half of it, and no more than a hundred messages take. Fitted to simulations of all-to-alls.
 class Timeline {
 public:
   Timeline(const Program& program, const Costs& costs, const Shares& shares, const Machine& machine, Driver driver,

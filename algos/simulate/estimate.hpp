@@ -21,11 +21,12 @@ namespace stoker::algos {
 [[nodiscard]] double least_seconds(std::span<const Program> node, const topology::Layout& layout,
                                    const Machine& machine, Driver driver);
 
-// What may come on top in an all-to-all whose ranks post their receives bit by bit. Where copying a message that came
-// before its receive was posted takes longer than its share of a port, a rank that is late once stays behind: more of its
-// messages come early, and each makes it later. Simulations with ranks late by 1 us show direct exchanges of 8 KiB that
-// take up to three times as long as without, the sooner the fewer receives they post at a time; small differences
-// between ranks can do the same. 0 where that cannot be.
+// What an estimate of an all-to-all adds for the risk that its ranks run who post their receives bit by bit. Where
+// copying a message that came before its receive was posted takes longer than its share of a port, a rank that is late
+// once stays behind: more of its messages come early, and each makes it later. In simulations with ranks late by 1 us
+// direct exchanges of 8 KiB take up to three times as long, the sooner the fewer receives they post at a time; small
+// differences between ranks can do the same. It is a share of those copies for each halving of the receives that are
+// posted at first, and 0 where none is posted at first.
 [[nodiscard]] double seconds_at_risk(std::span<const Program> node, const topology::Layout& layout,
                                      const Machine& machine, Driver driver);
 

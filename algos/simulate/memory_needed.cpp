@@ -87,7 +87,7 @@ double all_different(std::size_t different, std::size_t looked_at, int all) {
 
 } // namespace
 
-std::uint64_t memory_needed(const topology::Layout& layout, const ProgramOf& program_of) {
+std::uint64_t memory_needed(const topology::Layout& layout, const ProgramOf& program_of, int compilers) {
   const std::vector<int> nodes = some_of(layout.nodes());
   const auto ranks_per_node = static_cast<int>(layout.node_ranks(0).size());
   const std::vector<int> members = some_of(ranks_per_node);
@@ -121,8 +121,9 @@ std::uint64_t memory_needed(const topology::Layout& layout, const ProgramOf& pro
   const std::uint64_t under_way = grown(messages, sizeof(Message)) + grown(messages / 2, sizeof(Event)) +
                                   static_cast<std::uint64_t>(ranks * mean.task_bytes);
   const std::uint64_t while_states_grow = grown(states, sizeof(std::uint32_t)) / 3;
+  const double built = compilers * (mean.built_bytes + (compilers > 1 ? programs_in_a_row * mean.kept_bytes : 0));
   return (2 * while_states_grow) + std::max(while_states_grow, under_way) +
-         static_cast<std::uint64_t>((different * mean.kept_bytes) + (ranks * of_a_rank) + mean.built_bytes);
+         static_cast<std::uint64_t>((different * mean.kept_bytes) + (ranks * of_a_rank) + built);
 }
 
 } // namespace stoker::algos

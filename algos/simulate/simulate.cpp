@@ -10,6 +10,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -51,22 +52,23 @@ Skeletons skeletons_of(int ranks, const ProgramOf& program_of, int compilers) {
     }
     return skeletons;
   }
-  // So many at a time that starting threads does not count, and few enough to be kept until they are compared.
-  constexpr int each = 32;
   const std::vector<ProgramOf> copies(static_cast<std::size_t>(compilers), program_of);
-  for (int first = 0; first < ranks; first += each * compilers) {
-    std::vector<Skeleton> some(static_cast<std::size_t>(std::min(ranks - first, each * compilers)));
-    std::vector<std::future<void>> threads;
-    for (std::size_t thread = 0; thread < copies.size(); ++thread) {
-      threads.push_back(std::async(std::launch::async, [&, thread] {
-        for (std::size_t i = thread; i < some.size(); i += copies.size()) {
-          some[i] = skeleton_of_rank(copies[thread], first + static_cast<int>(i), ranks);
+  for (int next = 0; next < ranks;) {
+    std::vector<std::future<std::vector<Skeleton>>> rows;
+    for (const ProgramOf& copy : copies) {
+      const int first = std::exchange(next, std::min(ranks, next + programs_in_a_row));
+      rows.push_back(std::async(std::launch::async, [&copy, first, end = next, ranks] {
+        std::vector<Skeleton> row;
+        for (int rank = first; rank < end; ++rank) {
+          row.push_back(skeleton_of_rank(copy, rank, ranks));
         }
+        return row;
       }));
     }
-    std::ranges::for_each(threads, &std::future<void>::get);
-    for (Skeleton& skeleton : some) {
-      skeletons.add(std::move(skeleton));
+    for (std::future<std::vector<Skeleton>>& row : rows) {
+      for (Skeleton& skeleton : row.get()) {
+        skeletons.add(std::move(skeleton));
+      }
     }
   }
   return skeletons;
@@ -218,7 +220,9 @@ Outcome Simulation::outcome() const {
 Outcome simulate(const topology::Layout& layout, const Machine& machine, const ProgramOf& program_of,
                  const Scenario& scenario, const OnProgress& on_progress, int compilers) {
   check(layout, scenario);
-  return Simulation(layout, machine, skeletons_of(layout.ranks(), program_of, compilers), scenario).run(on_progress);
+  const int processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const Skeletons skeletons = skeletons_of(layout.ranks(), program_of, std::min(compilers, processors));
+  return Simulation(layout, machine, skeletons, scenario).run(on_progress);
 }
 
 } // namespace stoker::algos

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The simulator: carries out the programs of all ranks on a machine that need not exist, by discrete events. Pure: no
-// MPI, no thread, no clock. Ranks and helpers are processors; computation between Start and Wait is simulated, too, so
-// that overlap comes out instead of being assumed.
+// MPI, no clock, and threads only to make programs. Ranks and helpers are processors; computation between Start and
+// Wait is simulated, too, so that overlap comes out instead of being assumed.
 //
 // After LogGOPSim (Hoefler, Schneider, Lumsdaine, 2010), with what it lacks for nodes of many cores: ports and switch
 // links that are shared, memory bandwidth of a domain, the search of posted receives, and threads that make progress.
@@ -83,15 +83,18 @@ struct Outcome {
   std::vector<Activity> activities;   // of the observed processors, in the order of their begin
 };
 
-// Programs as they are needed: the program of a rank. Called once for each rank; in their order, but for several threads,
-// each of which calls a copy of its own.
+// Programs as they are needed: the program of a rank. Called once for each rank: in their order, or by several
+// threads, each of which calls a copy of its own for some ranks in a row.
 using ProgramOf = std::function<Program(int rank)>;
 // Called now and then with the share of the steps that are done, 0 to 1.
 using OnProgress = std::function<void(double share)>;
 
-// The layout's domains are the machine's; its nodes need not be of equal size. `compilers`: threads that make programs.
-// Throws std::invalid_argument for programs that do not match or that wait for each other, and for a scenario that makes
-// no sense, which it names.
+// Programs in a row that a thread makes before they are compared with the others'.
+inline constexpr int programs_in_a_row = 8;
+
+// The layout's domains are the machine's; its nodes need not be of equal size. `compilers`: threads that make programs;
+// no more are started than there are processors. Throws std::invalid_argument for programs that do not match or that
+// wait for each other, and for a scenario that makes no sense, which it names.
 [[nodiscard]] Outcome simulate(const topology::Layout& layout, const Machine& machine, const ProgramOf& program_of,
                                const Scenario& scenario = {}, const OnProgress& on_progress = {}, int compilers = 1);
 

@@ -162,11 +162,11 @@ algos::ProgramOf programs_of(const algos::Choice& choice, const Call& call, std:
   return [typical, choice](int rank) { return compile(choice, typical, rank); };
 }
 
-std::uint64_t memory_to_simulate(const algos::Choice& choice, const Call& call, std::uint64_t bytes) {
+std::uint64_t memory_to_simulate(const algos::Choice& choice, const Call& call, std::uint64_t bytes, int compilers) {
   const auto ranks = static_cast<std::uint64_t>(call.layout.ranks());
   // The sizes and offsets of all pairs, which a matrix needs.
   const std::uint64_t tables = call.matrix == nullptr ? 0 : ranks * ranks * 3 * sizeof(std::uint64_t);
-  return tables + algos::memory_needed(call.layout, programs_of(choice, call, bytes));
+  return tables + algos::memory_needed(call.layout, programs_of(choice, call, bytes), compilers);
 }
 
 } // namespace stoker::cli

@@ -44,7 +44,8 @@ void set_pattern(Call& call, const std::string& grid, const std::string& matrix_
 
 // `bytes`: of each block, of the vector, or of each element of a matrix's vector. The call outlives the result.
 [[nodiscard]] algos::ProgramOf programs_of(const algos::Choice& choice, const Call& call, std::uint64_t bytes);
-// Bytes of memory that it takes to simulate them.
-[[nodiscard]] std::uint64_t memory_to_simulate(const algos::Choice& choice, const Call& call, std::uint64_t bytes);
+// Bytes of memory that it takes to simulate them, which so many threads compile.
+[[nodiscard]] std::uint64_t memory_to_simulate(const algos::Choice& choice, const Call& call, std::uint64_t bytes,
+                                               int compilers = 1);
 
 } // namespace stoker::cli

@@ -322,7 +322,7 @@ void add_simulate(CLI::App& app, Command& run) {
   add_scenario(*command, *options);
   command
       ->add_option("--jobs", options->jobs,
-                   "simulations at a time; threads that make the programs of one, where there are fewer of them")
+                   "simulations at a time; with twice as many or more, each gets threads that make its programs")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_flag("--phases", options->phases, "also before, between and after messages between nodes");

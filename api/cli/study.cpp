@@ -130,6 +130,11 @@ Study::Row row_of(algos::Library library, const Study& study, algos::Scenario sc
   return row;
 }
 
+// Threads that make the programs of a simulation, where there are more jobs than points.
+int compilers_of(const Study& study, int jobs) {
+  return std::max(1, jobs / static_cast<int>(study.rows.size() * study.bytes.size()));
+}
+
 struct Need {
   std::uint64_t bytes;
   const Study::Row* row;
@@ -204,10 +209,11 @@ Study study_of(const SimulateOptions& options) {
 
 void check_memory(const Study& study, int jobs) {
   const std::uint64_t available = engine::available_memory();
+  const int compilers = compilers_of(study, jobs);
   std::vector<Need> needs;
   for (const Study::Row& row : study.rows) {
     for (std::size_t b = 0; b < study.bytes.size(); ++b) {
-      needs.push_back({memory_to_simulate(row.choices[b], study.call, study.bytes[b]), &row, b});
+      needs.push_back({memory_to_simulate(row.choices[b], study.call, study.bytes[b], compilers), &row, b});
     }
   }
   std::ranges::sort(needs, std::greater<>(), &Need::bytes);
@@ -234,8 +240,7 @@ void check_memory(const Study& study, int jobs) {
 }
 
 void run(Study& study, int jobs) {
-  const std::size_t count = study.rows.size() * study.bytes.size();
-  const int compilers = std::max(1, jobs / static_cast<int>(count));
+  const int compilers = compilers_of(study, jobs);
   std::vector<Point> points;
   for (const Study::Row& row : study.rows) {
     for (std::size_t b = 0; b < study.bytes.size(); ++b) {

@@ -265,7 +265,8 @@ int main(int argc, char** argv) {
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
   app.add_flag("--helpers", options.helpers, "a helper for each domain carries out the steps");
-  app.add_option("--late", microseconds, "microseconds by which ranks come late, in the mean; no choice knows of it")
+  app.add_option("--late", microseconds,
+                 "microseconds by which ranks come late, in the mean; choices are made without it")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--most-work", options.most_work, "steps and slices of all ranks above which nothing is simulated")
       ->capture_default_str();

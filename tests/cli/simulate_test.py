@@ -134,7 +134,7 @@ class Simulate(Case):
         self.assertEqual(self.times("allreduce", library["choice"], "--nodes", "3", "--ppn", "4", "--bytes", "8")
                          .popitem()[1]["messages"], library["messages"])
         self.assertEqual(self.times(*arguments, "--jobs", "3"), points)
-        one = ("allreduce", "ring", "--nodes", "3", "--ppn", "4", "--bytes", "8")
+        one = ("allreduce", "ring", "--nodes", "30", "--ppn", "4", "--bytes", "8")
         self.assertEqual(self.times(*one, "--jobs", "3"), self.times(*one))
 
     def test_blocks_of_a_matrix(self):
