@@ -380,6 +380,21 @@ bool alike(const Demand& a, const Demand& b) {
          same(a.port_in, b.port_in) && same(a.memory, b.memory);
 }
 
+double seconds_at_risk(const Program& program, const Costs& costs, const Shares& shares, const Machine& machine) {
+  double copying = 0, receives = 0, posted_first = 0;
+  for (const Step& step : program.steps) {
+    if (step.kind == StepKind::recv && costs.is_between_nodes(step) && !costs.is_long(step)) {
+      const double copy = static_cast<double>(step.bytes) * machine.unexpected_per_byte * shares.between;
+      const double spare = (shares.port_in * costs.port(step)) - (shares.between * costs.work(step).seconds);
+      copying += std::clamp(copy - spare, 0.0, copy);
+      receives += 1;
+      posted_first += step.predecessors == 0 ? 1 : 0;
+    }
+  }
+  constexpr double share = 0.065; // chosen by simulations with and without late ranks
+  return posted_first > 0 ? share * std::log2(receives / posted_first) * copying : 0;
+}
+
 // The costs and demands of a node's ranks.
 struct NodeCosts {
   NodeCosts(std::span<const Program> node, const Places& places, const Machine& machine) : together(places, machine) {
@@ -404,44 +419,23 @@ double least_seconds(std::span<const Program> node, const topology::Layout& layo
   return std::max(together.longest_shared(), driver == Driver::rank ? together.longest_processor(driver) : 0);
 }
 
-double estimated_seconds(std::span<const Program> node, const topology::Layout& layout, const Machine& machine,
-                         Driver driver) {
+Estimate estimated(std::span<const Program> node, const topology::Layout& layout, const Machine& machine,
+                   Driver driver) {
   const Places places(layout, machine, 1);
   const double fence = fence_seconds(places, machine);
   const NodeCosts all(node, places, machine);
-  double longest =
+  Estimate longest;
+  longest.seconds =
       std::max({all.together.longest_shared(), all.together.longest_processor(driver), all.together.longest_link()});
   std::vector<std::size_t> different;
   for (std::size_t i = 0; i < node.size(); ++i) {
+    const Shares shares = all.together.shares_of(static_cast<std::uint32_t>(node[i].rank), driver);
+    longest.seconds_at_risk =
+        std::max(longest.seconds_at_risk, seconds_at_risk(node[i], all.costs[i], shares, machine));
     if (std::ranges::none_of(different, [&](std::size_t other) { return alike(all.demands[other], all.demands[i]); })) {
       different.push_back(i);
-      const Shares shares = all.together.shares_of(static_cast<std::uint32_t>(node[i].rank), driver);
-      longest = std::max(longest, Timeline(node[i], all.costs[i], shares, machine, driver, fence).run());
-    }
-  }
-  return longest;
-}
-
-double seconds_at_risk(std::span<const Program> node, const topology::Layout& layout, const Machine& machine,
-                       Driver driver) {
-  const Places places(layout, machine, 1);
-  const NodeCosts all(node, places, machine);
-  double longest = 0;
-  for (std::size_t i = 0; i < node.size(); ++i) {
-    const Costs& costs = all.costs[i];
-    const Shares shares = all.together.shares_of(static_cast<std::uint32_t>(node[i].rank), driver);
-    double copying = 0, receives = 0, posted_first = 0;
-    for (const Step& step : node[i].steps) {
-      if (step.kind == StepKind::recv && costs.is_between_nodes(step) && !costs.is_long(step)) {
-        const double copy = static_cast<double>(step.bytes) * machine.unexpected_per_byte * shares.between;
-        const double spare = (shares.port_in * costs.port(step)) - (shares.between * costs.work(step).seconds);
-        copying += std::clamp(copy - spare, 0.0, copy);
-        receives += 1;
-        posted_first += step.predecessors == 0 ? 1 : 0;
-      }
-    }
-    if (posted_first > 0) { // so much for each halving was chosen by simulations with and without late ranks
-      longest = std::max(longest, 0.065 * std::log2(receives / posted_first) * copying);
+      longest.seconds =
+          std::max(longest.seconds, Timeline(node[i], all.costs[i], shares, machine, driver, fence).run());
     }
   }
   return longest;

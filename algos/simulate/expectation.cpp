@@ -38,14 +38,13 @@ std::vector<Program> programs_of_node(const topology::Layout& layout, const Prog
   return programs;
 }
 
-Expectation estimate(std::span<const Program> node, const topology::Layout& layout, const Machine& machine,
-                     Driver driver) {
+// All but the seconds.
+Expectation compiled(std::span<const Program> node) {
   Expectation result;
   for (const Program& program : node) {
     result.compiled += program.steps.size() + program.slices.size();
     result.init_seconds = std::max(result.init_seconds, init_seconds(program));
   }
-  result.seconds = estimated_seconds(node, layout, machine, driver);
   return result;
 }
 
@@ -117,7 +116,10 @@ Scenario scenario_of(Driver driver, const topology::Layout& layout) {
 
 Expectation estimate(const topology::Layout& layout, const Machine& machine, Driver driver, const ProgramOf& program_of,
                      int node) {
-  return estimate(programs_of_node(layout, program_of, node), layout, machine, driver);
+  const std::vector<Program> programs = programs_of_node(layout, program_of, node);
+  Expectation result = compiled(programs);
+  result.seconds = estimated(programs, layout, machine, driver).seconds;
+  return result;
 }
 
 Expectation expectation(const Choice& choice, const TypicalCall& call, const Machine& machine, Driver driver) {
@@ -125,13 +127,14 @@ Expectation expectation(const Choice& choice, const TypicalCall& call, const Mac
   const int node = layout.node_of(call.root);
   const auto program_of = [&](int rank) { return compile(choice, call, rank); };
   std::vector<Program> programs = programs_of_node(layout, program_of, node);
-  Expectation result = estimate(programs, layout, machine, driver);
+  Expectation result = compiled(programs);
+  const Estimate estimate = estimated(programs, layout, machine, driver);
   const std::uint64_t all =
       result.compiled / programs.size() * static_cast<std::uint64_t>(layout.ranks()) + result.compiled;
-  if (!is_quick(pattern_of(call.collective), all, result.seconds)) {
-    result.seconds *= doubt(*choice.algorithm);
+  if (!is_quick(pattern_of(call.collective), all, estimate.seconds)) {
+    result.seconds = estimate.seconds * doubt(*choice.algorithm);
     if (pattern_of(call.collective) == Pattern::exchange) {
-      result.seconds += seconds_at_risk(programs, layout, machine, driver);
+      result.seconds += estimate.seconds_at_risk;
     }
     return result;
   }

@@ -65,7 +65,7 @@ struct FirstNode {
       compiled += (programs.back().steps.size() + programs.back().slices.size()) *
                   static_cast<std::uint64_t>(call.layout.nodes());
     }
-    estimate = estimated_seconds(programs, call.layout, machine, driver);
+    estimate = estimated(programs, call.layout, machine, driver).seconds;
     least = least_seconds(programs, call.layout, machine, driver);
   }
   double estimate = 0;        // of the seconds

@@ -58,8 +58,8 @@ TEST(DefaultChoice, FewPostedReceivesAreARisk) {
   const auto risk = [&](const std::string& algorithm, std::uint64_t bytes, const Machine& machine) {
     const Choice choice = resolve(parse_choice(Collective::alltoall, algorithm), layout);
     const TypicalCall call{.layout = layout, .bytes = bytes};
-    return seconds_at_risk(std::vector{compile(choice, call, 0), compile(choice, call, 1)}, layout, machine,
-                           Driver::rank);
+    return estimated(std::vector{compile(choice, call, 0), compile(choice, call, 1)}, layout, machine, Driver::rank)
+        .seconds_at_risk;
   };
   Machine machine = typical_cluster();
   EXPECT_GT(risk("batched:batch=4", 8192, machine), risk("batched:batch=16", 8192, machine));
@@ -186,7 +186,7 @@ TEST(DefaultChoice, AnEstimateOfOneMessageIsExact) {
   const TypicalCall call{.layout = layout, .bytes = 8};
   const Choice choice = resolve(parse_choice(Collective::alltoall, "nonblocking"), layout);
   const Program program = compile(choice, call, 0);
-  EXPECT_NEAR(estimated_seconds({&program, 1}, layout, typical_cluster(), Driver::rank),
+  EXPECT_NEAR(estimated({&program, 1}, layout, typical_cluster(), Driver::rank).seconds,
               simulated(choice, call, Driver::rank), 1e-7);
 }
 
