@@ -18,6 +18,7 @@ struct InfoOptions {
   SettingArguments settings;           // as if passed in the call
 };
 int info(const InfoOptions& options);
+std::string version(); // "1.2.3", of stoker
 
 struct RunOptions {
   std::string name = "run"; // of the subcommand, for errors

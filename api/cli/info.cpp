@@ -243,7 +243,7 @@ int show(const MpiSession& session, std::span<const engine::SettingText> call_se
   const engine::Settings settings = engine::load_settings(call_settings);
   const topology::Machine machine(settings.machine);
   ordered_json info;
-  info["stoker"] = fmt::format("{}.{}.{}", STOKER_VERSION_MAJOR, STOKER_VERSION_MINOR, STOKER_VERSION_PATCH);
+  info["stoker"] = version();
   info["mpi"] = {{"library", engine::mpi_identity().text},
                  {"thread_level", thread_level_name(session.thread_level())},
                  {"untested", engine::untested(engine::mpi_identity())}};
@@ -270,6 +270,10 @@ int show(const MpiSession& session, std::span<const engine::SettingText> call_se
 }
 
 } // namespace
+
+std::string version() {
+  return fmt::format("{}.{}.{}", STOKER_VERSION_MAJOR, STOKER_VERSION_MINOR, STOKER_VERSION_PATCH);
+}
 
 int info(const InfoOptions& options) {
   if (options.settings_markdown) {

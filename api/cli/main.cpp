@@ -9,8 +9,6 @@
 #include "api/cli/describe.hpp"
 #include "engine/settings/settings.hpp"
 
-#include <stoker/stoker.h>
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -420,8 +418,7 @@ int main(int argc, char** argv) {
   char** const own_end = runs ? std::find(argv, end, std::string_view("--")) : end;
   const std::vector<std::string> words(std::min(own_end + 1, end), end);
   CLI::App app("stoker: an asynchronous progress engine for MPI collectives", "stoker");
-  app.set_version_flag(
-      "--version", fmt::format("stoker {}.{}.{}", STOKER_VERSION_MAJOR, STOKER_VERSION_MINOR, STOKER_VERSION_PATCH));
+  app.set_version_flag("--version", "stoker " + version());
   app.add_flag_callback("--describe", [&app] { throw CLI::CallForVersion(describe(app), 0); })
       ->group("")           // hidden
       ->trigger_on_parse(); // before CLI11 asks for a command

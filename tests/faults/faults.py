@@ -49,11 +49,14 @@ class Job:
         environment = dict(os.environ, TMPDIR=str(self.folder), UCX_TLS='self,posix,sysv')
         environment[MARK] = str(self.folder)
         program = command or [str(programs / program), '--folder', str(self.folder), *arguments]
+        if mpi == 'mpich' and not launch:
+            shim = f'{programs.parent}/rig/libnap_shim.so'  # ranks that wait leave the core to others
+            program = [re.sub('^LD_PRELOAD=', f'LD_PRELOAD={shim}:', word) for word in program]
         wrapped = [str(programs / 'deny_syscalls'), wrap, *program] if wrap else program
         if launch:
             line = [*launch]
         elif mpi == 'mpich':
-            line = ['mpiexec.mpich', '-launcher', 'fork', *extra]
+            line = ['mpiexec.mpich', '-launcher', 'fork', '-genv', 'LD_PRELOAD', shim, *extra]
         else:
             line = ['mpirun.openmpi', '--oversubscribe', '--bind-to', 'none', '--mca', 'mpi_yield_when_idle', '1',
                     '--mca', 'orte_tmpdir_base', str(self.folder),
@@ -335,7 +338,7 @@ def moments_on_hosts(mpi, programs, drop_in, soak):
         print(f'skipped: {up.stdout}', file=sys.stderr)
         return 77
     expect(up.returncode == 0, up.stdout)
-    launch = [cluster, 'run', '--mpi', mpi, '--ppn', '2', '--yield', '--']
+    launch = [cluster, 'run', '--mpi', mpi, '--ppn', '2', '--nap', '--']
     libraries = [drop_in] + ([str(programs.parent / 'rig/libucx_disconnect_shim.so')] if mpi == 'mpich' else [])
     preloaded = ['env', 'LD_PRELOAD=' + ':'.join(libraries), soak, '--strict']
     loop = [str(programs / 'exchange_loop'), '--epochs', '100', '--block', '20000']
