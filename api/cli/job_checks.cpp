@@ -3,6 +3,7 @@
 
 #include "engine/base/mpi_defects.hpp"
 #include "engine/base/mpi_identity.hpp"
+#include "engine/base/networks.hpp"
 #include "topology/binding.hpp"
 #include "topology/machine.hpp"
 
@@ -16,7 +17,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -176,12 +176,12 @@ bool disconnect_is_replaced() {
          std::string(info.dli_fname).find("libucp") == std::string::npos;
 }
 
-// Known defects of certain builds over TCP. A machine with an RDMA device is assumed not to use TCP.
+// Known defects of certain builds over TCP.
 Findings check_transport(const Job& job, const engine::MpiIdentity& library) {
   Findings findings;
-  const bool rdma = std::filesystem::exists("/sys/class/infiniband");
   const bool mpich_over_ucx = library.name == "MPICH" && library.text.find("ucx") != std::string::npos;
-  if (mpich_over_ucx && job.nodes.size() > 1 && job.most_ranks_of_a_node() > 1 && !rdma && !disconnect_is_replaced()) {
+  if (mpich_over_ucx && job.nodes.size() > 1 && job.most_ranks_of_a_node() > 1 && engine::has_only_tcp() &&
+      !disconnect_is_replaced()) {
     findings.push_back(
         {"MPI_Finalize", Verdict::slow,
          fmt::format("{} over TCP is known to hang in MPI_Finalize with several ranks on each of several nodes",

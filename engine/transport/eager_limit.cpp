@@ -2,13 +2,12 @@
 #include "engine/transport/eager_limit.hpp"
 
 #include "engine/base/agreement.hpp"
+#include "engine/base/networks.hpp"
 
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 
 namespace stoker::engine {
 namespace {
@@ -62,17 +61,6 @@ std::optional<std::uint64_t> stated_limit() {
   return limit;
 }
 
-bool is_empty(const char* folder) {
-  std::error_code error;
-  return std::filesystem::directory_iterator(folder, error) == std::filesystem::directory_iterator();
-}
-
-// Whether all devices that lead to other hosts use TCP.
-bool only_tcp() {
-  constexpr std::array devices{"/sys/class/infiniband", "/sys/class/cxi", "/sys/class/ugni", "/sys/class/bxi"};
-  return std::ranges::all_of(devices, is_empty);
-}
-
 // The receiver begins to receive only after the sender has seen which messages are done without it.
 int send_unasked(MPI_Comm comm, int receiver) {
   for (int trip = 0; trip < first_trips; ++trip) {
@@ -118,7 +106,7 @@ void receive_unasked(MPI_Comm comm, int sender) {
 
 std::uint64_t agreed_eager_limit(MPI_Comm comm, int sender, int receiver) {
   const auto stated = stated_limit();
-  std::array<std::uint64_t, 2> least{stated.value_or(0), stated || only_tcp() ? 1U : 0U};
+  std::array<std::uint64_t, 2> least{stated.value_or(0), stated || has_only_tcp() ? 1U : 0U};
   check_mpi(PMPI_Allreduce(MPI_IN_PLACE, least.data(), 2, MPI_UINT64_T, MPI_MIN, comm), "MPI_Allreduce");
   if (least[0] != 0 || least[1] == 0) {
     return least[0];
