@@ -23,7 +23,8 @@ stoker is tested with
 constexpr std::string_view about_others = R"(
 The first version of each is Debian 12's, which `scripts/test` takes, with gcc 12; the second Debian 13's, which
 `scripts/test --on debian-13` takes, with gcc 14 ([CONTRIBUTING.md](../CONTRIBUTING.md#other-releases-of-debian)).
-`scripts/test-here` runs the same tests with the libraries that a machine has.
+`scripts/test-here` runs the same tests with the libraries that a machine has. Programs of MPI-5's standard ABI were tested with
+MPICH 5.0.2 and Open MPI 6.0.0rc2 ([their defects](drop-in.md#programs-of-the-standard-abi)).
 
 `stoker info`, `stoker doctor` and the drop-in library's summary say in one line if the library that runs is older or newer than
 these, or another one. Intel MPI, MVAPICH, MVAPICH2 and Cray MPICH are known by name and version. They are made from MPICH's

@@ -48,7 +48,7 @@ constexpr std::array defects{
                  "multiple of 16, and puts land too low",
                  "displacements count from where the window says it begins (MPI_WIN_BASE)", "api one_sided, 2 ranks"},
     MpiDefectRow{std::nullopt, MpiFamily::mpich, none_known, "new error codes of MPI's own classes have no texts",
-                 "it is tried; codes of a new class take their place", "pmpi error texts"},
+                 "stoker looks whether they get texts; where not, its codes are of a class of its own", "pmpi error texts"},
     MpiDefectRow{std::nullopt, MpiFamily::mpich, none_known,
                  "once some 700 derived types exist, MPI_Pack packs too few bytes of one without gaps",
                  "types are looked at by packing two elements with a gap between them", "soak"},
@@ -64,7 +64,7 @@ constexpr std::array defects{
                  "api eager_limit, 2 ranks"},
     MpiDefectRow{std::nullopt, MpiFamily::open_mpi, none_known,
                  "windows within a node try for ever where cross-memory attach is refused",
-                 "windows are used where that was tried", "faults"},
+                 "windows are used only where stoker has seen that it works", "faults"},
 };
 
 constexpr std::array tested{

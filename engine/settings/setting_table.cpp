@@ -310,7 +310,7 @@ std::vector<SettingRow> drop_in_rows() {
                         "1: long nonblocking and persistent point-to-point messages of the application make progress "
                         "while it computes: a thread calls the MPI library now and then while there are any"),
       row<&S::pmpi_p2p_least_bytes, parse_bytes>("pmpi_p2p_least_bytes", bytes,
-                                                 "shorter messages are none that pmpi_p2p is about"),
+                                                 "pmpi_p2p leaves shorter messages alone"),
       row<&S::pmpi_alloc_mem>("pmpi_alloc_mem",
                               "1: MPI_Alloc_mem gives memory that all ranks of the node reach without an intermediate "
                               "copy, from pmpi_least_bytes on"),
