@@ -51,7 +51,6 @@ int destroy_left_over(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* 
 
 void note_created(Engine& engine) {
   const std::lock_guard lock(engines.mutex);
-  engines.alive.push_back(&engine);
   if (!engines.watching_finalize) {
     // MPI-4.1 section 11.2.4: attributes of MPI_COMM_SELF go first in MPI_Finalize, while MPI still works.
     int keyval = MPI_KEYVAL_INVALID;
@@ -60,6 +59,7 @@ void note_created(Engine& engine) {
     check_mpi(PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr), "MPI_Comm_set_attr");
     engines.watching_finalize = true;
   }
+  engines.alive.push_back(&engine);
 }
 
 void note_ending(Engine& engine) {

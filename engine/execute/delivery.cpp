@@ -61,7 +61,9 @@ void check_transfer(const Program& program, const StepView& view, int failure) {
                        failure == ESRCH    ? Code::peer_lost
                        : failure == ENOMEM ? Code::resource
                                            : Code::access,
-                       std::strerror(failure)); // NOLINT(concurrency-mt-unsafe): the table of texts is constant
+                       failure == ECANCELED
+                           ? "its sender has failed before"
+                           : std::strerror(failure)); // NOLINT(concurrency-mt-unsafe): the texts are constant
   }
 }
 

@@ -142,10 +142,11 @@ void finish_wire_step(const Program& program, const WireEvent& event) {
   }
   if (event.error != 0) {
     record_error(block, event.error, event.text.c_str());
+    block.out_of_step |= event.out_of_step;
   } else if (view.step->op == Op::recv_wire) {
     note_length(program, view, event.step, event.bytes);
-    if (event.bytes == 0 && program.lowered().any_sizes != 0) { // see Wire::post
-      record_not_fetched(program, view, Code::resource, "its sender has no memory for it, or no access to it");
+    if (program.lowered().any_sizes != 0 ? event.bytes == 0 : event.bytes < view.step->bytes) { // see Wire::post
+      record_not_fetched(program, view, Code::access, "its sender has failed before, or cannot read it");
     } else if (std::byte* const bounce = view.step->bounce != 0 ? program.bounce(*view.step) : event.data.get()) {
       check_transfer(program, view, receive(program, view, bounce, event.bytes));
     }

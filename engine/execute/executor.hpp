@@ -24,7 +24,8 @@ struct WireEvent {
   std::uint32_t step = 0;
   std::uint64_t bytes = 0;             // of what was received
   int error = 0;                       // a Code
-  std::string text;                    // empty unless error
+  bool out_of_step = false;            // then no later epoch may run
+  std::string text{};                  // empty unless error
   std::unique_ptr<std::byte[]> data{}; // received, where the step has no place that MPI could write to
 };
 // Called by the thread that polls MPI. Throws as advance() does.

@@ -4,6 +4,8 @@
 #include "engine/execute/delivery.hpp"
 #include "engine/execute/piece_messages.hpp"
 
+#include <cerrno>
+
 namespace stoker::engine {
 
 ChannelSlot& slot_of(const StepView& view, std::uint64_t epoch) {
@@ -27,7 +29,8 @@ Attempt try_send(const Program& program, const StepView& view, std::uint64_t epo
         return Attempt::nothing;
       }
     }
-    const int failure = gather(slot.payload(), program.buffers(), view.source);
+    const int failure =
+        program.sends_on_failure() ? ECANCELED : gather(slot.payload(), program.buffers(), view.source);
     check_transfer(program, view, failure);
     slot.length = failure == 0 ? view.step->bytes : ChannelSlot::unread | static_cast<std::uint64_t>(failure);
     slot.ready.store(epoch, std::memory_order_release); // acquired in try_recv
@@ -37,7 +40,8 @@ Attempt try_send(const Program& program, const StepView& view, std::uint64_t epo
   program.require(taken <= epoch);
   if (taken != epoch && view.taken->announced != epoch) {
     view.taken->announced = epoch;
-    slot.length = view.step->bytes | ChannelSlot::at_sender;
+    slot.length = program.sends_on_failure() ? ChannelSlot::unread | std::uint64_t{ECANCELED}
+                                             : ChannelSlot::at_sender | view.step->bytes;
     slot.ready.store(epoch, std::memory_order_release); // acquired in try_recv
   }
   return taken == epoch ? Attempt::done : Attempt::nothing;

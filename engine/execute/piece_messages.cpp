@@ -6,6 +6,7 @@
 #include "engine/shared/slice_parts.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <new>
 #include <vector>
 
@@ -198,6 +199,7 @@ Attempt try_send_pieces(const Program& program, const StepView& view, std::uint6
   if (begins) {
     word.announced = epoch;
     word.filled_before = word.filled;
+    ring_of(view).failed[epoch & 1].store(program.sends_on_failure() ? epoch : 0, std::memory_order_relaxed);
   }
   // If it fills one before it announces the message, the receiver knows that it helps.
   const bool helps = help == Help::everywhere || (help == Help::where_combined && view.channel->combined != 0);
@@ -224,6 +226,9 @@ Attempt try_recv_pieces(const Program& program, const StepView& view, std::uint6
     return attempt;
   }
   program.require(ring.received == pieces.end());
+  if (ring.failed[epoch & 1].load(std::memory_order_relaxed) == epoch) { // ordered by `ready`
+    check_transfer(program, view, ECANCELED);
+  }
   view.taken->epoch.store(epoch, std::memory_order_release); // acquired in try_send_pieces
   return Attempt::done;
 }

@@ -89,6 +89,10 @@ public:
             .ready = in_node ? memory_->at<std::byte>(channel->ready) : nullptr,
             .taken = in_node ? memory_->at<TakenWord>(channel->taken) : nullptr};
   }
+  // Whether what is sent now may come of what has failed in this epoch.
+  [[nodiscard]] bool sends_on_failure() const {
+    return lowered_.has_dependencies != 0 && block_->error.load(std::memory_order_relaxed) != 0;
+  }
   [[nodiscard]] bool has_pieces() const { return has_pieces_; } // of messages within the node
   // What is remembered of a step within the node.
   [[nodiscard]] ChannelNotes& notes(const LoweredStep& step) const { return notes_[step.channel]; }

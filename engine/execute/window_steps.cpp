@@ -122,11 +122,12 @@ bool WindowSteps::poll() {
 
 void WindowSteps::finish(const Pending& pending) {
   if (pending.error == MPI_SUCCESS) {
-    pending.task->events.push_back({pending.step, 0, 0, {}});
+    pending.task->events.push_back({.step = pending.step});
   } else {
     pending.task->events.push_back(
-        {pending.step, 0, static_cast<int>(Code::mpi),
-         failure(*pending.task, *pending.task->program.step(pending.step).step, pending.error)});
+        {.step = pending.step,
+         .error = static_cast<int>(Code::mpi),
+         .text = failure(*pending.task, *pending.task->program.step(pending.step).step, pending.error)});
   }
 }
 

@@ -7,6 +7,7 @@
 #include "engine/transport/window.hpp"
 
 #include <cerrno>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -32,22 +33,35 @@ void Wire::post(Task& task, std::uint32_t step, const StepView& view) {
   }
   const bool in_place = s.bounce == 0 && buffer != nullptr;
   if (buffer == nullptr && s.bytes > 0) { // the rank's shared memory had no room for a bounce
-    sent.data = std::make_unique_for_overwrite<std::byte[]>(s.bytes);
+    sent.data.reset(new (std::nothrow) std::byte[s.bytes]);
     buffer = sent.data.get();
   }
-  // What cannot be read goes all the same, so that the receiver is not left waiting. Where sizes may be any no other
-  // message has no bytes.
+  task.program.posted()[step] = 1;
+  if (buffer == nullptr && s.bytes > 0 && !sending) { // nobody takes the message, then
+    task.events.push_back({.step = step,
+                           .error = static_cast<int>(Code::resource),
+                           .out_of_step = true,
+                           .text = failure(task, false, s.peer, "there is no memory for it")});
+    return;
+  }
+  // What cannot be read, or comes of what has failed, goes all the same, so that the receiver is not left waiting; but
+  // without its bytes, by which the receiver knows. Where sizes may be any no other message has no bytes.
   const bool any_sizes = task.program.lowered().any_sizes != 0;
-  sent.failure = sending && !in_place ? gather(buffer, task.program.buffers(), view.source) : 0;
+  if (sending) {
+    sent.failure = task.program.sends_on_failure()          ? ECANCELED
+                   : buffer == nullptr && s.bytes > 0       ? ENOMEM
+                   : in_place                               ? 0
+                                                            : gather(buffer, task.program.buffers(), view.source);
+  }
   Block& block = task.program.block();
   if (sending && task.program.lowered().timed != 0 && block.wire_began_at == 0) {
     block.wire_began_at = now_ns();
   }
-  task.program.posted()[step] = 1;
   const std::uint32_t message = messages_.post({.outgoing = sending,
                                                 .data = buffer,
                                                 .bytes = any_sizes && sent.failure != 0 ? 0 : s.bytes,
                                                 .at_most = any_sizes,
+                                                .empty = !any_sizes && sent.failure != 0,
                                                 .peer = s.endpoint,
                                                 .tag = s.tag,
                                                 .put = s.put,
@@ -76,12 +90,18 @@ bool Wire::poll() {
     }
     if (sent.failure != 0) {
       const Code code = sent.failure == ENOMEM ? Code::resource : Code::access;
-      sent.task->events.push_back({sent.step, 0, static_cast<int>(code), "the send buffer could not be read"});
+      sent.task->events.push_back({.step = sent.step,
+                                   .error = static_cast<int>(code),
+                                   .out_of_step = outcome.out_of_step,
+                                   .text = "the send buffer could not be read"});
     } else if (outcome.error != MPI_SUCCESS) {
-      sent.task->events.push_back({sent.step, 0, static_cast<int>(Code::mpi),
-                                   failure(*sent.task, sent.outgoing, sent.peer, messages_.text_of(outcome.error))});
+      sent.task->events.push_back(
+          {.step = sent.step,
+           .error = static_cast<int>(Code::mpi),
+           .out_of_step = outcome.out_of_step,
+           .text = failure(*sent.task, sent.outgoing, sent.peer, messages_.text_of(outcome.error))});
     } else {
-      sent.task->events.push_back({sent.step, outcome.bytes, 0, {}, std::move(data)});
+      sent.task->events.push_back({.step = sent.step, .bytes = outcome.bytes, .data = std::move(data)});
     }
   }
   return !done.empty();

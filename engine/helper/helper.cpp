@@ -199,7 +199,8 @@ bool Helper::leaves_work_to_tests() {
       serving_.load(std::memory_order_relaxed) ? std::chrono::microseconds(options_.nap_us) : longest_nap_beside_tests;
   nap_beside_tests_ = std::min(often ? 2 * nap_beside_tests_ : first_nap_beside_tests, longest);
   driven_by_tests_.store(true, std::memory_order_relaxed);
-  root_.helper.sleep([this] { return stop_.load(std::memory_order_relaxed); }, nap_beside_tests_);
+  // A call that came after the look above finds nobody asleep whom it could wake.
+  root_.helper.sleep([this] { return stop_.load(std::memory_order_relaxed) || called(); }, nap_beside_tests_);
   return true;
 }
 

@@ -209,8 +209,8 @@ void Request::submit(bool wake) {
   if (!has_entry) {
     try {
       engine_->submit({.block = plan_.block}, plea_);
-    } catch (const Error&) {
-      give_up_damaged(engine_->rank());
+    } catch (const Error& error) { // the ring is damaged, or nobody takes anything out of it any more
+      memory_->damaged(memory_->self()) ? give_up_damaged(engine_->rank()) : give_up(error.what());
     }
   }
   ring_deferred_ = !wake;
@@ -304,6 +304,9 @@ void Request::finish() {
     exposed_ns_ += clock() - ended_ns_;
   }
   statistics_.exposed_seconds += 1e-9 * static_cast<double>(exposed_ns_);
+  if (block_->out_of_step) {
+    state_ = State::broken;
+  }
   if (code != 0) {
     throw Error(static_cast<Code>(code),
                 std::string(block_->error_text, strnlen(block_->error_text, sizeof block_->error_text)));

@@ -100,7 +100,7 @@ void Request::await() {
     return;
   }
   if (state_ == State::broken) {
-    throw Error(Code::peer_lost, "the request was broken by a lost process; it can only be freed");
+    throw Error(Code::peer_lost, "the request was broken by a lost process, or by a message that the MPI library refused; it can only be freed");
   }
   // A look at the clock takes as long as a short message: what this thread completes ends when that is published.
   const bool was_complete = reached();
@@ -124,7 +124,7 @@ void Request::await() {
       in_its_place.emplace(*helper_);
     }
     wait_for_one(std::span(&self, 1));
-    ended_ns_ = by_itself() ? block_->completed_at : clock();
+    ended_ns_ = by_itself() ? std::max(begin, block_->completed_at) : clock(); // another may have completed it
     exposed_ns_ += ended_ns_ - begin;
   }
 }

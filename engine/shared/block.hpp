@@ -234,16 +234,17 @@ struct Block : BlockHeader, EpochPart {
   alignas(cache_line) CompletionWord completed;
   std::atomic<std::int32_t> error{0}; // first error of the epoch; ordered by `completed`
   bool has_failed = false;            // in any epoch: messages of it may still come; likewise
-  // ns, CLOCK_MONOTONIC; ordered by `completed`, too
-  std::uint64_t completed_at = 0;
-  std::uint64_t wire_began_at = 0; // the first message to another node was handed to MPI; 0: there was none
-  std::uint64_t wire_ended_at = 0; // the last message to or from another node was done
+  bool out_of_step = false;           // messages of different epochs may be taken for each other from now on; likewise
+  std::uint64_t completed_at = 0;     // ns, CLOCK_MONOTONIC; likewise
   char error_text[256] = {};
   std::atomic<std::uint32_t> unattached{0}; // a bit for each buffer
   alignas(cache_line) std::atomic<std::uint64_t> submitted{0};
   alignas(cache_line) std::atomic<std::uint64_t> retired{0};
   alignas(cache_line) Ownership ownership;
   alignas(cache_line) EpochState state;
+  // ns, CLOCK_MONOTONIC; ordered by `completed`
+  std::uint64_t wire_began_at = 0; // the first message to another node was handed to MPI; 0: there was none
+  std::uint64_t wire_ended_at = 0; // the last message to or from another node was done
 };
 
 // A slot of a channel; the payload of a short message follows.
@@ -275,6 +276,8 @@ struct PieceRing {
   static constexpr std::uint64_t slots = 15;
 
   std::atomic<std::uint64_t> ready{0};          // the newest epoch whose message may be fetched
+  // That and the one before, of even and of odd epochs: where the message comes of what has failed, which epoch.
+  std::atomic<std::uint64_t> failed[2]{};
   alignas(cache_line) std::uint64_t received{}; // the receiver's own record: pieces of all epochs,
   std::uint64_t emptied = 0;                    // and slots
 };

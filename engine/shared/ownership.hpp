@@ -36,6 +36,9 @@ public:
   // `executor_id` is any value but nobody, different for every thread that may contend.
   bool try_acquire(std::uint32_t executor_id) {
     assert(executor_id != nobody);
+    if (owner_.load(std::memory_order_relaxed) != nobody) { // does not take the line from the holder
+      return false;
+    }
     std::uint32_t expected = nobody;
     return owner_.compare_exchange_strong(expected, executor_id, std::memory_order_acquire, // pairs with release()
                                           std::memory_order_relaxed);

@@ -42,7 +42,8 @@ std::uint32_t Messages::post(const Message& message) {
 
 int Messages::move(const Message& message, std::byte* place, std::uint64_t bytes, MPI_Request* request) {
   return message.outgoing
-             ? network_.transport->send(Transport::Channel::data, place, bytes, message.peer, message.tag, request)
+             ? network_.transport->send(Transport::Channel::data, place, message.empty ? 0 : bytes, message.peer,
+                                        message.tag, request)
              : network_.transport->receive(Transport::Channel::data, place, bytes, message.peer, message.tag, request);
 }
 
@@ -63,6 +64,7 @@ std::uint32_t Messages::begin(const Message& message) {
 void Messages::add(std::uint32_t transfer, int code, MPI_Request request) {
   ++transfers_[transfer].open;
   if (code != MPI_SUCCESS) {
+    transfers_[transfer].refused |= !transfers_[transfer].putting; // the receiver of a put hears of it
     complete(transfer, code);
     return;
   }
@@ -144,7 +146,7 @@ void Messages::post_pieces(std::uint32_t transfer) {
   t.pieces.clear();
   t.looked_at = 0;
   while (t.posted < end) {
-    std::byte* place = m.data + t.posted;
+    std::byte* place = m.empty ? nullptr : m.data + t.posted;
     const std::uint64_t bytes = std::min(network_.piece_bytes, end - t.posted);
     t.posted += bytes;
     MPI_Request request = MPI_REQUEST_NULL;
@@ -154,6 +156,7 @@ void Messages::post_pieces(std::uint32_t transfer) {
       t.pieces.push_back(request);
     } else {
       t.error = t.error == MPI_SUCCESS ? code : t.error;
+      t.refused = true;
     }
   }
   while (t.looked_at < std::min(pieces_at_a_time, t.pieces.size())) {
@@ -227,7 +230,7 @@ void Messages::put(std::uint32_t transfer) {
 // One flush for all that went to one target, then the receivers are told.
 void Messages::tell_of_puts() {
   for (std::size_t i = 0; i < put_.size(); ++i) {
-    if (transfers_[put_[i]].error != MPI_SUCCESS) {
+    if (transfers_[put_[i]].error != MPI_SUCCESS || transfers_[put_[i]].message.empty) {
       continue;
     }
     const Message& m = transfers_[put_[i]].message;
@@ -247,7 +250,7 @@ void Messages::tell_of_puts() {
   }
   for (const std::uint32_t transfer : put_) {
     Transfer& t = transfers_[transfer];
-    t.arrived = t.error == MPI_SUCCESS ? 1 : 0;
+    t.arrived = t.error == MPI_SUCCESS && !t.message.empty ? 1 : 0;
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = network_.transport->send(Transport::Channel::data, &t.arrived, sizeof t.arrived, t.message.peer,
                                               t.message.tag, &request);
@@ -260,13 +263,14 @@ void Messages::tell_of_puts() {
 void Messages::complete(std::uint32_t transfer, int code, std::uint64_t bytes) {
   Transfer& t = transfers_[transfer];
   t.error = t.error == MPI_SUCCESS ? code : t.error;
+  t.received += bytes;
   if (t.asking) {
     t.asking = false;
     if (!t.message.put) { // the receiver is ready; or cannot say so, and gets the message all the same
       post_pieces(transfer);
-    } else if (code == MPI_SUCCESS) {
+    } else if (code == MPI_SUCCESS && !t.message.empty) {
       put(transfer);
-    } else { // its memory may be in use: it only hears that nothing comes
+    } else { // it only hears that nothing comes; after an error its memory may be in use
       put_.push_back(transfer);
       return;
     }
@@ -299,7 +303,9 @@ void Messages::release(std::uint32_t transfer) {
   if (t.message.put && !t.message.outgoing && t.message.memory != nullptr) {
     t.message.memory->sync();
   }
-  done_.push_back({transfer, t.message.bytes, t.error}); // its place is free again once that is returned
+  const bool counted = !t.message.outgoing && !t.message.put && !t.message.at_most;
+  // Its place is free again once that is returned.
+  done_.push_back({transfer, counted ? t.received : t.message.bytes, t.error, t.refused});
 }
 
 const std::vector<Messages::Outcome>& Messages::poll() {
@@ -330,7 +336,7 @@ bool Messages::ask() {
     finished_.push_back(
         {.request = index,
          .error = code == MPI_ERR_IN_STATUS ? statuses_[i].MPI_ERROR : code,
-         .bytes = message.at_most && !message.outgoing ? network_.transport->received(statuses_[i]) : 0});
+         .bytes = message.outgoing ? 0 : network_.transport->received(statuses_[i])});
   }
   // Close the gaps from the back, so that the indices of the others stay right.
   std::ranges::sort(finished_, std::greater<>(), &Finished::request);

@@ -20,6 +20,7 @@ struct Message {
   std::byte* data = nullptr; // belongs to Messages until the message is done
   std::uint64_t bytes = 0;
   bool at_most = false;
+  bool empty = false; // sent without its bytes, so that the receiver gets fewer than it expects
   int peer = -1; // process of the transport
   int tag = -1;
   // The sender writes to where the receiver has its data, once that says that it is ready; the receiver hears when all
@@ -36,6 +37,8 @@ public:
     std::uint32_t message = 0; // what post() returned, which may return it anew from now on
     std::uint64_t bytes = 0;   // sent or received
     int error = MPI_SUCCESS;
+    // The transport has refused a call, so the other side may take a message of the next epoch for one of this.
+    bool out_of_step = false;
   };
 
   explicit Messages(const Network& network) : network_(network) {}
@@ -59,7 +62,9 @@ private:
     std::vector<MPI_Request> pieces;
     std::size_t looked_at = 0;
     std::uint32_t open = 0;   // requests not done
-    std::uint64_t posted = 0; // bytes so far
+    std::uint64_t posted = 0;   // bytes so far
+    std::uint64_t received = 0; // of them
+    bool refused = false;       // a call of the transport's
     bool beginning = false;   // receives the first piece of a message of which it does not know the length
     bool measuring = false;   // receives that
     std::uint64_t length = 0; // what the sender of such a message tells its receiver
@@ -71,7 +76,7 @@ private:
   struct Finished {
     std::uint32_t request = 0; // its index
     int error = MPI_SUCCESS;
-    std::uint64_t bytes = 0; // received, of a message that may be shorter than its receiver expects
+    std::uint64_t bytes = 0; // received
     std::uint32_t transfer = 0;
   };
   // A transfer with one count in `open`, to be released once all requests are added.

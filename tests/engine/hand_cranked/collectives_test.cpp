@@ -81,6 +81,57 @@ TEST_P(EveryAlgorithm, BringsEveryByteToItsPlaceInAnyOrder) {
   }
 }
 
+// Something that one rank receives or sends fails, and what it should have received is not there.
+TEST_P(EveryAlgorithm, GivesNoRankAWrongResultWithoutAnError) {
+  const Choice choice{GetParam(), {}};
+  for (unsigned seed = 1; seed <= seeds; ++seed) {
+    std::mt19937 random(seed);
+    const auto one_of = [&](auto... values) {
+      const std::array all{values...};
+      return all[random() % all.size()];
+    };
+    const RigOptions options{
+        .layout = one_of(Layout::uniform(4, 2), Layout::uniform(6, 3), Layout::uniform(4, 1)),
+        .eager_bytes = one_of(0UL, 64UL, 4096UL),
+        .node_piece_bytes = one_of(0UL, 8UL, 24UL),
+        .piece_bytes = one_of(0UL, 48UL, 1000UL),
+        .buffered_bytes = one_of(0UL, 100UL, 100'000UL),
+        .inlined = random() % 4 == 0,
+    };
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const WholeCollective collective = whole(choice, options.layout, one_of(8UL, 64UL, 1000UL), random);
+    Rig rig(options, collective);
+    ASSERT_NO_FATAL_FAILURE(rig.run(random, 1));
+    const bool sending = random() % 4 == 0;
+    std::uint64_t before = random() % 8;
+    bool failed = false;
+    rig.network.fail = [&](const InProcessNetwork::Post& post) {
+      if (failed || post.channel != Transport::Channel::data || post.sending != sending || before-- > 0) {
+        return MPI_SUCCESS;
+      }
+      failed = true;
+      return InProcessNetwork::a_fault;
+    };
+    for (int rank = 0; rank < rig.ranks(); ++rank) {
+      rig.start(rank);
+    }
+    rig.run_dry();
+    int errors = 0;
+    for (int rank = 0; rank < rig.ranks(); ++rank) {
+      EXPECT_TRUE(rig.done(rank)) << "rank " << rank << " hangs";
+      const bool error = rig.block(rank).error.load() != 0;
+      EXPECT_TRUE(error || rig.right(rank)) << "rank " << rank << " takes what is wrong for a result";
+      EXPECT_FALSE(rig.block(rank).out_of_step);
+      errors += error ? 1 : 0;
+    }
+    EXPECT_EQ(errors > 0, failed);
+    rig.network.fail = nullptr;
+    rig.give_up();
+    ASSERT_NO_FATAL_FAILURE(rig.run(random, 4)) << "the next epochs are none the worse for it";
+    rig.expect_at_rest();
+  }
+}
+
 std::vector<const algos::Algorithm*> algorithms() {
   std::vector<const algos::Algorithm*> result;
   for (const algos::Algorithm& algorithm : algos::registry()) {
@@ -510,6 +561,7 @@ TEST(AFault, WhatIsRefusedIsNotWaitedFor) {
         // Who was to receive what was not sent waits for it, as for a rank that does not start.
         EXPECT_EQ(rig.done(rank), !sending || rank != message->peer) << rank;
         EXPECT_EQ(rig.block(rank).error.load(), rank == faulty ? static_cast<int>(Code::mpi) : 0) << rank;
+        EXPECT_EQ(rig.block(rank).out_of_step, rank == faulty) << rank;
       }
     }
   }

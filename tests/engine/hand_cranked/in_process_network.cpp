@@ -188,7 +188,7 @@ void InProcessNetwork::receive(std::uint64_t receiver, const Message& message) {
     throw std::logic_error("a message of " + std::to_string(message.bytes) + " bytes meets a receive of " +
                            std::to_string(request.post.bytes));
   }
-  if (message.bytes > 0) {
+  if (message.bytes > 0 && request.code == MPI_SUCCESS) {
     std::memcpy(request.data, message.sender != 0 ? requests_.at(message.sender).data : message.copy.data(),
                 message.bytes);
   }

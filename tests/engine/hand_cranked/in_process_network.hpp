@@ -59,7 +59,7 @@ public:
 
   // Faults, as codes; MPI_SUCCESS where there is none.
   std::function<int(const Post&)> refuse; // what the call returns: nothing is sent or awaited then
-  std::function<int(const Post&)> fail;   // what its request ends with; the message goes all the same
+  std::function<int(const Post&)> fail;   // what its request ends with; the message goes, but is not written down
   static constexpr int a_fault = 77;      // for them
 
   [[nodiscard]] std::size_t requests() const { return requests_.size(); } // that have not ended
