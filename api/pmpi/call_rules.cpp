@@ -3,6 +3,7 @@
 
 #include "api/pmpi/operators.hpp"
 #include "engine/base/agreement.hpp"
+#include "engine/base/mpi_identity.hpp"
 #include "engine/base/type_size.hpp"
 #include "engine/data/operation.hpp"
 
@@ -35,7 +36,11 @@ std::optional<std::uint64_t> known_bytes(const CollectiveCall& call, const Place
     return std::nullopt;
   }
   const bool at_root = place.rank == call.root;
-  const bool by_send = at_root ? traits.send.root_only : traits.recv.root_only;
+  // Ranks may expect more than they are sent, so what a rank sends by itself says more.
+  const bool blocks_are_equal = traits.send.counts == Number::one && traits.recv.counts == Number::one;
+  const bool by_send = (at_root && traits.send.root_only) ||
+                       (blocks_are_equal && !traits.send.root_only && call.sendbuf != MPI_IN_PLACE) ||
+                       (!at_root && traits.recv.root_only);
   const Number form = (by_send ? traits.send : traits.recv).counts;
   if (form == Number::none) {
     return 0; // a barrier
@@ -59,9 +64,12 @@ bool is_mistake(const CollectiveCall& call, const Place& place) {
       is_misplaced(call, at_root)) {
     return true;
   }
+  // MPICH does not look at the type of a block without elements.
+  const bool empty_has_type = traits.own_types && engine::mpi_identity().family != engine::MpiFamily::mpich;
   const auto is_wrong = [&](const Numbers<MPI_Count>& numbers, std::size_t count, const MPI_Datatype* types) {
     for (std::size_t i = 0; numbers.given() && i < count; ++i) {
-      if (numbers.at(i) < 0 || (traits.own_types && types != nullptr && types[i] == MPI_DATATYPE_NULL)) {
+      const bool needs_type = traits.own_types && types != nullptr && (empty_has_type || numbers.at(i) != 0);
+      if (numbers.at(i) < 0 || (needs_type && types[i] == MPI_DATATYPE_NULL)) {
         return true;
       }
     }

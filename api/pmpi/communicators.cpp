@@ -300,14 +300,23 @@ Communicator* detail::look_up(MPI_Comm comm) {
     return nullptr;
   }
   const std::uint64_t now = generation.load(std::memory_order_relaxed);
-  const std::lock_guard lock(registry.mutex);
-  if (registry.keyval == MPI_KEYVAL_INVALID) {
-    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &registry.keyval, nullptr);
+  int keyval = MPI_KEYVAL_INVALID;
+  {
+    const std::lock_guard lock(registry.mutex);
+    if (registry.keyval == MPI_KEYVAL_INVALID) {
+      PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &registry.keyval, nullptr);
+    }
+    keyval = registry.keyval;
   }
   Communicator* found = nullptr;
   int flag = 0;
-  if (PMPI_Comm_get_attr(comm, registry.keyval, static_cast<void*>(&found), &flag) != MPI_SUCCESS) {
+  // Without the lock, since the error handler of the program's might jump out of the call.
+  if (PMPI_Comm_get_attr(comm, keyval, static_cast<void*>(&found), &flag) != MPI_SUCCESS) {
     return nullptr; // no communicator: MPI says so when it gets the call
+  }
+  const std::lock_guard lock(registry.mutex);
+  if (flag == 0) { // another thread may have been here meanwhile
+    PMPI_Comm_get_attr(comm, keyval, static_cast<void*>(&found), &flag);
   }
   if (flag == 0) {
     found = registry.known.emplace_back(std::make_shared<Communicator>(comm)).get();

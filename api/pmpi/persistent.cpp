@@ -161,6 +161,29 @@ std::unique_ptr<MpiRequest> request_by_mpi(const CollectiveCall& call, Communica
   return nullptr;
 }
 
+// Local. Ranks of other jobs may not have this library, and make no calls but the program's.
+bool has_foreign_ranks(MPI_Comm comm) {
+  int world_is_there = 0;
+  PMPI_Initialized(&world_is_there);
+  if (world_is_there == 0) {
+    return false; // sessions: ranks are those of the launch
+  }
+  MPI_Group world = MPI_GROUP_NULL;
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Group others = MPI_GROUP_NULL;
+  PMPI_Comm_group(MPI_COMM_WORLD, &world);
+  PMPI_Comm_group(comm, &group);
+  PMPI_Group_difference(group, world, &others);
+  int count = 0;
+  PMPI_Group_size(others, &count);
+  for (MPI_Group* made : {&world, &group, &others}) {
+    if (*made != MPI_GROUP_EMPTY) {
+      PMPI_Group_free(made);
+    }
+  }
+  return count > 0;
+}
+
 int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* request, const MpiInit& mpi,
            Reason reason) {
   int inter = 0;
@@ -168,7 +191,7 @@ int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* 
     PMPI_Comm_test_inter(call.comm, &inter);
   }
   const bool better = call.comm != MPI_COMM_NULL && !engine::own_request_can_be_given(call.collective) && inter == 0 &&
-                      (is_open(Form::persistent) || reason == Reason::one_process);
+                      (is_open(Form::persistent) || reason == Reason::one_process) && !has_foreign_ranks(call.comm);
   std::unique_ptr<Request> made;
   const std::optional<Error> failure = engine::attempt([&] {
     std::unique_ptr<MpiRequest> own = !mpi || better ? request_by_mpi(call, communicator, !mpi) : nullptr;

@@ -65,6 +65,18 @@ int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_
 int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   return create(comm, [&] { return real().MPI_Win_create_dynamic(info, comm, win); });
 }
+#if MPI_VERSION >= 4
+int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
+  return create(comm, [&] { return real().MPI_Win_allocate_c(size, disp_unit, info, comm, baseptr, win); });
+}
+int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
+                              MPI_Win* win) {
+  return create(comm, [&] { return real().MPI_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win); });
+}
+int MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  return create(comm, [&] { return real().MPI_Win_create_c(base, size, disp_unit, info, comm, win); });
+}
+#endif
 int MPI_Win_free(MPI_Win* win) { return counted(real().MPI_Win_free(win), -1); }
 }
 
@@ -73,3 +85,8 @@ ALIAS_PMPI(MPI_Win_allocate_shared)
 ALIAS_PMPI(MPI_Win_create)
 ALIAS_PMPI(MPI_Win_create_dynamic)
 ALIAS_PMPI(MPI_Win_free)
+#if MPI_VERSION >= 4
+ALIAS_PMPI(MPI_Win_allocate_c)
+ALIAS_PMPI(MPI_Win_allocate_shared_c)
+ALIAS_PMPI(MPI_Win_create_c)
+#endif

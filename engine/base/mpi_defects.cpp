@@ -47,6 +47,10 @@ constexpr std::array defects{
                  "over UCX, a window over memory that is in part of another one begins where that begins, or at a "
                  "multiple of 16, and puts land too low",
                  "displacements count from where the window says it begins (MPI_WIN_BASE)", "api one_sided, 2 ranks"},
+    MpiDefectRow{std::nullopt, MpiFamily::mpich, none_known,
+                 "where a graph has several edges from one rank to another, their blocks arrive in the reverse order, "
+                 "as in grids (4.2.1)",
+                 "a graph of one rank shows which order it is; the engine has the same", "api nonblocking, 1 rank"},
     MpiDefectRow{std::nullopt, MpiFamily::mpich, none_known, "new error codes of MPI's own classes have no texts",
                  "stoker looks whether they get texts; where not, its codes are of a class of its own", "pmpi error texts"},
     MpiDefectRow{std::nullopt, MpiFamily::mpich, none_known,

@@ -276,10 +276,11 @@ private:
 
   void reduce() {
     result_.operation = Operation(call_.op, *call_.recvtypes);
-    const bool receives = call_.collective != Collective::reduce || at_root();
+    const bool has_result = call_.collective != Collective::reduce || at_root();
     const MPI_Count count = call_.recvcounts.at(0);
-    result_.in_place = receives && call_.sendbuf == MPI_IN_PLACE;
-    if (receives) {
+    result_.in_place = has_result && call_.sendbuf == MPI_IN_PLACE;
+    const bool stays_as_it_is = call_.collective == Collective::exscan && rank_ == 0 && !result_.in_place;
+    if (has_result && !stays_as_it_is) {
       refuse_in_place(call_.recvbuf, "recvbuf", "that in sendbuf only");
       result_.recv = operand(call_.recvbuf, "recvbuf", count, "count");
     }
@@ -288,9 +289,6 @@ private:
       result_.send = operand(call_.sendbuf, "sendbuf", count, "count");
     }
     result_.sizes = (result_.in_place ? result_.recv : result_.send).block_sizes();
-    if (call_.collective == Collective::exscan && rank_ == 0 && !result_.in_place) {
-      result_.recv = {}; // stays as it is
-    }
   }
 
   void reduce_scatter() {

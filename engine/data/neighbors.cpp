@@ -3,9 +3,44 @@
 
 #include "engine/base/agreement.hpp"
 
+#include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace stoker::engine {
+namespace {
+
+bool has_repeated(std::vector<int> neighbors) {
+  std::ranges::sort(neighbors);
+  return std::ranges::adjacent_find(neighbors) != neighbors.end();
+}
+
+// What the MPI library does where a rank has two edges to itself. Local.
+bool reverses_repeated_neighbors(MPI_Comm comm) {
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  MPI_Group all = MPI_GROUP_NULL;
+  MPI_Group alone = MPI_GROUP_NULL;
+  check_mpi(PMPI_Comm_group(comm, &all), "MPI_Comm_group");
+  check_mpi(PMPI_Group_incl(all, 1, &rank, &alone), "MPI_Group_incl");
+  MPI_Comm own = MPI_COMM_NULL;
+  MPI_Comm graph = MPI_COMM_NULL;
+  const std::array to_itself{0, 0};
+  check_mpi(PMPI_Comm_create_group(comm, alone, 0, &own), "MPI_Comm_create_group");
+  check_mpi(PMPI_Dist_graph_create_adjacent(own, 2, to_itself.data(), MPI_UNWEIGHTED, 2, to_itself.data(),
+                                            MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph),
+            "MPI_Dist_graph_create_adjacent");
+  const std::array sent{1, 2};
+  std::array received{0, 0};
+  check_mpi(PMPI_Neighbor_alltoall(sent.data(), 1, MPI_INT, received.data(), 1, MPI_INT, graph), "MPI_Neighbor_alltoall");
+  PMPI_Comm_free(&graph);
+  PMPI_Comm_free(&own);
+  PMPI_Group_free(&alone);
+  PMPI_Group_free(&all);
+  return received != sent;
+}
+
+} // namespace
 
 Neighbors neighbors_of(MPI_Comm comm) {
   Neighbors neighbors;
@@ -52,6 +87,12 @@ Neighbors neighbors_of(MPI_Comm comm) {
   }
   neighbors.arrival_order.resize(neighbors.sources.size());
   std::iota(neighbors.arrival_order.begin(), neighbors.arrival_order.end(), std::size_t{0});
+  if (has_repeated(neighbors.sources)) {
+    static const bool reverses = reverses_repeated_neighbors(comm);
+    if (reverses) {
+      std::ranges::reverse(neighbors.arrival_order);
+    }
+  }
   return neighbors;
 }
 

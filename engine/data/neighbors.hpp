@@ -15,7 +15,7 @@ struct Neighbors {
   std::vector<int> targets;
   std::vector<int> sources;
   // Indices of sources: of several blocks from one rank, the first that it sends arrives in the first of these. In a
-  // grid that is the opposite direction (MPI-4.1, section 8.6).
+  // grid that is the opposite direction (MPI-4.1, section 8.6); in a graph the first, or what the MPI library does.
   std::vector<std::size_t> arrival_order;
 };
 

@@ -32,7 +32,7 @@ std::uint32_t Messages::post(const Message& message) {
     const int code = move(message, message.data, message.bytes, &request);
     transfers_[transfer].posted = message.bytes;
     transfers_[transfer].beginning = message.at_most && !message.outgoing;
-    add(transfer, code, request);
+    add(transfer, code, request, part_of(message));
   } else {
     begin_stretch(transfer);
   }
@@ -61,7 +61,7 @@ std::uint32_t Messages::begin(const Message& message) {
   return transfer;
 }
 
-void Messages::add(std::uint32_t transfer, int code, MPI_Request request) {
+void Messages::add(std::uint32_t transfer, int code, MPI_Request request, Part part) {
   ++transfers_[transfer].open;
   if (code != MPI_SUCCESS) {
     transfers_[transfer].refused |= !transfers_[transfer].putting; // the receiver of a put hears of it
@@ -69,8 +69,10 @@ void Messages::add(std::uint32_t transfer, int code, MPI_Request request) {
     return;
   }
   requests_.push_back(request);
-  transfer_of_.push_back(transfer);
+  asked_.push_back({transfer, part});
 }
+
+Messages::Part Messages::part_of(const Message& message) { return message.outgoing ? Part::other : Part::receives; }
 
 // The first piece goes unasked. If it is a whole one the length follows, so that receivers know what to wait for.
 void Messages::begin_unmeasured(std::uint32_t transfer) {
@@ -80,7 +82,7 @@ void Messages::begin_unmeasured(std::uint32_t transfer) {
   t.beginning = !m.outgoing;
   MPI_Request request = MPI_REQUEST_NULL;
   const int code = move(m, m.data, t.posted, &request);
-  add(transfer, code, request);
+  add(transfer, code, request, part_of(m));
   if (m.outgoing) {
     t.length = m.bytes;
     request = MPI_REQUEST_NULL;
@@ -168,7 +170,7 @@ void Messages::look_at_next_piece(std::uint32_t transfer) {
   Transfer& t = transfers_[transfer];
   if (t.looked_at < t.pieces.size()) {
     requests_.push_back(t.pieces[t.looked_at++]);
-    transfer_of_.push_back(transfer);
+    asked_.push_back({transfer, part_of(t.message)});
   }
 }
 
@@ -196,7 +198,7 @@ void Messages::begin_put(std::uint32_t transfer) {
 
 void Messages::cancel(std::uint32_t transfer) {
   for (std::size_t i = 0; i < requests_.size(); ++i) {
-    if (transfer_of_[i] == transfer) {
+    if (asked_[i].transfer == transfer) {
       network_.transport->cancel(requests_[i]);
     }
   }
@@ -332,21 +334,20 @@ bool Messages::ask() {
   finished_.clear();
   for (int i = 0; i < (count == MPI_UNDEFINED ? 0 : count); ++i) {
     const auto index = static_cast<std::uint32_t>(indices_[i]);
-    const Message& message = transfers_[transfer_of_[index]].message;
     finished_.push_back(
         {.request = index,
          .error = code == MPI_ERR_IN_STATUS ? statuses_[i].MPI_ERROR : code,
-         .bytes = message.outgoing ? 0 : network_.transport->received(statuses_[i])});
+         .bytes = asked_[index].part == Part::receives ? network_.transport->received(statuses_[i]) : 0});
   }
   // Close the gaps from the back, so that the indices of the others stay right.
   std::ranges::sort(finished_, std::greater<>(), &Finished::request);
   for (Finished& finished : finished_) {
     const std::size_t index = finished.request;
-    finished.transfer = transfer_of_[index];
+    finished.transfer = asked_[index].transfer;
     requests_[index] = requests_.back();
-    transfer_of_[index] = transfer_of_.back();
+    asked_[index] = asked_.back();
     requests_.pop_back();
-    transfer_of_.pop_back();
+    asked_.pop_back();
   }
   const std::size_t others = requests_.size();
   for (const Finished& finished : finished_) {

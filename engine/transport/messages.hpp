@@ -81,9 +81,12 @@ private:
   };
   // A transfer with one count in `open`, to be released once all requests are added.
   [[nodiscard]] std::uint32_t begin(const Message& message);
-  // Sends or receives bytes of the message itself.
+  // What a request does for its transfer.
+  enum class Part : std::uint8_t { receives, other };
+  [[nodiscard]] static Part part_of(const Message& message); // a request for bytes of the message itself
+  // Sends or receives these.
   [[nodiscard]] int move(const Message& message, std::byte* place, std::uint64_t bytes, MPI_Request* request);
-  void add(std::uint32_t transfer, int code, MPI_Request request);
+  void add(std::uint32_t transfer, int code, MPI_Request request, Part part = Part::other);
   void begin_unmeasured(std::uint32_t transfer);
   void go_on_unmeasured(std::uint32_t transfer, int code, std::uint64_t bytes);
   // The next pieces: a receiver says that it is ready for them, a sender waits for that.
@@ -103,8 +106,12 @@ private:
   std::deque<Transfer> transfers_;  // the transport writes into them
   std::vector<std::uint32_t> free_; // of transfers_
   std::vector<MPI_Request> requests_;
-  std::vector<std::uint32_t> transfer_of_; // parallel to requests_
-  std::vector<std::uint32_t> put_;         // whose data are out of this process, but perhaps not at their target
+  struct Asked {
+    std::uint32_t transfer = 0;
+    Part part = Part::other;
+  };
+  std::vector<Asked> asked_; // parallel to requests_
+  std::vector<std::uint32_t> put_; // whose data are out of this process, but perhaps not at their target
   std::vector<Outcome> done_;              // not returned yet
   std::vector<Outcome> returned_;
   std::vector<int> indices_; // of poll(), to allocate once

@@ -1,19 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI calls of the helper that fail: an error at wait and flush on the unit whose transfer it was, and no hang. This
-// program's MPI_Isend stands before the library's.
+// MPI calls of the helper that fail: an error at wait and flush on the unit whose transfer it was, and no hang.
 #include "tests/api/global_support.hpp"
-
-#include <atomic>
-
-namespace {
-std::atomic<bool> sends_fail{false};
-} // namespace
-
-// The engine's sends; MPI_Isend is the MPI library's.
-extern "C" int PMPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
-                          MPI_Request* request) {
-  return sends_fail.load() ? MPI_ERR_OTHER : MPI_Isend(buf, count, datatype, dest, tag, comm, request);
-}
+#include "tests/api/refused_calls.hpp"
 
 namespace api_tests {
 namespace {

@@ -144,7 +144,8 @@ typedef struct Section {
 int main(int argc, char** argv) {
   const Section sections[] = {{"reductions", run_reductions}, {"displacements", run_displacements},
                               {"arrays", run_arrays},         {"less-than-expected", run_less_than_expected},
-                              {"arguments", run_arguments},   {"error-texts", run_error_texts}};
+                              {"arguments", run_arguments},   {"insignificant", run_insignificant},
+                              {"error-texts", run_error_texts}};
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);

@@ -64,3 +64,4 @@ void run_displacements(void);
 void run_arrays(void);
 void run_less_than_expected(void);
 void run_arguments(void);
+void run_insignificant(void);

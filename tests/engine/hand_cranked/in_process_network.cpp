@@ -64,8 +64,8 @@ public:
       MPI_Status& status = statuses[*count];
       status.MPI_ERROR = found->second.code;
       status.MPI_SOURCE = found->second.source;
-      status.MPI_TAG =
-          static_cast<int>(found->second.received); // MPI's own place for it has another name in every library
+      // MPI's own place for it has another name in every library. A send's says nothing.
+      status.MPI_TAG = found->second.post.sending ? 123456 : static_cast<int>(found->second.received);
       result = found->second.code != MPI_SUCCESS ? MPI_ERR_IN_STATUS : result;
       indices[(*count)++] = static_cast<int>(i);
       network_.requests_.erase(found);
