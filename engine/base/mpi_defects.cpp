@@ -49,10 +49,11 @@ constexpr std::array defects{
                  "displacements count from where the window says it begins (MPI_WIN_BASE)", "api one_sided, 2 ranks"},
     MpiDefectRow{std::nullopt, MpiFamily::mpich, none_known,
                  "where a graph has several edges from one rank to another, their blocks arrive in the reverse order, "
-                 "as in grids (4.2.1)",
+                 "as in grids (neighbor_alltoall; from 4.2.1 on also neighbor_alltoallv and neighbor_alltoallw)",
                  "a graph of one rank shows which order it is; the engine has the same", "api nonblocking, 1 rank"},
     MpiDefectRow{std::nullopt, MpiFamily::mpich, none_known, "new error codes of MPI's own classes have no texts",
-                 "stoker looks whether they get texts; where not, its codes are of a class of its own", "pmpi error texts"},
+                 "stoker looks whether they get texts; where not, its codes are of a class of its own",
+                 "pmpi error texts"},
     MpiDefectRow{std::nullopt, MpiFamily::mpich, none_known,
                  "once some 700 derived types exist, MPI_Pack packs too few bytes of one without gaps",
                  "types are looked at by packing two elements with a gap between them", "soak"},

@@ -59,11 +59,12 @@ private:
 };
 
 // Adds this rank's blocks in the order in which they go out and come in.
-void add_blocks(const Neighbors& neighbors, Side& send, Side& recv) {
+void add_blocks(const Neighbors& neighbors, Collective collective, Side& send, Side& recv) {
   for (std::size_t i = 0; i < neighbors.targets.size(); ++i) {
     send.add(neighbors.targets[i], i);
   }
-  for (const std::size_t i : neighbors.arrival_order) {
+  for (std::size_t k = 0; k < neighbors.sources.size(); ++k) {
+    const std::size_t i = neighbors.arriving(k, collective);
     recv.add(neighbors.sources[i], i);
   }
 }
@@ -114,7 +115,7 @@ EpochBuffers bound_blocks(const CollectiveCall& call, const CommContext& context
   const algos::CollectiveTraits& traits = traits_of(call.collective);
   Side send(call.sendbuf, call.sendcounts, call.sdispls, call.sendtypes, traits.send, traits.own_types);
   Side recv(call.recvbuf, call.recvcounts, call.rdispls, call.recvtypes, traits.recv, traits.own_types);
-  neighbors != nullptr ? add_blocks(*neighbors, send, recv) : add_blocks(call, context, send, recv);
+  neighbors != nullptr ? add_blocks(*neighbors, call.collective, send, recv) : add_blocks(call, context, send, recv);
   const auto ranks = static_cast<std::size_t>(context.ranks());
   EpochBuffers bound;
   bound.send = BoundData(send.blocks(), ranks);

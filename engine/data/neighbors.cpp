@@ -15,8 +15,9 @@ bool has_repeated(std::vector<int> neighbors) {
   return std::ranges::adjacent_find(neighbors) != neighbors.end();
 }
 
-// What the MPI library does where a rank has two edges to itself. Local.
-bool reverses_repeated_neighbors(MPI_Comm comm) {
+// The collectives whose blocks the MPI library hands over in the reverse order where a rank has two edges to itself.
+// Local.
+std::vector<algos::Collective> found_reversed(MPI_Comm comm) {
   int rank = 0;
   PMPI_Comm_rank(comm, &rank);
   MPI_Group all = MPI_GROUP_NULL;
@@ -30,14 +31,34 @@ bool reverses_repeated_neighbors(MPI_Comm comm) {
   check_mpi(PMPI_Dist_graph_create_adjacent(own, 2, to_itself.data(), MPI_UNWEIGHTED, 2, to_itself.data(),
                                             MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph),
             "MPI_Dist_graph_create_adjacent");
+  std::vector<algos::Collective> reversed;
   const std::array sent{1, 2};
-  std::array received{0, 0};
-  check_mpi(PMPI_Neighbor_alltoall(sent.data(), 1, MPI_INT, received.data(), 1, MPI_INT, graph), "MPI_Neighbor_alltoall");
+  const std::array counts{1, 1};
+  const std::array places{0, 1};
+  const std::array addresses{MPI_Aint{0}, MPI_Aint{sizeof(int)}};
+  const std::array types{MPI_INT, MPI_INT};
+  const auto look = [&](algos::Collective collective, auto call) {
+    std::array received{0, 0};
+    check_mpi(call(received.data()), "a neighborhood collective");
+    if (received != sent) {
+      reversed.push_back(collective);
+    }
+  };
+  look(algos::Collective::neighbor_alltoall,
+       [&](int* received) { return PMPI_Neighbor_alltoall(sent.data(), 1, MPI_INT, received, 1, MPI_INT, graph); });
+  look(algos::Collective::neighbor_alltoallv, [&](int* received) {
+    return PMPI_Neighbor_alltoallv(sent.data(), counts.data(), places.data(), MPI_INT, received, counts.data(),
+                                   places.data(), MPI_INT, graph);
+  });
+  look(algos::Collective::neighbor_alltoallw, [&](int* received) {
+    return PMPI_Neighbor_alltoallw(sent.data(), counts.data(), addresses.data(), types.data(), received, counts.data(),
+                                   addresses.data(), types.data(), graph);
+  });
   PMPI_Comm_free(&graph);
   PMPI_Comm_free(&own);
   PMPI_Group_free(&alone);
   PMPI_Group_free(&all);
-  return received != sent;
+  return reversed;
 }
 
 } // namespace
@@ -88,10 +109,8 @@ Neighbors neighbors_of(MPI_Comm comm) {
   neighbors.arrival_order.resize(neighbors.sources.size());
   std::iota(neighbors.arrival_order.begin(), neighbors.arrival_order.end(), std::size_t{0});
   if (has_repeated(neighbors.sources)) {
-    static const bool reverses = reverses_repeated_neighbors(comm);
-    if (reverses) {
-      std::ranges::reverse(neighbors.arrival_order);
-    }
+    static const std::vector<algos::Collective> reversed = found_reversed(comm);
+    neighbors.reversed = reversed;
   }
   return neighbors;
 }

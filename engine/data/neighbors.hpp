@@ -2,8 +2,11 @@
 // Whom the topology of a communicator makes a rank's neighbors.
 #pragma once
 
+#include "algos/collectives/collective.hpp"
+
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -15,8 +18,16 @@ struct Neighbors {
   std::vector<int> targets;
   std::vector<int> sources;
   // Indices of sources: of several blocks from one rank, the first that it sends arrives in the first of these. In a
-  // grid that is the opposite direction (MPI-4.1, section 8.6); in a graph the first, or what the MPI library does.
+  // grid that is the opposite direction (MPI-4.1, section 8.6).
   std::vector<std::size_t> arrival_order;
+  // Of a graph with several edges from one rank: the collectives for which the MPI library has it the other way round.
+  std::vector<algos::Collective> reversed;
+
+  // The index of the source whose block is the i-th of those that arrive.
+  [[nodiscard]] std::size_t arriving(std::size_t i, algos::Collective collective) const {
+    const bool from_the_end = std::ranges::find(reversed, collective) != reversed.end();
+    return arrival_order[from_the_end ? arrival_order.size() - 1 - i : i];
+  }
 };
 
 // Local. Throws Error(argument) when the communicator has no topology.

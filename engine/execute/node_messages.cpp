@@ -29,8 +29,7 @@ Attempt try_send(const Program& program, const StepView& view, std::uint64_t epo
         return Attempt::nothing;
       }
     }
-    const int failure =
-        program.sends_on_failure() ? ECANCELED : gather(slot.payload(), program.buffers(), view.source);
+    const int failure = program.sends_on_failure() ? ECANCELED : gather(slot.payload(), program.buffers(), view.source);
     check_transfer(program, view, failure);
     slot.length = failure == 0 ? view.step->bytes : ChannelSlot::unread | static_cast<std::uint64_t>(failure);
     slot.ready.store(epoch, std::memory_order_release); // acquired in try_recv

@@ -48,10 +48,10 @@ void Wire::post(Task& task, std::uint32_t step, const StepView& view) {
   // without its bytes, by which the receiver knows. Where sizes may be any no other message has no bytes.
   const bool any_sizes = task.program.lowered().any_sizes != 0;
   if (sending) {
-    sent.failure = task.program.sends_on_failure()          ? ECANCELED
-                   : buffer == nullptr && s.bytes > 0       ? ENOMEM
-                   : in_place                               ? 0
-                                                            : gather(buffer, task.program.buffers(), view.source);
+    sent.failure = task.program.sends_on_failure()    ? ECANCELED
+                   : buffer == nullptr && s.bytes > 0 ? ENOMEM
+                   : in_place                         ? 0
+                                                      : gather(buffer, task.program.buffers(), view.source);
   }
   Block& block = task.program.block();
   if (sending && task.program.lowered().timed != 0 && block.wire_began_at == 0) {

@@ -187,7 +187,10 @@ std::unique_ptr<Request> init_neighborhood(const std::shared_ptr<Engine>& engine
       paths.send = chosen_path(*engine, plan.send, readers, "sendbuf");
     }
     own.outgoing = blocks_to(neighbors.targets, in_order(neighbors.targets.size()), plan.send, paths.send);
-    own.incoming = blocks_to(neighbors.sources, neighbors.arrival_order, plan.recv, paths.recv);
+    std::vector<std::size_t> arriving = in_order(neighbors.sources.size());
+    std::ranges::transform(arriving, arriving.begin(),
+                           [&](std::size_t i) { return neighbors.arriving(i, call.collective); });
+    own.incoming = blocks_to(neighbors.sources, arriving, plan.recv, paths.recv);
     share_by_node(layout, own.outgoing);
   });
 

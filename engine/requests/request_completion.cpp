@@ -100,7 +100,9 @@ void Request::await() {
     return;
   }
   if (state_ == State::broken) {
-    throw Error(Code::peer_lost, "the request was broken by a lost process, or by a message that the MPI library refused; it can only be freed");
+    throw Error(
+        Code::peer_lost,
+        "the request was broken by a lost process, or by a message that the MPI library refused; it can only be freed");
   }
   // A look at the clock takes as long as a short message: what this thread completes ends when that is published.
   const bool was_complete = reached();

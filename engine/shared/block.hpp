@@ -275,7 +275,7 @@ struct alignas(cache_line) TakenWord {
 struct PieceRing {
   static constexpr std::uint64_t slots = 15;
 
-  std::atomic<std::uint64_t> ready{0};          // the newest epoch whose message may be fetched
+  std::atomic<std::uint64_t> ready{0}; // the newest epoch whose message may be fetched
   // That and the one before, of even and of odd epochs: where the message comes of what has failed, which epoch.
   std::atomic<std::uint64_t> failed[2]{};
   alignas(cache_line) std::uint64_t received{}; // the receiver's own record: pieces of all epochs,

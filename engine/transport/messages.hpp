@@ -21,7 +21,7 @@ struct Message {
   std::uint64_t bytes = 0;
   bool at_most = false;
   bool empty = false; // sent without its bytes, so that the receiver gets fewer than it expects
-  int peer = -1; // process of the transport
+  int peer = -1;      // process of the transport
   int tag = -1;
   // The sender writes to where the receiver has its data, once that says that it is ready; the receiver hears when all
   // is there.
@@ -61,17 +61,17 @@ private:
     // Pieces of the stretch on its way, and how many of them are or were asked for: they mostly end in their order.
     std::vector<MPI_Request> pieces;
     std::size_t looked_at = 0;
-    std::uint32_t open = 0;   // requests not done
+    std::uint32_t open = 0;     // requests not done
     std::uint64_t posted = 0;   // bytes so far
     std::uint64_t received = 0; // of them
     bool refused = false;       // a call of the transport's
-    bool beginning = false;   // receives the first piece of a message of which it does not know the length
-    bool measuring = false;   // receives that
-    std::uint64_t length = 0; // what the sender of such a message tells its receiver
-    bool asking = false;      // sends once the receiver says that it is ready
-    bool putting = false;     // the data are on their way into the remote memory
-    int arrived = 0;          // what the sender of a put tells its receiver: 1, or 0 where the put failed
-    int error = MPI_SUCCESS;  // of the first request that failed
+    bool beginning = false;     // receives the first piece of a message of which it does not know the length
+    bool measuring = false;     // receives that
+    std::uint64_t length = 0;   // what the sender of such a message tells its receiver
+    bool asking = false;        // sends once the receiver says that it is ready
+    bool putting = false;       // the data are on their way into the remote memory
+    int arrived = 0;            // what the sender of a put tells its receiver: 1, or 0 where the put failed
+    int error = MPI_SUCCESS;    // of the first request that failed
   };
   struct Finished {
     std::uint32_t request = 0; // its index
@@ -110,9 +110,9 @@ private:
     std::uint32_t transfer = 0;
     Part part = Part::other;
   };
-  std::vector<Asked> asked_; // parallel to requests_
+  std::vector<Asked> asked_;       // parallel to requests_
   std::vector<std::uint32_t> put_; // whose data are out of this process, but perhaps not at their target
-  std::vector<Outcome> done_;              // not returned yet
+  std::vector<Outcome> done_;      // not returned yet
   std::vector<Outcome> returned_;
   std::vector<int> indices_; // of poll(), to allocate once
   std::vector<MPI_Status> statuses_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How much the MPI library sends without asking, found out between the first rank and the last.
-#include "engine/base/networks.hpp"
 #include "engine/transport/eager_limit.hpp"
+#include "engine/base/networks.hpp"
 #include "tests/api/mpi_main.hpp"
 
 #include <gtest/gtest.h>

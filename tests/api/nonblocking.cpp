@@ -4,6 +4,7 @@
 // library. STOKER_RANKS_PER_NODE pretends nodes.
 #include "engine/calls/calls.hpp"
 #include "engine/calls/route_trials.hpp"
+#include "engine/data/neighbors.hpp"
 
 #include "api/c/engine_of.hpp"
 #include "tests/api/mpi_main.hpp"
@@ -598,9 +599,14 @@ TEST_P(Nonblocking, Routes) {
 // Blocks of every size, none among them, each in two parts.
 // Two for each block.
 struct Pieces {
-  void add(int place, int count) {
-    counts.insert(counts.end(), {count / 3, count - (count / 3)});
-    places.insert(places.end(), {place, place + (count / 3)});
+  void add(int place, int count, bool reversed = false) {
+    const int first = count / 3;
+    reversed ? add_both(place + first, count - first, place, first)
+             : add_both(place, first, place + first, count - first);
+  }
+  void add_both(int place, int count, int other_place, int other_count) {
+    counts.insert(counts.end(), {count, other_count});
+    places.insert(places.end(), {place, other_place});
   }
   std::vector<int> counts, places;
 };
@@ -618,6 +624,8 @@ TEST_P(Nonblocking, Exchanges) {
   MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2 * ranks, twice.data(), MPI_UNWEIGHTED, 2 * ranks, twice.data(),
                                  MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
   auto calls_to_neighbors = std::make_unique<Calls>(engine(), graph);
+  const auto reversed_by_mpi = stoker::engine::neighbors_of(graph).reversed;
+  const bool reversed = std::ranges::find(reversed_by_mpi, Collective::neighbor_alltoallv) != reversed_by_mpi.end();
   const GappedType gapped;
   const auto length = [&](int from, int to, int i) { // in elements
     const auto seed =
@@ -673,7 +681,7 @@ TEST_P(Nonblocking, Exchanges) {
       for (std::size_t k = 0; k < twice.size(); k += 2) {
         const auto peer = static_cast<std::size_t>(twice[k]);
         sends.add(sdispls[peer], sendcounts[peer]);
-        recvs.add(rdispls[peer], recvcounts[peer]);
+        recvs.add(rdispls[peer], recvcounts[peer], reversed);
       }
       check(*calls_to_neighbors,
             {.collective = Collective::neighbor_alltoallv,

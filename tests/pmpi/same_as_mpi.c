@@ -61,6 +61,28 @@ int carry_out(Family family, Form form, const Arguments* arguments) {
   return complete(form, call_collective(family, form, arguments, &request), &request);
 }
 
+void compare_calls(Family family, Form form, Arguments arguments, Pair comms, int* results[2], size_t ints) {
+  (void)snprintf(context, sizeof context, "%s, %s", family_name(family), form_name(form));
+  int codes[2];
+  for (int k = 0; k < 2; ++k) {
+    if (results[k] != NULL) {
+      memset(results[k], 0x5a, ints * sizeof(int));
+    }
+    arguments.recvbuf = results[k];
+    arguments.comm = k == 0 ? comms.left : comms.taken;
+    codes[k] = carry_out(family, k == 0 ? reference_form(form) : form, &arguments);
+  }
+  if (class_of(codes[0]) != class_of(codes[1])) {
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(codes[1], text, &length);
+    FAIL("error class %d (%s), the library's %d", class_of(codes[1]), text, class_of(codes[0]));
+  }
+  if (results[0] != NULL && memcmp(results[0], results[1], ints * sizeof(int)) != 0) {
+    FAIL("the result is another one than the library's");
+  }
+}
+
 void place(Places* places, int block, int count, int displ) {
   places->counts[block] = count;
   places->wide_counts[block] = count;
@@ -142,9 +164,13 @@ typedef struct Section {
 } Section;
 
 int main(int argc, char** argv) {
-  const Section sections[] = {{"reductions", run_reductions}, {"displacements", run_displacements},
-                              {"arrays", run_arrays},         {"less-than-expected", run_less_than_expected},
-                              {"arguments", run_arguments},   {"insignificant", run_insignificant},
+  const Section sections[] = {{"reductions", run_reductions},
+                              {"displacements", run_displacements},
+                              {"arrays", run_arrays},
+                              {"less-than-expected", run_less_than_expected},
+                              {"arguments", run_arguments},
+                              {"insignificant", run_insignificant},
+                              {"repeated-neighbors", run_repeated_neighbors},
                               {"error-texts", run_error_texts}};
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -44,6 +44,10 @@ int carry_out(Family family, Form form, const Arguments* arguments);
 // The end of a call that returned `code`.
 int complete(Form form, int code, MPI_Request* request);
 
+// The same call on both communicators, as `arguments` has it but for the communicator and the buffer of the result, which
+// may be null: they agree in error class and in result.
+void compare_calls(Family family, Form form, Arguments arguments, Pair comms, int* results[2], size_t ints);
+
 enum { most_ranks = 16 };
 
 // The arrays of one side; displacements in elements, in bytes for the functions with types for each block.
@@ -65,3 +69,4 @@ void run_arrays(void);
 void run_less_than_expected(void);
 void run_arguments(void);
 void run_insignificant(void);
+void run_repeated_neighbors(void);
