@@ -18,7 +18,7 @@
  *   complete  the last step of the epoch is done    send buffers, to read       test, wait: these make it inactive
  *   broken    a process that the request depends    send buffers, to read       free; test and wait, which return
  *             on is found gone, or its shared                                   STOKER_ERR_PEER_LOST
- *             memory overwritten
+ *             memory overwritten; or one of its messages was refused by the MPI library
  *   freed     stoker_request_free returns           every buffer                none: STOKER_ERR_REQUEST
  *
  * Every call that the table does not name returns STOKER_ERR_STATE and changes nothing. stoker_request_statistics is
@@ -465,8 +465,8 @@ int stoker_startall(int count, const stoker_request requests[]);
  * It does not look whether processes are gone, as wait does.
  *
  * Errors: STOKER_ERR_ARGUMENT (flag is null), STOKER_ERR_REQUEST, and the error of the epoch, which is returned once:
- * STOKER_ERR_MPI, STOKER_ERR_ACCESS or STOKER_ERR_PEER_LOST. The request is inactive after such an error, and the
- * contents of its receive buffer are undefined. A broken request returns STOKER_ERR_PEER_LOST every time.
+ * STOKER_ERR_MPI, STOKER_ERR_ACCESS or STOKER_ERR_PEER_LOST. The request is inactive after such an error, or broken, and
+ * the contents of its receive buffer are undefined. A broken request returns STOKER_ERR_PEER_LOST every time.
  */
 int stoker_test(stoker_request request, int* flag);
 
