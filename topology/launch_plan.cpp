@@ -166,7 +166,7 @@ std::vector<LaunchCommand> commands(const Machine& machine, const LaunchRequest&
     std::vector<LaunchCommand> lines{
         {"Hydra (MPICH)", fmt::format("{} mpiexec -n {} -ppn {} -bind-to none {}", settings, ranks, ppn, confined),
          "the ranks share CPUs and are not bound one by one"},
-        {"Open MPI 4",
+        {"Open MPI",
          fmt::format("{} mpirun {} -n {} --map-by ppr:{}:node --oversubscribe --bind-to none {}", settings, forwarded,
                      ranks, ppn, confined),
          "the ranks share CPUs and are not bound one by one; --mca mpi_yield_when_idle 1 makes them share well"},
@@ -190,6 +190,10 @@ std::vector<LaunchCommand> commands(const Machine& machine, const LaunchRequest&
            "{} mpirun {} -n {} --use-hwthread-cpus --map-by ppr:{}:node --bind-to cpu-list:ordered --cpu-list {} {}",
            settings, forwarded, ranks, ppn, fmt::join(logical_cpus(machine, cpus), ","), request.program),
        "with --use-hwthread-cpus the numbers are hwloc's logical ones"},
+      {"Open MPI 5",
+       fmt::format("{} mpirun {} -n {} --map-by pe-list={}:ordered:hwtcpus {}", settings, forwarded, ranks,
+                   fmt::join(logical_cpus(machine, cpus), ","), request.program),
+       "the numbers are the same; tried on one node"},
   };
   add_slurm(lines, request, settings, fmt::format("--cpu-bind=map_cpu:{} {}", fmt::join(os, ","), request.program));
   return lines;

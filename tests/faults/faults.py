@@ -63,10 +63,11 @@ class Job:
                     '--mca', 'btl_vader_single_copy_mechanism', 'none', *extra]
             if os.geteuid() == 0:
                 line.append('--allow-run-as-root')
-        plain_ranks = 0 if wrapped_ranks is None else ranks - wrapped_ranks
-        if plain_ranks:
-            line += ['-n', str(plain_ranks), *program, ':']
-        line += wrapped if launch else ['-n', str(ranks - plain_ranks), *wrapped]
+        if wrapped_ranks is not None:  # by the ranks themselves: Open MPI 5.0.7's launcher crashes where there are two programs
+            plain_ranks = ranks - wrapped_ranks
+            wrapped = ['sh', '-c', 'if [ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" -lt "$0" ]; then shift 2; fi; exec "$@"',
+                       str(plain_ranks), *wrapped]
+        line += wrapped if launch else ['-n', str(ranks), *wrapped]
         self.output = tempfile.TemporaryFile(mode='w+')
         self.process = subprocess.Popen(line, env=environment, stdin=subprocess.DEVNULL, stdout=self.output,
                                         stderr=subprocess.STDOUT, start_new_session=True)

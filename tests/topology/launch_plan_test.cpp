@@ -35,6 +35,10 @@ Open MPI 4:
   STOKER_RESERVE=list:1 mpirun -x STOKER_RESERVE -n 2 --use-hwthread-cpus --map-by ppr:1:node --bind-to cpu-list:ordered --cpu-list 0 ./application
   (with --use-hwthread-cpus the numbers are hwloc's logical ones)
 
+Open MPI 5:
+  STOKER_RESERVE=list:1 mpirun -x STOKER_RESERVE -n 2 --map-by pe-list=0:ordered:hwtcpus ./application
+  (the numbers are the same; tried on one node)
+
 Slurm (MPICH):
   STOKER_RESERVE=list:1 srun --mpi=pmi2 --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpu-bind=map_cpu:0 ./application
   (inside an allocation of whole nodes (salloc or sbatch --nodes=2 --exclusive); without --core-spec, which takes cores away from the job, and without --cpus-per-task and --exact, which confine it to the ranks' cores; srun --mpi=list says what there is)
@@ -59,7 +63,7 @@ TEST(LaunchPlan, FourNumaDomainsWithSmtNumberedFarApart) {
       plan.commands[1].command,
       "STOKER_RESERVE=list:1,3,5,7 mpirun -x STOKER_RESERVE -n 32 --use-hwthread-cpus --map-by ppr:4:node --bind-to "
       "cpu-list:ordered --cpu-list 0,4,8,12 ./solver -n 10");
-  EXPECT_EQ(plan.commands[2].command, "STOKER_RESERVE=list:1,3,5,7 srun --mpi=pmi2 --nodes=8 --ntasks=32 "
+  EXPECT_EQ(plan.commands[3].command, "STOKER_RESERVE=list:1,3,5,7 srun --mpi=pmi2 --nodes=8 --ntasks=32 "
                                       "--ntasks-per-node=4 --cpu-bind=map_cpu:0,2,4,6 ./solver -n 10");
 }
 

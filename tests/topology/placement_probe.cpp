@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Used by launch_lines: prints a planned launch line, and, launched by it, where ranks and helpers really are.
-//   placement_probe plan LAUNCHER RANKS PROGRAM   the line for "Hydra" or "Open MPI", and what its ranks are to print
+//   placement_probe plan LAUNCHER RANKS PROGRAM   the line for "Hydra" or "Open MPI 4", and what its ranks are to print
 //   placement_probe                               under the launcher: one line per rank
 #include "topology/binding.hpp"
 #include "topology/discover.hpp"
@@ -30,7 +30,7 @@ int print_plan(const std::string& launcher, int ranks, const std::string& progra
   }
   const LaunchPlan plan = plan_launch(machine, {.ranks_per_node = ranks, .oversubscribe = true, .program = program});
   for (const LaunchCommand& line : plan.commands) {
-    if (line.launcher.starts_with(launcher)) {
+    if (line.launcher.starts_with(launcher) || launcher.starts_with(line.launcher)) { // one for all versions
       std::puts(line.command.c_str());
     }
   }
