@@ -280,8 +280,10 @@ private:
     const MPI_Count count = call_.recvcounts.at(0);
     result_.in_place = has_result && call_.sendbuf == MPI_IN_PLACE;
     const bool stays_as_it_is = call_.collective == Collective::exscan && rank_ == 0 && !result_.in_place;
-    if (has_result && !stays_as_it_is) {
+    if (has_result) {
       refuse_in_place(call_.recvbuf, "recvbuf", "that in sendbuf only");
+    }
+    if (has_result && !stays_as_it_is) {
       result_.recv = operand(call_.recvbuf, "recvbuf", count, "count");
     }
     if (!result_.in_place) {

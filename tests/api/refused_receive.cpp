@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The MPI library refuses a receive of a request: its Wait says so, and it can only be freed, because the message that
 // nobody took would be taken for one of its next epoch.
+#include "tests/api/mpi_main.hpp"
 #include "tests/api/refused_calls.hpp"
 #include "tests/api/support.hpp"
 
