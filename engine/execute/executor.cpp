@@ -145,8 +145,10 @@ void finish_wire_step(const Program& program, const WireEvent& event) {
     block.out_of_step |= event.out_of_step;
   } else if (view.step->op == Op::recv_wire) {
     note_length(program, view, event.step, event.bytes);
-    if (program.lowered().any_sizes != 0 ? event.bytes == 0 : event.bytes < view.step->bytes) { // see Wire::post
-      record_not_fetched(program, view, Code::access, "its sender has failed before, or cannot read it");
+    const bool any_sizes = program.lowered().any_sizes != 0; // such calls need memory of the arena for each epoch
+    if (any_sizes ? event.bytes == 0 : event.bytes < view.step->bytes) { // see Wire::post
+      record_not_fetched(program, view, any_sizes ? Code::resource : Code::access,
+                         "its sender has failed before, or has no memory for it, or no access to it");
     } else if (std::byte* const bounce = view.step->bounce != 0 ? program.bounce(*view.step) : event.data.get()) {
       check_transfer(program, view, receive(program, view, bounce, event.bytes));
     }
