@@ -20,7 +20,7 @@ struct Neighbors {
   // Indices of sources: of several blocks from one rank, the first that it sends arrives in the first of these. In a
   // grid that is the opposite direction (MPI-4.1, section 8.6).
   std::vector<std::size_t> arrival_order;
-  // Of a graph with several edges from one rank: the collectives for which the MPI library has it the other way round.
+  // The collectives for which the MPI library has it the other way round, in a graph with several edges from one rank.
   std::vector<algos::Collective> reversed;
 
   // The index of the source whose block is the i-th of those that arrive.

@@ -624,8 +624,7 @@ TEST_P(Nonblocking, Exchanges) {
   MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2 * ranks, twice.data(), MPI_UNWEIGHTED, 2 * ranks, twice.data(),
                                  MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
   auto calls_to_neighbors = std::make_unique<Calls>(engine(), graph);
-  const auto reversed_by_mpi = stoker::engine::neighbors_of(graph).reversed;
-  const bool reversed = std::ranges::find(reversed_by_mpi, Collective::neighbor_alltoallv) != reversed_by_mpi.end();
+  const bool reversed = stoker::engine::neighbors_of(graph).arriving(0, Collective::neighbor_alltoallv) != 0;
   const GappedType gapped;
   const auto length = [&](int from, int to, int i) { // in elements
     const auto seed =

@@ -44,8 +44,8 @@ int carry_out(Family family, Form form, const Arguments* arguments);
 // The end of a call that returned `code`.
 int complete(Form form, int code, MPI_Request* request);
 
-// The same call on both communicators, as `arguments` has it but for the communicator and the buffer of the result, which
-// may be null: they agree in error class and in result.
+// The same call on both communicators, as `arguments` has it but for the communicator and the buffer of the result,
+// which may be null: they agree in error class and in result.
 void compare_calls(Family family, Form form, Arguments arguments, Pair comms, int* results[2], size_t ints);
 
 enum { most_ranks = 16 };

@@ -465,7 +465,7 @@ int stoker_startall(int count, const stoker_request requests[]);
  * It does not look whether processes are gone, as wait does.
  *
  * Errors: STOKER_ERR_ARGUMENT (flag is null), STOKER_ERR_REQUEST, and the error of the epoch, which is returned once:
- * STOKER_ERR_MPI, STOKER_ERR_ACCESS or STOKER_ERR_PEER_LOST. The request is inactive after such an error, or broken, and
+ * STOKER_ERR_MPI, STOKER_ERR_ACCESS or STOKER_ERR_PEER_LOST. The request is inactive or broken after it, and
  * the contents of its receive buffer are undefined. A broken request returns STOKER_ERR_PEER_LOST every time.
  */
 int stoker_test(stoker_request request, int* flag);

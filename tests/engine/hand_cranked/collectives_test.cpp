@@ -54,27 +54,28 @@ WholeCollective whole(const Choice& choice, const Layout& layout, std::uint64_t 
   return result;
 }
 
+auto one_of(std::mt19937& random, auto... values) {
+  const std::array all{values...};
+  return all[random() % all.size()];
+}
+
 class EveryAlgorithm : public testing::TestWithParam<const algos::Algorithm*> {};
 
 TEST_P(EveryAlgorithm, BringsEveryByteToItsPlaceInAnyOrder) {
   const Choice choice{GetParam(), {}};
   for (unsigned seed = 1; seed <= seeds; ++seed) {
     std::mt19937 random(seed);
-    const auto one_of = [&](auto... values) {
-      const std::array all{values...};
-      return all[random() % all.size()];
-    };
     const RigOptions options{
         .layout = seed % 3 == 0 ? Layout::uniform(5, 2) : Layout::uniform(4, 2),
-        .path = one_of(Path::mapped, Path::attached, Path::staged),
-        .eager_bytes = one_of(0UL, 64UL, 4096UL),
-        .node_piece_bytes = one_of(0UL, 8UL, 24UL),
-        .piece_bytes = one_of(0UL, 48UL, 1000UL),
-        .buffered_bytes = one_of(0UL, 100UL, 100'000UL),
+        .path = one_of(random, Path::mapped, Path::attached, Path::staged),
+        .eager_bytes = one_of(random, 0UL, 64UL, 4096UL),
+        .node_piece_bytes = one_of(random, 0UL, 8UL, 24UL),
+        .piece_bytes = one_of(random, 0UL, 48UL, 1000UL),
+        .buffered_bytes = one_of(random, 0UL, 100UL, 100'000UL),
         .inlined = random() % 4 == 0,
     };
     SCOPED_TRACE("seed " + std::to_string(seed));
-    const WholeCollective collective = whole(choice, options.layout, one_of(8UL, 64UL, 200UL, 1000UL), random);
+    const WholeCollective collective = whole(choice, options.layout, one_of(random, 8UL, 64UL, 200UL, 1000UL), random);
     Rig rig(options, collective);
     ASSERT_NO_FATAL_FAILURE(rig.run(random, epochs));
     rig.expect_at_rest();
@@ -86,20 +87,16 @@ TEST_P(EveryAlgorithm, GivesNoRankAWrongResultWithoutAnError) {
   const Choice choice{GetParam(), {}};
   for (unsigned seed = 1; seed <= seeds; ++seed) {
     std::mt19937 random(seed);
-    const auto one_of = [&](auto... values) {
-      const std::array all{values...};
-      return all[random() % all.size()];
-    };
     const RigOptions options{
-        .layout = one_of(Layout::uniform(4, 2), Layout::uniform(6, 3), Layout::uniform(4, 1)),
-        .eager_bytes = one_of(0UL, 64UL, 4096UL),
-        .node_piece_bytes = one_of(0UL, 8UL, 24UL),
-        .piece_bytes = one_of(0UL, 48UL, 1000UL),
-        .buffered_bytes = one_of(0UL, 100UL, 100'000UL),
+        .layout = one_of(random, Layout::uniform(4, 2), Layout::uniform(6, 3), Layout::uniform(4, 1)),
+        .eager_bytes = one_of(random, 0UL, 64UL, 4096UL),
+        .node_piece_bytes = one_of(random, 0UL, 8UL, 24UL),
+        .piece_bytes = one_of(random, 0UL, 48UL, 1000UL),
+        .buffered_bytes = one_of(random, 0UL, 100UL, 100'000UL),
         .inlined = random() % 4 == 0,
     };
     SCOPED_TRACE("seed " + std::to_string(seed));
-    const WholeCollective collective = whole(choice, options.layout, one_of(8UL, 64UL, 1000UL), random);
+    const WholeCollective collective = whole(choice, options.layout, one_of(random, 8UL, 64UL, 1000UL), random);
     Rig rig(options, collective);
     ASSERT_NO_FATAL_FAILURE(rig.run(random, 1));
     const bool sending = random() % 4 == 0;
