@@ -384,7 +384,8 @@ class Plan(Case):
         self.assertEqual({h["numa"] for h in plan["helpers"]}, {0, 1})
         helper_cpus = {str(h["cpu"]) for h in plan["helpers"]}
         self.assertTrue(helper_cpus.isdisjoint(plan["rank_cpus"]), "a helper's core is a rank's too")
-        self.assertEqual(len(plan["commands"]), 4)
+        self.assertEqual([command["launcher"] for command in plan["commands"]],
+                         ["Hydra (MPICH)", "Open MPI 4", "Open MPI 5", "Slurm (MPICH)", "Slurm (Open MPI)"])
         for command in plan["commands"]:
             self.assertIn("24", command["command"], "total number of ranks")
 
@@ -393,7 +394,11 @@ class Plan(Case):
         self.assertEqual(len(plan["helpers"]), 4)
 
     def test_one_launcher(self):
-        for launcher, words in (("hydra", ["mpiexec"]), ("openmpi", ["mpirun"]), ("slurm", ["srun --mpi=pmi2", "srun --mpi=pmix"])):
+        for launcher, words in (
+            ("hydra", ["mpiexec"]),
+            ("openmpi", ["--bind-to cpu-list", "--map-by pe-list"]),
+            ("slurm", ["srun --mpi=pmi2", "srun --mpi=pmix"]),
+        ):
             plan = self.succeed_json("plan", "--ppn", "2", "--machine", FULL_MACHINE, "--launcher", launcher)
             text = self.succeed("plan", "--ppn", "2", "--machine", FULL_MACHINE, "--launcher", launcher)
             self.assertEqual(len(plan["commands"]), len(words))
