@@ -49,7 +49,7 @@ class Job:
         environment = dict(os.environ, TMPDIR=str(self.folder), UCX_TLS='self,posix,sysv')
         environment[MARK] = str(self.folder)
         program = command or [str(programs / program), '--folder', str(self.folder), *arguments]
-        if mpi == 'mpich' and not launch:
+        if not launch:
             shim = f'{programs.parent}/rig/libnap_shim.so'  # ranks that wait leave the core to others
             program = [re.sub('^LD_PRELOAD=', f'LD_PRELOAD={shim}:', word) for word in program]
         wrapped = [str(programs / 'deny_syscalls'), wrap, *program] if wrap else program
@@ -60,7 +60,7 @@ class Job:
         else:
             line = ['mpirun.openmpi', '--oversubscribe', '--bind-to', 'none', '--mca', 'mpi_yield_when_idle', '1',
                     '--mca', 'orte_tmpdir_base', str(self.folder),
-                    '--mca', 'btl_vader_single_copy_mechanism', 'none', *extra]
+                    '--mca', 'btl_vader_single_copy_mechanism', 'none', '-x', f'LD_PRELOAD={shim}', *extra]
             if os.geteuid() == 0:
                 line.append('--allow-run-as-root')
         if wrapped_ranks is not None:  # by the ranks themselves: Open MPI 5.0.7's launcher crashes where there are two programs

@@ -4,10 +4,9 @@
 //
 // Built as two libraries. libyield_shim.so yields the core, as ranks of Open MPI's do with mpi_yield_when_idle.
 // libnap_shim.so (NAPS) sleeps after a while, so that a core is left for another job; tests/rig/mpirun preloads it.
+#include "nap.h"
+
 #include <dlfcn.h>
-#include <sched.h>
-#include <stddef.h>
-#include <time.h>
 
 unsigned ucp_worker_progress(void* worker);
 
@@ -24,16 +23,11 @@ static unsigned (*next(void))(void*) {
 
 static void wait_a_little(unsigned times_in_vain) {
 #ifdef NAPS
-  // A thread that asks for many messages in turn, as a helper does, is not held up by each.
-  enum { yields = 16, nap_ns = 50000 };
-  if (times_in_vain % yields == 0) {
-    (void)nanosleep(&(struct timespec){.tv_nsec = nap_ns}, NULL);
-    return;
-  }
+  yield_or_nap(times_in_vain);
 #else
   (void)times_in_vain;
-#endif
   (void)sched_yield();
+#endif
 }
 
 unsigned ucp_worker_progress(void* worker) {
