@@ -60,7 +60,7 @@ build_for() { # build folder, suites or tests
 
 # Half as many tests as processors: most have several ranks and helpers. Twice as many at a time end hardly sooner, and take a
 # seventh (MPICH) or a quarter (Open MPI) more processor time, which is what compiling for the sanitizers meanwhile goes without.
-# Tests under sanitizers, which come last, mostly have one thread.
+# Tests under sanitizers mostly have one thread, and run beside the others at a lower priority.
 jobs_at_a_time() { # build folder
   local processors
   processors=$(nproc)
@@ -70,15 +70,16 @@ jobs_at_a_time() { # build folder
   esac
 }
 
-run_tests() { # build folder, suites or tests
-  local tests
+run_tests() { # build folder, suites or tests, options of meson's
+  local tests build=$1
+  # Results that an earlier run left would be taken for this run's.
+
+  rm -f "$build"/meson-logs/testlog*
   mapfile -t tests < <(tests_of "$1" "$2")
+  shift 2
   if [[ ${#tests[@]} -eq 0 ]]; then
     return
   fi
-  # Results that an earlier run left would be taken for this run's.
-  find "$1" -maxdepth 1 -name '*.xml' -delete
-  rm -f "$1"/meson-logs/testlog.*
-  builds+=("$1")
-  STOKER_BUILD=$root/$1 "$meson" test -C "$1" --num-processes "$(jobs_at_a_time "$1")" --print-errorlogs "${tests[@]}" || true
+  builds+=("$build")
+  STOKER_BUILD=$root/$build "$meson" test -C "$build" --num-processes "$(jobs_at_a_time "$build")" --print-errorlogs "$@" "${tests[@]}" || true
 }

@@ -20,7 +20,7 @@ std::uint64_t mixed(std::uint64_t number) {
 
 } // namespace
 
-std::size_t Terms::Hash::operator()(const std::vector<Token>& inputs) const {
+std::size_t Terms::Hash::operator()(Inputs inputs) const {
   std::uint64_t hash = inputs.size();
   for (const Token token : inputs) {
     hash = mixed(hash + token);
@@ -53,12 +53,15 @@ Token Terms::of(std::vector<Token> inputs) {
   if (commutative_) {
     std::ranges::sort(inputs);
   }
-  const auto [known, fresh] =
-      numbers_.try_emplace(std::move(inputs), static_cast<Token>(first_combined + terms_.size()));
-  if (fresh) {
-    terms_.push_back(known->first);
+  if (const auto known = numbers_.find(inputs); known != numbers_.end()) {
+    return known->second;
   }
-  return known->second;
+  auto* kept = std::pmr::polymorphic_allocator<Token>(&memory_).allocate(inputs.size());
+  std::ranges::copy(inputs, kept);
+  const auto token = static_cast<Token>(first_combined + terms_.size());
+  terms_.emplace_back(kept, inputs.size());
+  numbers_.emplace(terms_.back(), token);
+  return token;
 }
 
 Token Terms::combined_moved_on(Token token, Token by) {

@@ -3,8 +3,10 @@
 // that matters.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -39,17 +41,22 @@ public:
 private:
   [[nodiscard]] Token combined_moved_on(Token token, Token by);
 
+  using Inputs = std::span<const Token>;
   struct Hash {
-    std::size_t operator()(const std::vector<Token>& inputs) const;
+    std::size_t operator()(Inputs inputs) const;
     std::size_t operator()(std::uint64_t pair) const;
   };
-  using Asked = std::unordered_map<std::uint64_t, Token, Hash>; // by a pair of numbers of 32 bits
+  struct Equal {
+    bool operator()(Inputs one, Inputs other) const { return std::ranges::equal(one, other); }
+  };
+  using Asked = std::pmr::unordered_map<std::uint64_t, Token, Hash>; // by a pair of numbers of 32 bits
 
   bool commutative_;
-  std::vector<std::vector<Token>> terms_;
-  std::unordered_map<std::vector<Token>, Token, Hash> numbers_;
-  Asked combined_; // answers that were given before
-  Asked moved_on_;
+  std::pmr::monotonic_buffer_resource memory_; // also of the inputs; nothing is forgotten before all is
+  std::vector<Inputs> terms_;
+  std::pmr::unordered_map<Inputs, Token, Hash, Equal> numbers_{&memory_};
+  Asked combined_{&memory_}; // answers that were given before
+  Asked moved_on_{&memory_};
 };
 
 } // namespace stoker::algos

@@ -93,7 +93,7 @@ std::vector<Execution> all_executions(std::uint64_t seeds) {
 }
 
 std::string verify(std::span<const Program> programs, std::span<const Contents> contents,
-                   std::span<const Execution> runs, int epochs, const Terms& terms) {
+                   std::span<const Execution> runs, int epochs, Terms& terms) {
   if (programs.size() != contents.size()) {
     throw std::invalid_argument("verify needs the contents of each program's buffers");
   }
@@ -105,9 +105,8 @@ std::string verify(std::span<const Program> programs, std::span<const Contents> 
   if (!matching.defect.empty()) {
     return matching.defect;
   }
-  Terms shared = terms; // what one run has combined the next need not work out again
   for (const Execution& run : runs) {
-    if (std::string defect = Interpreter(programs, matching, contents, tokens, run, epochs, shared)();
+    if (std::string defect = Interpreter(programs, matching, contents, tokens, run, epochs, terms)();
         !defect.empty()) {
       return defect;
     }
@@ -115,8 +114,18 @@ std::string verify(std::span<const Program> programs, std::span<const Contents> 
   return {};
 }
 
-std::string verify(std::span<const Program> programs, std::span<const Contents> contents, const Terms& terms) {
+std::string verify(std::span<const Program> programs, std::span<const Contents> contents, Terms& terms) {
   return verify(programs, contents, all_executions(), 3, terms);
+}
+
+std::string verify(std::span<const Program> programs, std::span<const Contents> contents,
+                   std::span<const Execution> runs, int epochs) {
+  Terms terms;
+  return verify(programs, contents, runs, epochs, terms);
+}
+
+std::string verify(std::span<const Program> programs, std::span<const Contents> contents) {
+  return verify(programs, contents, all_executions());
 }
 
 } // namespace stoker::algos
