@@ -106,8 +106,7 @@ std::string verify(std::span<const Program> programs, std::span<const Contents> 
     return matching.defect;
   }
   for (const Execution& run : runs) {
-    if (std::string defect = Interpreter(programs, matching, contents, tokens, run, epochs, terms)();
-        !defect.empty()) {
+    if (std::string defect = Interpreter(programs, matching, contents, tokens, run, epochs, terms)(); !defect.empty()) {
       return defect;
     }
   }
