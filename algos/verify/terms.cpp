@@ -56,7 +56,7 @@ Token Terms::of(std::vector<Token> inputs) {
   if (const auto known = numbers_.find(inputs); known != numbers_.end()) {
     return known->second;
   }
-  auto* kept = std::pmr::polymorphic_allocator<Token>(&memory_).allocate(inputs.size());
+  auto* kept = std::pmr::polymorphic_allocator<Token>(memory_.get()).allocate(inputs.size());
   std::ranges::copy(inputs, kept);
   const auto token = static_cast<Token>(first_combined + terms_.size());
   terms_.emplace_back(kept, inputs.size());

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <memory_resource>
 #include <span>
 #include <unordered_map>
@@ -24,6 +25,11 @@ class Terms {
 public:
   // The order of operands does not matter to a commutative operation. All operations are associative.
   explicit Terms(bool commutative = true) : commutative_(commutative) {}
+  Terms(Terms&&) = default;
+  Terms& operator=(Terms&&) = delete;
+  Terms(const Terms&) = delete;
+  Terms& operator=(const Terms&) = delete;
+  ~Terms() = default;
 
   [[nodiscard]] Token combine(Token left, Token right);
   // The inputs in the order of the operation, at least one of them.
@@ -52,11 +58,13 @@ private:
   using Asked = std::pmr::unordered_map<std::uint64_t, Token, Hash>; // by a pair of numbers of 32 bits
 
   bool commutative_;
-  std::pmr::monotonic_buffer_resource memory_; // also of the inputs; nothing is forgotten before all is
+  // Also of the inputs; nothing is forgotten before all is. It stays where it is when the terms are moved.
+  std::unique_ptr<std::pmr::monotonic_buffer_resource> memory_ =
+      std::make_unique<std::pmr::monotonic_buffer_resource>();
   std::vector<Inputs> terms_;
-  std::pmr::unordered_map<Inputs, Token, Hash, Equal> numbers_{&memory_};
-  Asked combined_{&memory_}; // answers that were given before
-  Asked moved_on_{&memory_};
+  std::pmr::unordered_map<Inputs, Token, Hash, Equal> numbers_{memory_.get()};
+  Asked combined_{memory_.get()}; // answers that were given before
+  Asked moved_on_{memory_.get()};
 };
 
 } // namespace stoker::algos
