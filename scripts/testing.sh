@@ -74,7 +74,7 @@ run_tests() { # build folder, suites or tests, options of meson's
   local tests build=$1
   # Results that an earlier run left would be taken for this run's.
   rm -f "$build"/*.xml "$build"/meson-logs/testlog*
-  mapfile -t tests < <(tests_of "$1" "$2")
+  mapfile -t tests < <(tests_of "$build" "$2")
   shift 2
   if [[ ${#tests[@]} -eq 0 ]]; then
     return

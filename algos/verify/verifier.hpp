@@ -49,9 +49,9 @@ struct Execution {
 // Checks each program (find_defect), that sends and recvs match, and then for each run that the schedule comes to an
 // end, reads no undefined byte, leaves the expected result and nothing else in every recv buffer. Each run goes through
 // `epochs` epochs with fresh data and poisoned buffers; a rank starts the next one when its own part is done, whatever
-// the others do. `terms`: of the combined tokens in the results; what the runs combine is added. `programs` and `contents` hold one for each rank, in
-// rank order. Returns the first defect in words, naming run, rank and step, or an empty string. Throws
-// std::invalid_argument when the contents make no sense.
+// the others do. `terms`: of the combined tokens in the results; what the runs combine is added. `programs` and
+// `contents` hold one for each rank, in rank order. Returns the first defect in words, naming run, rank and step, or an
+// empty string. Throws std::invalid_argument when the contents make no sense.
 [[nodiscard]] std::string verify(std::span<const Program> programs, std::span<const Contents> contents,
                                  std::span<const Execution> runs, int epochs, Terms& terms);
 [[nodiscard]] std::string verify(std::span<const Program> programs, std::span<const Contents> contents, Terms& terms);

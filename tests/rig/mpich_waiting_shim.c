@@ -7,6 +7,8 @@
 #include "nap.h"
 
 #include <dlfcn.h>
+#include <sched.h>
+#include <stddef.h>
 
 unsigned ucp_worker_progress(void* worker);
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Preloaded into Open MPI jobs that share cores (libnap_shim.so). With mpi_yield_when_idle a rank that waits yields its core at
-// each look, and so keeps one busy that another job could use. Here it sleeps after a while.
+// Preloaded into Open MPI jobs that share cores (libnap_shim.so). With mpi_yield_when_idle a rank that waits yields its
+// core at each look, and so keeps one busy that another job could use. Here it sleeps after a while.
 #include "nap.h"
 
 #include <dlfcn.h>
+#include <sched.h>
+#include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
