@@ -48,13 +48,14 @@ abi_headers() {
 
 cross_file= # says how to build for another kind of processor: Meson's --cross-file
 
-# Makes a build folder with these options, or gives them to one that has others.
+# Makes a build folder with these options, or gives them to one that has others. Meson 1.0 deletes stoker.mod where it is
+# started in a build folder, whichever it configures.
 configure() { # build folder, NAME=VALUE...
   local dir=$1 log
   shift
   if [[ ! -f $dir/build.ninja ]]; then
     say "configuring ${dir##*/}/"
-    log=$("$meson" setup ${cross_file:+--cross-file "$cross_file"} "$dir" "$root" "${@/#/-D}" 2>&1) || die "$log"
+    log=$(cd "$root" && "$meson" setup ${cross_file:+--cross-file "$cross_file"} "$dir" "$root" "${@/#/-D}" 2>&1) || die "$log"
   elif ! has_options "$dir" "$@"; then
     say "configuring ${dir##*/}/: $*"
     log=$("$meson" configure "$dir" "${@/#/-D}" 2>&1) || die "$log"
