@@ -22,14 +22,12 @@ using topology::Layout;
 
 // ---- parameters ----
 
-std::int32_t square_root(std::int32_t n) {
-  return static_cast<std::int32_t>(balanced_radix(static_cast<std::size_t>(n)));
-}
-
 std::int32_t all_ranks(const Layout& layout) { return std::max(2, layout.ranks()); }
 std::int32_t radix_of_a_node(const Layout& layout) { return std::max(2, largest_node(layout)); }
 std::int32_t all_nodes(const Layout& layout) { return std::max(2, layout.nodes()); }
-std::int32_t root_of_node(const Layout& layout) { return square_root(largest_node(layout)); }
+std::int32_t root_of_node(const Layout& layout) {
+  return static_cast<std::int32_t>(balanced_radix(static_cast<std::size_t>(largest_node(layout))));
+}
 
 constexpr Parameter between{.name = "between", .summary = "exchange between nodes", .exchange = &Tuning::between};
 constexpr Parameter within{.name = "within", .summary = "exchange within a node", .exchange = &Tuning::within};

@@ -271,7 +271,7 @@ void allreduce(VectorSteps& steps, const Group& group, const FactorList& factors
 namespace {
 
 // The runs of members into which a tree divides a group at one level.
-struct Level {
+struct Division {
   std::size_t begin = 0; // of the run of which this is a division
   std::size_t end = 0;
   std::size_t stride = 1;
@@ -286,31 +286,31 @@ public:
   [[nodiscard]] std::size_t head(std::size_t begin, std::size_t end) const {
     return begin <= root_ && root_ < end ? root_ : begin;
   }
-  [[nodiscard]] Level level(std::size_t stride, std::size_t factor) const {
+  [[nodiscard]] Division level(std::size_t stride, std::size_t factor) const {
     const std::size_t begin = group_.me / (stride * factor) * (stride * factor);
     return {begin, std::min(begin + (stride * factor), group_.size()), stride, factor};
   }
   // Calls `visit(head, begin, end)` for each run of the level.
   template <class Visit>
-  void for_runs(const Level& level, Visit visit) const {
+  void for_runs(const Division& level, Visit visit) const {
     for (std::size_t begin = level.begin; begin < level.end; begin += level.stride) {
       const std::size_t end = std::min(begin + level.stride, level.end);
       visit(head(begin, end), begin, end);
     }
   }
-  [[nodiscard]] bool stands_for_its_run(const Level& level) const {
+  [[nodiscard]] bool stands_for_its_run(const Division& level) const {
     const std::size_t begin = group_.me / level.stride * level.stride;
     return head(begin, std::min(begin + level.stride, group_.size())) == group_.me;
   }
-  [[nodiscard]] std::size_t head(const Level& level) const { return head(level.begin, level.end); }
+  [[nodiscard]] std::size_t head(const Division& level) const { return head(level.begin, level.end); }
 
 private:
   const Group& group_;
   std::size_t root_;
 };
 
-std::vector<Level> levels_from_leaves(const Tree& tree, std::span<const std::size_t> factors) {
-  std::vector<Level> levels;
+std::vector<Division> levels_from_leaves(const Tree& tree, std::span<const std::size_t> factors) {
+  std::vector<Division> levels;
   std::size_t stride = 1;
   for (const std::size_t factor : factors) {
     levels.push_back(tree.level(stride, factor));
@@ -319,8 +319,8 @@ std::vector<Level> levels_from_leaves(const Tree& tree, std::span<const std::siz
   return levels;
 }
 
-std::vector<Level> levels_from_root(const Tree& tree, std::span<const std::size_t> factors) {
-  std::vector<Level> levels = levels_from_leaves(tree, reversed(factors));
+std::vector<Division> levels_from_root(const Tree& tree, std::span<const std::size_t> factors) {
+  std::vector<Division> levels = levels_from_leaves(tree, reversed(factors));
   std::ranges::reverse(levels);
   return levels;
 }
@@ -339,7 +339,7 @@ Blocks blocks_of_run(const std::function<Blocks(std::size_t member)>& blocks_of,
 void tree_reduce(VectorSteps& steps, const Group& group, std::size_t root, std::span<const std::size_t> factors,
                  std::span<const std::size_t> blocks, const Home& home) {
   const Tree tree(group, root);
-  for (const Level& level : levels_from_leaves(tree, factors)) {
+  for (const Division& level : levels_from_leaves(tree, factors)) {
     if (tree.head(level) != group.me) {
       steps.send(group.members[tree.head(level)], blocks);
       return;
@@ -353,7 +353,7 @@ void tree_reduce(VectorSteps& steps, const Group& group, std::size_t root, std::
 std::vector<TreeLevel> broadcast_levels(const Group& group, std::size_t root, std::span<const std::size_t> factors) {
   const Tree tree(group, root);
   std::vector<TreeLevel> result;
-  for (const Level& level : levels_from_root(tree, factors)) {
+  for (const Division& level : levels_from_root(tree, factors)) {
     TreeLevel& mine = result.emplace_back();
     const std::size_t source = tree.head(level);
     if (source == group.me) {
@@ -384,7 +384,7 @@ void tree_broadcast(VectorSteps& steps, const Group& group, std::size_t root, st
 void tree_gather(VectorSteps& steps, const Group& group, std::size_t root, std::span<const std::size_t> factors,
                  const std::function<Blocks(std::size_t member)>& blocks_of, const Home& home) {
   const Tree tree(group, root);
-  for (const Level& level : levels_from_leaves(tree, factors)) {
+  for (const Division& level : levels_from_leaves(tree, factors)) {
     const std::size_t target = tree.head(level);
     if (target != group.me) {
       const std::size_t begin = group.me / level.stride * level.stride;
@@ -402,7 +402,7 @@ void tree_gather(VectorSteps& steps, const Group& group, std::size_t root, std::
 void tree_scatter(VectorSteps& steps, const Group& group, std::size_t root, std::span<const std::size_t> factors,
                   const std::function<Blocks(std::size_t member)>& blocks_of, const Home& home, const Home& own) {
   const Tree tree(group, root);
-  for (const Level& level : levels_from_root(tree, factors)) {
+  for (const Division& level : levels_from_root(tree, factors)) {
     const std::size_t source = tree.head(level);
     if (source == group.me) {
       tree.for_runs(level, [&](std::size_t head, std::size_t begin, std::size_t end) {

@@ -9,7 +9,7 @@ namespace stoker::engine {
 namespace {
 
 // In numbers(). Behind them two for each lane.
-enum Place : std::size_t { apart, no_room, no_neighbors, most_calls, most_under_way, learned, other_learned, lanes };
+enum Index : std::size_t { apart, no_room, no_neighbors, most_calls, most_under_way, learned, other_learned, lanes };
 
 // The largest and the least of what ranks say; the least is asked for with all bits turned.
 struct Range {

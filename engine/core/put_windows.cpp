@@ -70,6 +70,7 @@ bool PutWindows::possible(const std::shared_ptr<CommContext>& context, bool by_c
     }
   }
   const std::lock_guard lock(mutex_);
+  std::erase_if(tried_, [](const Tried& trial) { return trial.context.expired(); });
   tried_.push_back({context, by_carriers, works, {}});
   return works;
 }

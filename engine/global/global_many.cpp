@@ -16,7 +16,7 @@
 namespace stoker::engine {
 namespace {
 
-constexpr std::size_t most_under_way = 32; // each takes bundle_bytes of the arena
+constexpr std::size_t most_bundles = 32; // each takes bundle_bytes of the arena
 
 } // namespace
 
@@ -99,7 +99,7 @@ private:
   }
 
   void submit(std::map<int, Bundle>::iterator open) {
-    if (under_way_.size() >= most_under_way) {
+    if (under_way_.size() >= most_bundles) {
       collect();
     }
     const Bundle& written = open->second;

@@ -14,8 +14,8 @@ namespace stoker::engine {
 namespace {
 
 // Blocks one behind the other, as bytes: how elements are packed is not what is measured.
-struct Side {
-  explicit Side(const UserBuffer& buffer) {
+struct PackedBlocks {
+  explicit PackedBlocks(const UserBuffer& buffer) {
     for (std::size_t i = 0; i < buffer.blocks().size(); ++i) {
       const std::uint64_t size = buffer.block_bytes(i);
       fits = fits && total + size <= INT_MAX;
@@ -40,8 +40,8 @@ struct Side {
 double mpi_seconds(const CommContext& context, algos::Collective collective, const UserBuffer& send,
                    const UserBuffer& recv, bool in_place, int calls) {
   const MPI_Comm comm = context.comm();
-  Side to(in_place ? recv : send);
-  Side from(recv);
+  PackedBlocks to(in_place ? recv : send);
+  PackedBlocks from(recv);
   if (!on_all(comm, to.fits && from.fits)) {
     return 0;
   }

@@ -113,7 +113,7 @@ std::vector<algos::Program> gathered_programs(MPI_Comm comm, const algos::Progra
 }
 
 // What rank 0 tells the others.
-struct Placement {
+struct Announcement {
   MemoryHandle handle{};
   std::uint64_t pages = 0;
 };
@@ -136,7 +136,7 @@ DeviceEpochs::DeviceEpochs(Engine& engine, const RequestPlan& plan, const algos:
   const std::vector<algos::Program> programs = gathered_programs(comm, program);
   std::optional<device::DeviceProgram> made;
   std::optional<Layout> layout;
-  Placement placement;
+  Announcement announced;
   attempt_on_all(comm, [&] {
     const device::ProgramOptions usual;
     const std::uint32_t most = reach_->kernel().most_blocks / static_cast<std::uint32_t>(ranks_);
@@ -145,18 +145,18 @@ DeviceEpochs::DeviceEpochs(Engine& engine, const RequestPlan& plan, const algos:
     layout.emplace(*made, programs);
     if (rank_ == 0) {
       own(*made, *layout);
-      placement = {owned_->on_device.handle(), owned_->pages};
+      announced = {owned_->on_device.handle(), owned_->pages};
     }
   });
-  check_mpi(PMPI_Bcast(&placement, sizeof placement, MPI_BYTE, 0, comm), "MPI_Bcast");
+  check_mpi(PMPI_Bcast(&announced, sizeof announced, MPI_BYTE, 0, comm), "MPI_Bcast");
   arguments_.blocks = made->header().blocks;
   attempt_on_all(comm, [&] {
     if (rank_ == 0) {
       shared_ = owned_->on_device.address();
     } else {
-      shared_ = imported_.emplace(reach_->device(), placement.handle).address();
+      shared_ = imported_.emplace(reach_->device(), announced.handle).address();
     }
-    pages_ = memory_->base(engine.arena_of(context_->engine_rank(0))) + placement.pages;
+    pages_ = memory_->base(engine.arena_of(context_->engine_rank(0))) + announced.pages;
     mapped_ = MappedPages(reach_->device(), pages_, pages_bytes());
     fill_tables(*layout);
     stream_ = std::make_unique<OwnStream>(reach_->device());

@@ -65,7 +65,7 @@ void end_fork() {
 void after_fork_in_parent() {
   fork_under_way.writer = OwnedFd();
   char nothing = 0;
-  while (fork_under_way.reader >= 0 && read(fork_under_way.reader, &nothing, 1) < 0 && errno == EINTR) {
+  while (fork_under_way.reader >= 0 && ::read(fork_under_way.reader, &nothing, 1) < 0 && errno == EINTR) {
   }
   end_fork();
 }

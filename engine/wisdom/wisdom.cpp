@@ -172,7 +172,7 @@ std::string Wisdom::path_of(const WisdomKey& key) const {
 }
 
 std::optional<std::vector<std::byte>> Wisdom::read(const WisdomKey& key) const {
-  const OwnedFd file(open(path_of(key).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)); // a FIFO must not keep us here
+  const OwnedFd file(::open(path_of(key).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)); // a FIFO must not keep us here
   if (file < 0) {
     if (errno == ENOENT) {
       return std::nullopt;
