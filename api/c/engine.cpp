@@ -6,6 +6,7 @@
 #include "api/c/guarded.hpp"
 #include "api/c/handles.hpp"
 #include "engine/base/error.hpp"
+#include "engine/base/never_destroyed.hpp"
 #include "engine/core/engine.hpp"
 #include "engine/shared/allocations.hpp"
 
@@ -51,7 +52,8 @@ static_assert(std::ranges::all_of(codes, [](const CodeRow& row) {
 }));
 
 // Never destroyed: an application may give back handles in destructors of its own global objects.
-auto& engine_table = *new stoker::api::HandleTable<std::shared_ptr<Engine>, stoker_engine>;
+stoker::engine::NeverDestroyed<stoker::api::HandleTable<std::shared_ptr<Engine>, stoker_engine>> engine_table_storage;
+auto& engine_table = engine_table_storage.object;
 
 // Needs no destructor, for the same reason.
 thread_local std::array<char, 1024> last_message{};

@@ -5,6 +5,7 @@
 #include "api/c/guarded.hpp"
 #include "api/c/handles.hpp"
 #include "engine/base/agreement.hpp"
+#include "engine/base/never_destroyed.hpp"
 #include "engine/global/global_memory.hpp"
 #include "engine/global/team.hpp"
 
@@ -37,9 +38,13 @@ struct HeldTransfer {
 };
 
 // Never destroyed: an application may give back handles in destructors of its own global objects.
-auto& global_table = *new stoker::api::HandleTable<std::shared_ptr<GlobalMemory>, stoker_global>;
-auto& team_table = *new stoker::api::HandleTable<std::unique_ptr<Team>, stoker_team>;
-auto& transfer_table = *new stoker::api::HandleTable<HeldTransfer, stoker_transfer>;
+stoker::engine::NeverDestroyed<stoker::api::HandleTable<std::shared_ptr<GlobalMemory>, stoker_global>>
+    global_table_storage;
+auto& global_table = global_table_storage.object;
+stoker::engine::NeverDestroyed<stoker::api::HandleTable<std::unique_ptr<Team>, stoker_team>> team_table_storage;
+auto& team_table = team_table_storage.object;
+stoker::engine::NeverDestroyed<stoker::api::HandleTable<HeldTransfer, stoker_transfer>> transfer_table_storage;
+auto& transfer_table = transfer_table_storage.object;
 
 [[noreturn]] void refuse_handle(const char* what) {
   throw Error(Code::request, "{} is not a live {}: null, freed, foreign or never created", what, what);

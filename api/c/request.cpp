@@ -5,6 +5,7 @@
 #include "api/c/guarded.hpp"
 #include "api/c/handles.hpp"
 #include "engine/base/agreement.hpp"
+#include "engine/base/never_destroyed.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -23,7 +24,9 @@ using stoker::engine::Request;
 namespace {
 
 // Never destroyed: an application may give back handles in destructors of its own global objects.
-auto& request_table = *new stoker::api::HandleTable<std::unique_ptr<Request>, stoker_request>;
+stoker::engine::NeverDestroyed<stoker::api::HandleTable<std::unique_ptr<Request>, stoker_request>>
+    request_table_storage;
+auto& request_table = request_table_storage.object;
 
 Request& live(stoker_request handle) {
   const auto* found = request_table.find(handle);

@@ -11,6 +11,7 @@
 #include "api/reports/computation.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/base/clock.hpp"
+#include "engine/base/never_destroyed.hpp"
 #include "engine/data/mpi_collectives.hpp"
 
 #include <algorithm>
@@ -204,7 +205,8 @@ private:
   std::uint64_t not_followed_ = 0;
 };
 // Never destroyed: MPI_Finalize may be called by a destructor.
-Advisor& advisor = *new Advisor;
+engine::NeverDestroyed<Advisor> advisor_storage;
+Advisor& advisor = advisor_storage.object;
 
 void Advisor::started(int count, const MPI_Request* requests, std::uint64_t begin_ns) {
   const Span span{begin_ns};

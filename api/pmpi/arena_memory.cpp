@@ -3,6 +3,7 @@
 
 #include "api/heap/heap_source.hpp"
 #include "engine/base/agreement.hpp"
+#include "engine/base/never_destroyed.hpp"
 #include "engine/shared/allocations.hpp"
 
 #include <dlfcn.h>
@@ -17,10 +18,12 @@ namespace stoker::pmpi {
 namespace {
 
 // Never given up: a thread may allocate while another finalises MPI.
-std::shared_ptr<engine::NodeMemory>& memory = *new std::shared_ptr<engine::NodeMemory>;
+engine::NeverDestroyed<std::shared_ptr<engine::NodeMemory>> memory_storage;
+std::shared_ptr<engine::NodeMemory>& memory = memory_storage.object;
 constinit std::atomic<bool> arena_is_open{false};
 
-StokerHeapSource& heap_source = *new StokerHeapSource;
+engine::NeverDestroyed<StokerHeapSource> heap_source_storage;
+StokerHeapSource& heap_source = heap_source_storage.object;
 
 // Blocks that were given back last. Programs ask for the same lengths again and again, and memory that is in place
 // costs much less than memory that the system has to provide. Any thread; who would have to wait does without, because
@@ -81,7 +84,8 @@ private:
   std::deque<Spare> spares_; // the oldest first
   std::size_t bytes_ = 0;
 };
-Spares& spares = *new Spares;
+engine::NeverDestroyed<Spares> spares_storage;
+Spares& spares = spares_storage.object;
 
 // Half of an arena stays for the engine.
 bool has_room(const engine::Arena& arena, std::uint64_t bytes) {

@@ -6,6 +6,7 @@
 #include "api/pmpi/state.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/base/clock.hpp"
+#include "engine/base/never_destroyed.hpp"
 #include "engine/base/own_thread.hpp"
 #include "engine/base/owned_handle.hpp"
 #include "engine/core/engine.hpp"
@@ -156,7 +157,8 @@ private:
   std::thread thread_;
 };
 // Never destroyed: the application may free its windows late.
-BackgroundThread& background = *new BackgroundThread;
+engine::NeverDestroyed<BackgroundThread> background_storage;
+BackgroundThread& background = background_storage.object;
 
 } // namespace
 

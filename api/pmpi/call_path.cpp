@@ -4,6 +4,7 @@
 #include "api/pmpi/debug_information.hpp"
 #include "api/pmpi/file_name.hpp"
 #include "api/pmpi/settings.hpp"
+#include "engine/base/never_destroyed.hpp"
 
 #include <fmt/format.h>
 
@@ -49,7 +50,8 @@ struct KnownOwners {
   std::unordered_map<const void*, Owner> owners;
 };
 // Never destroyed: calls may come late.
-KnownOwners& known = *new KnownOwners;
+engine::NeverDestroyed<KnownOwners> known_storage;
+KnownOwners& known = known_storage.object;
 
 Owner owner_of(const void* address) {
   const std::lock_guard lock(known.mutex);

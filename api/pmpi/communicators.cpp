@@ -5,6 +5,7 @@
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/statistics.hpp"
 #include "engine/base/agreement.hpp"
+#include "engine/base/never_destroyed.hpp"
 #include "engine/requests/choices.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +29,8 @@ struct Registry {
   int keyval = MPI_KEYVAL_INVALID;
 };
 // Never destroyed: destructors of the application's global objects may still call MPI.
-Registry& registry = *new Registry;
+engine::NeverDestroyed<Registry> registry_storage;
+Registry& registry = registry_storage.object;
 
 // What this thread is about to free. Delete callbacks may free more meanwhile.
 constinit thread_local const BeingFreed* being_freed = nullptr;

@@ -2,6 +2,7 @@
 #include "api/pmpi/errors.hpp"
 
 #include "engine/base/agreement.hpp"
+#include "engine/base/never_destroyed.hpp"
 
 #include <algorithm>
 #include <array>
@@ -17,7 +18,8 @@ struct Codes {
   std::mutex mutex;
   std::array<int, 12> codes{}; // MPI_SUCCESS: not made yet
 };
-Codes& codes = *new Codes;
+engine::NeverDestroyed<Codes> codes_storage;
+Codes& codes = codes_storage.object;
 
 int error_class(engine::Code code) {
   switch (code) {

@@ -5,6 +5,7 @@
 #include "api/pmpi/library.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/base/error.hpp"
+#include "engine/base/never_destroyed.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -137,7 +138,8 @@ private:
 };
 
 // Never destroyed: destructors of the application's global objects may still call MPI.
-Handles& handles = *new Handles;
+engine::NeverDestroyed<Handles> handles_storage;
+Handles& handles = handles_storage.object;
 
 } // namespace
 

@@ -18,6 +18,7 @@
 #include "api/pmpi/watched_messages.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/base/mpi_identity.hpp"
+#include "engine/base/never_destroyed.hpp"
 #include "engine/base/spare_thread.hpp"
 #include "engine/calls/put_off_starts.hpp"
 #include "engine/core/engine.hpp"
@@ -48,7 +49,8 @@ struct Life {
   bool shut_down = false;
 };
 // Never destroyed: MPI_Finalize may be called by a destructor.
-Life& life = *new Life;
+engine::NeverDestroyed<Life> life_storage;
+Life& life = life_storage.object;
 
 void close_gates(Reason because) {
   for (Gate& each : gates) {

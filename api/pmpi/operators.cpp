@@ -2,6 +2,7 @@
 #include "api/pmpi/operators.hpp"
 
 #include "api/pmpi/library.hpp"
+#include "engine/base/never_destroyed.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -66,7 +67,8 @@ private:
 };
 
 // Never destroyed: requests may be destroyed after it would have been.
-Uses& uses = *new Uses;
+engine::NeverDestroyed<Uses> uses_storage;
+Uses& uses = uses_storage.object;
 
 } // namespace
 

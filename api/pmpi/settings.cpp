@@ -2,6 +2,7 @@
 #include "api/pmpi/settings.hpp"
 
 #include "engine/base/agreement.hpp"
+#include "engine/base/never_destroyed.hpp"
 #include "engine/settings/setting_table.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +17,8 @@ namespace stoker::pmpi {
 namespace {
 
 // Never destroyed: MPI_Finalize may come late.
-engine::Settings& current = *new engine::Settings;
+engine::NeverDestroyed<engine::Settings> current_storage;
+engine::Settings& current = current_storage.object;
 
 } // namespace
 

@@ -6,6 +6,7 @@
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/state.hpp"
 #include "api/pmpi/watched_messages.hpp"
+#include "engine/base/never_destroyed.hpp"
 #include "engine/core/engine.hpp"
 
 #include <fmt/format.h>
@@ -35,7 +36,8 @@ struct Statistics {
   std::vector<std::uint64_t> left_before;            // as left_counts() when statistics were last reset
 };
 // Never destroyed: MPI_Finalize may be called by a destructor.
-Statistics& statistics = *new Statistics;
+engine::NeverDestroyed<Statistics> statistics_storage;
+Statistics& statistics = statistics_storage.object;
 
 // Tools may look before constructors have run, and after destructors.
 struct ProcessCounts {

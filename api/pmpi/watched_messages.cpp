@@ -6,6 +6,7 @@
 #include "api/pmpi/handle_table.hpp"
 #include "api/pmpi/settings.hpp"
 #include "engine/base/clock.hpp"
+#include "engine/base/never_destroyed.hpp"
 #include "engine/helper/help_trials.hpp"
 
 #include <algorithm>
@@ -106,7 +107,8 @@ struct Watch final : Follower {
   }
 };
 // Never destroyed: MPI_Finalize may be called by a destructor.
-Watch& state = *new Watch;
+engine::NeverDestroyed<Watch> state_storage;
+Watch& state = state_storage.object;
 
 } // namespace
 

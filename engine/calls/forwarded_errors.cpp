@@ -2,6 +2,7 @@
 #include "engine/calls/forwarded_errors.hpp"
 
 #include "engine/base/agreement.hpp"
+#include "engine/base/never_destroyed.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -19,7 +20,8 @@ struct Pairs {
   std::mutex mutex;
   std::vector<Pair> all;
 };
-Pairs& pairs = *new Pairs;
+NeverDestroyed<Pairs> pairs_storage;
+Pairs& pairs = pairs_storage.object;
 
 thread_local int returned = 0; // ErrorsAreReturned of this thread
 

@@ -2,6 +2,7 @@
 #include "engine/core/live_engines.hpp"
 
 #include "engine/base/agreement.hpp"
+#include "engine/base/never_destroyed.hpp"
 #include "engine/core/engine.hpp"
 
 #include <spdlog/logger.h>
@@ -19,7 +20,8 @@ struct Engines {
   bool finalizing = false;
 };
 // Never destroyed: destructors of the application's global objects may still come.
-Engines& engines = *new Engines;
+NeverDestroyed<Engines> engines_storage;
+Engines& engines = engines_storage.object;
 
 int destroy_left_over(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/) {
   {

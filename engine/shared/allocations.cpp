@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/shared/allocations.hpp"
 
+#include "engine/base/never_destroyed.hpp"
 #include "engine/base/owned_fd.hpp"
 #include "engine/base/round_up.hpp"
 
@@ -29,7 +30,8 @@ struct Allocations {
   bool are_copies = false; // in a child
 };
 // Never destroyed: destructors of the application's global objects may still come.
-Allocations& allocations = *new Allocations;
+NeverDestroyed<Allocations> allocations_storage;
+Allocations& allocations = allocations_storage.object;
 
 // This thread is in fork(), and has the lock: other handlers of the fork may allocate, too.
 thread_local bool forks = false;
@@ -43,7 +45,8 @@ struct ForkUnderWay {
   OwnedFd reader;
   OwnedFd writer;
 };
-ForkUnderWay& fork_under_way = *new ForkUnderWay;
+NeverDestroyed<ForkUnderWay> fork_under_way_storage;
+ForkUnderWay& fork_under_way = fork_under_way_storage.object;
 
 void before_fork() {
   allocations.mutex.lock();
