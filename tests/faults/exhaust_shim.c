@@ -16,6 +16,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -180,10 +181,11 @@ static bool is_systems(const char* file) {
   return false;
 }
 
+// Takes no memory from the heap, of which there may be none.
 static void crash(int number) {
   void* callers[64];
   const int count = backtrace(callers, 64);
-  FILE* file = fopen(crash_file, "w");
+  const int file = open(crash_file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   const char* guilty = NULL;
   for (int i = 0; i < count && guilty == NULL; ++i) {
     Dl_info info;
@@ -191,11 +193,10 @@ static void crash(int number) {
       guilty = info.dli_fname;
     }
   }
-  if (file != NULL) {
-    fprintf(file, "signal %d in %s\n", number, guilty != NULL ? guilty : "the system");
-    (void)fflush(file);
-    backtrace_symbols_fd(callers, count, fileno(file));
-    fclose(file);
+  if (file >= 0) {
+    (void)dprintf(file, "signal %d in %s\n", number, guilty != NULL ? guilty : "the system");
+    backtrace_symbols_fd(callers, count, file);
+    close(file);
   }
   raise(number); // with its default action
 }
