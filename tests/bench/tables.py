@@ -95,6 +95,19 @@ def check_reductions(bench, folder):
         expect(picture.read(4) == b"\x89PNG", "no picture of allreduce")
 
 
+def check_peers(bench, folder):
+    """Two launches. The call is han's with 5 us, and twice as long otherwise; stoker takes 4 and 6 us in han's launches."""
+    for launch in (1, 2):
+        for component, theirs, ours in (("default", 10.0, 1.0), ("han", 5.0, 4.0)):
+            write(f"{folder}/{component}.{launch}.1x2.openmpi.json",
+                  [{**reduction_row("openmpi", executor, "x", "heap", 64 << 10, launch * time), "mpi_version": "Open MPI v5"}
+                   for executor, time in (("mpi-blocking", theirs), ("inline", ours), ("engine", ours + 2))])
+    done = run(f"{bench}/peers.py", folder)
+    expect(done.returncode == 0, done.stderr)
+    expect("| 2 ranks | allreduce | 64 KiB | 15 | - | 7.5 | - | - | 0.80 (0.80 to 0.80) | 1.20 (1.20 to 1.20) | han |" in done.stdout,
+           done.stdout)
+
+
 def check_harmless(bench, folder):
     """Three launches: steps of 8 B are 10 % behind, those of 64 KiB ahead; the engine takes 1.1 of inline, in one launch 9."""
     for launch, engine in ((1, 1.1), (2, 9.0), (3, 1.1)):
@@ -296,6 +309,8 @@ def main():
         expect("0.800" in done.stdout and "radix:r=2" in done.stdout, done.stdout)
         os.mkdir(f"{folder}/run-reductions")
         check_reductions(bench, f"{folder}/run-reductions")
+        os.mkdir(f"{folder}/run-peers")
+        check_peers(bench, f"{folder}/run-peers")
         os.mkdir(f"{folder}/run-harmless")
         check_harmless(bench, f"{folder}/run-harmless")
         os.mkdir(f"{folder}/run-examples")
