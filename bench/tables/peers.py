@@ -22,20 +22,20 @@ def place(shape):
     return f"{ranks} ranks" if hosts == "1" else f"{hosts} hosts x {ranks}"
 
 
-def by_launch(rows, executor):
-    return {row["launch"]: row["median_us"] for row in reversed(rows) if row["executor"] == executor}
+def times_of(rows, executor):
+    return report.by_launch([row for row in rows if row["executor"] == executor])
 
 
 def lines_of(rows):
     points = report.grouped(rows, lambda row: (row["shape"], row["collective"], row["bytes"]))
     for (shape, collective, size), group in points.items():
         of = {component: [row for row in group if row["what"] == component] for component in COMPONENTS}
-        calls = {component: by_launch(of[component], "mpi-blocking") for component in COMPONENTS if of[component]}
+        calls = {component: times_of(of[component], "mpi-blocking") for component in COMPONENTS if of[component]}
         medians = {component: statistics.median(times.values()) for component, times in calls.items()}
         best = min(medians, key=medians.get)
         cells = [f"{medians[component]:.3g}" if component in medians else "-" for component in COMPONENTS]
         for executor in EXECUTORS:
-            ratios = [time / calls[best][launch] for launch, time in by_launch(of[best], executor).items() if launch in calls[best]]
+            ratios = [time / calls[best][launch] for launch, time in times_of(of[best], executor).items() if launch in calls[best]]
             cells.append(report.spread(ratios, 2) if ratios else "-")
         yield [place(shape), collective, report.size_text(size), *cells, best]
 

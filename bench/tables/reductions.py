@@ -51,16 +51,11 @@ class Value:
         return report.value(self.numbers)
 
 
-def by_launch(rows):
-    """The first row of each launch: the algorithm that stoker is asked for first."""
-    return {launch: group[0]["median_us"] for launch, group in report.grouped(rows, lambda row: row["launch"]).items()}
-
-
 def fastest_call(rows):
     """Name and {launch: microseconds} of that call of the MPI libraries that is the fastest in the median of the launches."""
     calls = report.grouped((row for row in rows if row["algorithm"] == "mpi"),
                     lambda row: f"{row['mpi']}, {row['executor'].removeprefix('mpi-')}, {row['buffers']}")
-    times = {name: by_launch(group) for name, group in calls.items()}
+    times = {name: report.by_launch(group) for name, group in calls.items()}
     return min(times.items(), key=lambda item: statistics.median(item[1].values()), default=("", {}))
 
 
@@ -70,8 +65,8 @@ def to_fastest(collective, buffers, least=0, most=float("inf")):
         found = {}
         rows = [row for row in rows if row["what"] == collective and least <= row["bytes"] <= most]
         for size, group in sorted(report.grouped(rows, lambda row: row["bytes"]).items()):
-            ours = by_launch(row for row in group if row["algorithm"] != "mpi" and row["executor"] == "inline"
-                             and row["mpi"] == mpi and row["buffers"] == buffers)
+            ours = report.by_launch(row for row in group if row["algorithm"] != "mpi" and row["executor"] == "inline"
+                                    and row["mpi"] == mpi and row["buffers"] == buffers)
             name, theirs = fastest_call(group)
             ratios = [ours[launch] / theirs[launch] for launch in sorted(ours.keys() & theirs.keys())]
             if ratios:

@@ -52,6 +52,11 @@ def grouped(rows, key):
     return groups
 
 
+def by_launch(rows):
+    """The time of the first row of each launch: the algorithm that stoker is asked for first."""
+    return {launch: group[0]["median_us"] for launch, group in grouped(rows, lambda row: row["launch"]).items()}
+
+
 def size_text(size):
     for unit, factor in (("MiB", MIB), ("KiB", KIB)):
         if size >= factor:

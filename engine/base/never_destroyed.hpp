@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A global object that is there for as long as the process. Destructors of the application's own global objects may still
-// use it. It takes no memory from the heap while the library is loaded: an error there would end the process.
+// A global object that is there for as long as the process. Destructors of the application's own
+// global objects may still use it. It takes no memory from the heap while the library is loaded,
+// where an error would end the process.
 #pragma once
 
 namespace stoker::engine {
