@@ -17,7 +17,8 @@ namespace stoker::pmpi {
 class AnchoredCall {
 public:
   // Throws engine::Error.
-  AnchoredCall(const engine::CollectiveCall& given, bool at_root) : call_(given) {
+  AnchoredCall(const engine::CollectiveCall& given, bool at_root, engine::MemoryKinds memory) : call_(given) {
+    call_.memory = memory;
     const algos::CollectiveTraits& traits = traits_of(given.collective);
     // Reductions of data at MPI_BOTTOM would need a user-defined operator for such types; the engine refuses them.
     if (traits.combines) {

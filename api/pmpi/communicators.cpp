@@ -174,6 +174,10 @@ void Communicator::use(OwnInfo info) {
   }
 }
 
+void Communicator::use_assertion(MPI_Info info) {
+  (void)engine::attempt([&] { memory_ = engine::asserted_kinds(info, memory_); });
+}
+
 void Communicator::cover(Budget budget) {
   if (!inherits_ || size_ == 1 || calls_ != nullptr) {
     return;
@@ -336,6 +340,7 @@ void adopt(MPI_Comm comm, MPI_Info info, MPI_Comm parent) {
     return;
   }
   communicator->use(OwnInfo(MPI_INFO_NULL, info));
+  communicator->use_assertion(info);
   if (from == nullptr || !communicator->join_graphs_of(*from)) {
     communicator->cover();
   }

@@ -86,11 +86,15 @@ public:
     return algos::pattern_of(collective) == algos::Pattern::neighborhood ? graph_reason_.value_or(reason_) : reason_;
   }
   [[nodiscard]] bool off() const { return off_; }
+  // What the application asserts of the buffers of its calls.
+  [[nodiscard]] engine::MemoryKinds memory() const { return memory_; }
   // Communicators for persistent requests that the MPI library carries out.
   [[nodiscard]] engine::PrivateComms& private_comms() { return private_comms_; }
 
   // Local. Values that are not accepted are reported and ignored.
   void use(OwnInfo info);
+  // Local. Takes the assertion in `info`, if there is one. It is no key of ours: MPI says where it holds.
+  void use_assertion(MPI_Info info);
   // Collective, where this is inherits() and has no calls yet.
   void cover(Budget budget = Budget::of_any);
   // Collective over this communicator, a new one with a distributed graph made from `parent`. Returns whether it shares
@@ -133,6 +137,7 @@ private:
   int rank_ = 0;
   bool inherits_ = false;
   bool off_ = false;
+  engine::MemoryKinds memory_ = engine::MemoryKinds::any;
   bool waits_for_use_ = false; // the same on all ranks
   std::uint32_t uses_ = 0;     // since then
   Reason reason_ = Reason::unwatched;

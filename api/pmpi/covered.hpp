@@ -57,7 +57,8 @@ std::optional<int> if_covered(Form form, const CollectiveCall& call, CarryOut&& 
 class CoveredCall {
 public:
   CoveredCall(const CollectiveCall& call, Communicator& communicator)
-      : anchored_(call, communicator.rank() == call.root), communicator_(communicator), path_(call_path(call.site)) {}
+      : anchored_(call, communicator.rank() == call.root, communicator.memory()), communicator_(communicator),
+        path_(call_path(call.site)) {}
   CoveredCall(const CoveredCall&) = delete;
   CoveredCall& operator=(const CoveredCall&) = delete;
 

@@ -114,6 +114,7 @@ int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
   Communicator* const communicator = code == MPI_SUCCESS && the_engine() != nullptr ? communicator_of(comm) : nullptr;
   if (communicator != nullptr) {
     communicator->use(OwnInfo(communicator->info().get(), info));
+    communicator->use_assertion(info);
     communicator->cover();
   }
   return code;

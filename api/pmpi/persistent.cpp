@@ -248,6 +248,12 @@ std::optional<Reason> why_not_at_all(const Communicator* communicator, Collectiv
   return std::nullopt;
 }
 
+// Whether the MPI library refuses it on this rank, which the others need not know: they may not have called it.
+bool is_wrong_here(const CollectiveCall& call, const Communicator& communicator) {
+  bool wrong = false;
+  return !engine::attempt([&] { wrong = is_mistake(call, {communicator.size(), communicator.rank()}); }) && wrong;
+}
+
 } // namespace
 
 int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* request, const MpiInit& mpi) {
@@ -261,6 +267,10 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
   };
   if (const auto reason = why_not_at_all(communicator, call.collective)) {
     return left(*reason);
+  }
+  if (mpi && (request == nullptr || is_wrong_here(call, *communicator))) {
+    count_fallback(Form::persistent, call.collective, Reason::mistake);
+    return mpi(request);
   }
   std::unique_ptr<Request> made;
   std::optional<Reason> reason;
@@ -298,7 +308,8 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
     std::optional<AnchoredCall> anchored;
     std::unique_ptr<MpiRequest> tried;
     engine::agree(call.comm, engine::attempt([&] {
-                    anchored.emplace(call, communicator->rank() == call.root);
+                    anchored.emplace(call, communicator->rank() == call.root,
+                                     engine::asserted_kinds(info, communicator->memory()));
                     if (said.engine_only == 0 && said.comm_to_be_had()) {
                       tried = std::make_unique<MpiRequest>(call);
                     }

@@ -97,11 +97,12 @@ EpochBuffers bound_buffers(const CollectiveCall& call, CallBuffers buffers, int 
   bound.copies_send = buffers.overlapping;
   const bool in_place_at_root = buffers.in_place && algos::has_root(collective);
   if (in_place_at_root && collective == Collective::reduce) {
-    bound.send = BoundData(UserBuffer(buffers.recv.address(), Datatype(MPI_BYTE, "datatype"), buffers.recv.blocks()));
+    bound.send = BoundData(
+        UserBuffer(buffers.recv.address(), Datatype(MPI_BYTE, "datatype"), buffers.recv.blocks(), call.memory));
     bound.copies_send = true;
   } else if (in_place_at_root && collective == Collective::gather) {
     bound.send = BoundData(UserBuffer(buffers.recv.address(), Datatype(*call.recvtypes, "recvtype"),
-                                      {buffers.recv.blocks()[static_cast<std::size_t>(rank)]}));
+                                      {buffers.recv.blocks()[static_cast<std::size_t>(rank)]}, call.memory));
     bound.copies_send = true;
   } else {
     bound.send = BoundData(std::move(buffers.send));
@@ -118,8 +119,8 @@ EpochBuffers bound_blocks(const CollectiveCall& call, const CommContext& context
   neighbors != nullptr ? add_blocks(*neighbors, call.collective, send, recv) : add_blocks(call, context, send, recv);
   const auto ranks = static_cast<std::size_t>(context.ranks());
   EpochBuffers bound;
-  bound.send = BoundData(send.blocks(), ranks);
-  bound.recv = BoundData(recv.blocks(), ranks);
+  bound.send = BoundData(send.blocks(), ranks, call.memory);
+  bound.recv = BoundData(recv.blocks(), ranks, call.memory);
   const auto own = static_cast<std::size_t>(context.rank());
   if (bound.send.part_bytes(own) > bound.recv.part_bytes(own)) {
     throw Error(Code::mismatch, "this rank sends itself {} bytes, and receives {}; expected as many",

@@ -31,6 +31,7 @@ struct BufferArguments {
   const char* type_name = "";
   bool by_index = false;                   // messages name the block's count
   const std::vector<int>* peers = nullptr; // blocks of MPI_PROC_NULL are empty, whatever their arguments
+  MemoryKinds memory = MemoryKinds::any;
 
   [[nodiscard]] std::string count_name(std::size_t block) const {
     return counted || by_index ? at(counts_name, block) : std::string(counts_name);
@@ -74,7 +75,7 @@ UserBuffer checked(const BufferArguments& arguments) {
       blocks[b] = arguments.checked(b, type);
     }
   }
-  UserBuffer buffer(const_cast<void*>(arguments.address), std::move(type), std::move(blocks));
+  UserBuffer buffer(const_cast<void*>(arguments.address), std::move(type), std::move(blocks), arguments.memory);
   if (buffer.address() == nullptr && buffer.bytes() > 0) {
     throw Error(Code::argument, "{} is null; expected room for {} bytes", arguments.address_name, buffer.bytes());
   }
@@ -213,7 +214,8 @@ private:
                     .type = &byte,
                     .address_name = name,
                     .counts_name = count_name,
-                    .type_name = "datatype"});
+                    .type_name = "datatype",
+                    .memory = call_.memory});
   }
 
   // A buffer of blocks and its arguments, as the traits describe them.
@@ -226,7 +228,8 @@ private:
                       .counts_name = "sendcounts",
                       .displs_name = "sdispls",
                       .type_name = "sendtype",
-                      .peers = neighborhood_ ? &neighbors_->targets : nullptr},
+                      .peers = neighborhood_ ? &neighbors_->targets : nullptr,
+                      .memory = call_.memory},
                      traits_.send, "sendcount");
   }
   [[nodiscard]] BufferArguments blocks_to_receive() const {
@@ -238,7 +241,8 @@ private:
                       .counts_name = "recvcounts",
                       .displs_name = "rdispls",
                       .type_name = "recvtype",
-                      .peers = neighborhood_ ? &neighbors_->sources : nullptr},
+                      .peers = neighborhood_ ? &neighbors_->sources : nullptr,
+                      .memory = call_.memory},
                      traits_.recv, "recvcount");
   }
   [[nodiscard]] BufferArguments described(BufferArguments arguments, const algos::BufferTraits& traits,
@@ -331,7 +335,8 @@ private:
                                  .type = call_.recvtypes,
                                  .address_name = "buffer",
                                  .counts_name = "count",
-                                 .type_name = "datatype"});
+                                 .type_name = "datatype",
+                                 .memory = call_.memory});
     result_.sizes = buffer.block_sizes();
     (at_root() ? result_.send : result_.recv) = std::move(buffer);
   }
@@ -364,7 +369,7 @@ private:
       block.count = static_cast<MPI_Count>(sent / element);
     }
     std::byte* const address = result_.recv.address();
-    result_.recv = UserBuffer(address, result_.recv.take_type(), std::move(blocks));
+    result_.recv = UserBuffer(address, result_.recv.take_type(), std::move(blocks), call_.memory);
     result_.sizes->front() = sent;
     result_.own = sent;
   }

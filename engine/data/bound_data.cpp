@@ -33,7 +33,7 @@ BoundData::BoundData(UserBuffer buffer) {
   }
 }
 
-BoundData::BoundData(std::span<const PeerBlock> blocks, std::size_t ranks) {
+BoundData::BoundData(std::span<const PeerBlock> blocks, std::size_t ranks, MemoryKinds kinds) {
   // Sorts the blocks by rank; those of one rank keep their order.
   std::vector<std::size_t> next(ranks + 1, 0);
   for (const PeerBlock& block : blocks) {
@@ -48,8 +48,8 @@ BoundData::BoundData(std::span<const PeerBlock> blocks, std::size_t ranks) {
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     order[next[static_cast<std::size_t>(blocks[b].peer)]++] = b;
   }
-  const bool devices = loaded_driver() != nullptr; // asked once for all blocks
-  std::vector<MPI_Datatype> handles;               // of types_
+  const bool devices = kinds == MemoryKinds::any && loaded_driver() != nullptr; // asked once for all blocks
+  std::vector<MPI_Datatype> handles;                                            // of types_
   pieces_.reserve(blocks.size());
   parts_.reserve(ranks);
   for (std::size_t r = 0; r < ranks; ++r) {

@@ -26,8 +26,9 @@ struct PeerBlock {
 class BoundData {
 public:
   BoundData() = default;
-  explicit BoundData(UserBuffer buffer);                           // one part: all blocks, in their order
-  BoundData(std::span<const PeerBlock> blocks, std::size_t ranks); // one for each rank. Throws Error(argument)
+  explicit BoundData(UserBuffer buffer); // one part: all blocks, in their order
+  // One for each rank. Throws Error(argument).
+  BoundData(std::span<const PeerBlock> blocks, std::size_t ranks, MemoryKinds kinds);
 
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   [[nodiscard]] std::uint64_t part_bytes(std::size_t part) const { return parts_[part].bytes; }

@@ -5,6 +5,7 @@
 
 #include "algos/collectives/collective.hpp"
 #include "engine/data/neighbors.hpp"
+#include "engine/device/device_memory.hpp"
 
 #include <mpi.h>
 
@@ -42,7 +43,8 @@ struct CollectiveCall {
   MPI_Op op = MPI_OP_NULL;
   int root = 0;
   MPI_Comm comm = MPI_COMM_NULL;
-  const void* site = nullptr; // return address of the application's call, for statistics
+  MemoryKinds memory = MemoryKinds::any; // of all buffers
+  const void* site = nullptr;            // return address of the application's call, for statistics
   [[nodiscard]] bool in_place() const { return sendbuf == MPI_IN_PLACE || recvbuf == MPI_IN_PLACE; }
 };
 

@@ -151,7 +151,7 @@ void add_pieces(const Datatype& type, std::byte* elements, std::int64_t count, s
   }
 }
 
-UserBuffer::UserBuffer(void* address, Datatype type, std::vector<UserBlock> blocks)
+UserBuffer::UserBuffer(void* address, Datatype type, std::vector<UserBlock> blocks, MemoryKinds kinds)
     : address_(static_cast<std::byte*>(address)), type_(std::move(type)), blocks_(std::move(blocks)) {
   bool first = true;
   for (const UserBlock& block : blocks_) {
@@ -169,7 +169,7 @@ UserBuffer::UserBuffer(void* address, Datatype type, std::vector<UserBlock> bloc
     first = false;
   }
   lay_out_packed();
-  residence_ = bytes_ > 0 ? residence_of(address_ + lower_) : Residence::host;
+  residence_ = bytes_ > 0 ? residence_of(address_ + lower_, kinds) : Residence::host;
   if (residence_ == Residence::device) {
     type_.find_runs();
   }

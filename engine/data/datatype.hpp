@@ -69,7 +69,7 @@ struct UserBlock {
 class UserBuffer {
 public:
   UserBuffer() = default;
-  UserBuffer(void* address, Datatype type, std::vector<UserBlock> blocks);
+  UserBuffer(void* address, Datatype type, std::vector<UserBlock> blocks, MemoryKinds kinds = MemoryKinds::any);
 
   [[nodiscard]] std::byte* address() const { return address_; }
   [[nodiscard]] Residence residence() const { return residence_; } // of all data

@@ -4,6 +4,7 @@
 #include "engine/base/agreement.hpp"
 #include "engine/device/device_context.hpp"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -89,8 +90,19 @@ void carry_out(const char* call, std::span<const DevicePiece> pieces, Copy copy)
 
 } // namespace
 
-Residence residence_of(const void* address) {
-  const Driver* const driver = loaded_driver();
+MemoryKinds kinds_in(std::string_view list) {
+  bool host = !list.empty();
+  while (!list.empty()) {
+    const std::string_view kind = list.substr(0, list.find(','));
+    const std::string_view name = kind.substr(0, kind.find(':')); // restrictors follow
+    host = host && (name == "system" || name == "mpi");
+    list.remove_prefix(std::min(kind.size() + 1, list.size()));
+  }
+  return host ? MemoryKinds::host : MemoryKinds::any;
+}
+
+Residence residence_of(const void* address, MemoryKinds kinds) {
+  const Driver* const driver = kinds == MemoryKinds::any ? loaded_driver() : nullptr;
   if (driver == nullptr) {
     return Residence::host;
   }

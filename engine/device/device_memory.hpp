@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace stoker::engine {
 
@@ -14,8 +15,18 @@ enum class Residence : std::uint8_t {
   device, // or managed memory, which moves between the two: this library has the driver copy it
 };
 
-// Where the memory at an address is. Thread-safe. Host for everything that the driver does not know.
-[[nodiscard]] Residence residence_of(const void* address);
+// What an application says of the memory of its buffers.
+enum class MemoryKinds : std::uint8_t {
+  any,
+  host, // which no driver of a device manages
+};
+
+// `list`: the value of MPI-4.1's info key mpi_assert_memory_alloc_kinds (section 11.4.3), such as "system,mpi:alloc_mem".
+[[nodiscard]] MemoryKinds kinds_in(std::string_view list);
+
+// Where the memory at an address is. Thread-safe. Host for everything that the driver does not know, and, without
+// asking it, for what `kinds` says to be the host's.
+[[nodiscard]] Residence residence_of(const void* address, MemoryKinds kinds = MemoryKinds::any);
 
 // Bytes that are, or will be, the same in both places.
 struct DevicePiece {

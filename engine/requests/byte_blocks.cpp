@@ -15,12 +15,12 @@ ByteBlocks::ByteBlocks(Engine& engine, const CollectiveCall& call, int ranks, co
   const auto side = [&](const Arguments& arguments, const std::vector<int>* peers) {
     return Side(engine, arguments, peers == nullptr ? static_cast<std::size_t>(ranks) : peers->size(), peers);
   };
-  recv_ = side({call.recvbuf, call.recvcounts, call.rdispls, call.recvtypes},
+  recv_ = side({call.recvbuf, call.recvcounts, call.rdispls, call.recvtypes, call.memory},
                neighbors == nullptr ? nullptr : &neighbors->sources);
   recv_.describe(call_.recvbuf, call_.recvcounts, call_.rdispls);
   if (call.sendbuf != MPI_IN_PLACE) {
     void* sendbuf = const_cast<void*>(call.sendbuf); // only read
-    send_ = side({sendbuf, call.sendcounts, call.sdispls, call.sendtypes},
+    send_ = side({sendbuf, call.sendcounts, call.sdispls, call.sendtypes, call.memory},
                  neighbors == nullptr ? nullptr : &neighbors->targets);
     send_.describe(sendbuf, call_.sendcounts, call_.sdispls);
     call_.sendbuf = sendbuf;
@@ -31,7 +31,7 @@ ByteBlocks::ByteBlocks(Engine& engine, const CollectiveCall& call, int ranks, co
 
 ByteBlocks::Side::Side(Engine& engine, const Arguments& arguments, std::size_t blocks, const std::vector<int>* peers)
     : bytes_(blocks), displs_(blocks), blocks_(blocks) {
-  const auto& [buffer, counts, displs, types] = arguments;
+  const auto& [buffer, counts, displs, types, memory] = arguments;
   if (blocks != 0 && (!counts.given() || !displs.given() || types == nullptr)) {
     throw Error(Code::argument, "counts, displacements or datatypes are null; expected {} entries each", blocks);
   }
@@ -45,7 +45,7 @@ ByteBlocks::Side::Side(Engine& engine, const Arguments& arguments, std::size_t b
     }
     Datatype type(types[i], "datatype " + std::to_string(i));
     runs = runs && type.contiguous();
-    blocks_[i] = UserBuffer(buffer, std::move(type), {{displs.at(i), counts.at(i)}});
+    blocks_[i] = UserBuffer(buffer, std::move(type), {{displs.at(i), counts.at(i)}}, memory);
     runs = runs && blocks_[i].residence() != Residence::device;
     bytes_[i] = static_cast<MPI_Count>(blocks_[i].bytes());
     displs_[i] = displs.at(i);

@@ -37,6 +37,7 @@ private:
     const Numbers<MPI_Count>& counts;
     const Numbers<MPI_Aint>& displs; // in bytes
     const MPI_Datatype* types;
+    MemoryKinds memory;
   };
   class Side {
   public:

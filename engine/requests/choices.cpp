@@ -135,6 +135,11 @@ std::optional<std::string> info_value(MPI_Info info, const char* key) {
   return found != 0 ? std::optional<std::string>(value.data()) : std::nullopt;
 }
 
+MemoryKinds asserted_kinds(MPI_Info info, MemoryKinds otherwise) {
+  const std::optional<std::string> list = info_value(info, "mpi_assert_memory_alloc_kinds");
+  return list ? kinds_in(*list) : otherwise;
+}
+
 namespace {
 
 // By an info key, which is for one request.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/requests/init.hpp"
 
+#include "engine/base/agreement.hpp"
 #include "engine/base/clock.hpp"
+#include "engine/requests/choices.hpp"
 #include "engine/requests/device_reach.hpp"
 #include "engine/requests/distributed_vector.hpp"
 #include "engine/requests/exchange.hpp"
@@ -38,12 +40,15 @@ std::unique_ptr<Request> init(const std::shared_ptr<Engine>& engine, const Colle
   Plea plea; // ranks that are not here yet may wait for what this one has started
   engine->plead(plea);
   engine->sweep();
+  CollectiveCall given = call;
+  // An info object that cannot be read is refused later, on all ranks.
+  (void)attempt([&] { given.memory = asserted_kinds(info, call.memory); });
   try {
-    return init(engine, call, info, false, begin);
+    return init(engine, given, info, false, begin);
   } catch (const KernelUnfit& unfit) {
     engine->log().info("buffers on the device are copied: {}", unfit.what());
   }
-  return init(engine, call, info, true, begin);
+  return init(engine, given, info, true, begin);
 }
 
 } // namespace stoker::engine

@@ -63,6 +63,11 @@ public:
 
 void* driver_function(const char* name) { return dlsym(driver(), name); }
 
+int questions() {
+  auto* const asked = reinterpret_cast<int (*)()>(driver_function("stand_in_questions"));
+  return asked != nullptr ? asked() : 0;
+}
+
 void load_driver() { call<unsigned>("cuInit", 0U); }
 
 DeviceMemory::DeviceMemory(std::size_t bytes, Kind kind, int device) : kind_(kind), device_(device) {

@@ -55,5 +55,7 @@ private:
 void load_driver();
 // A function of it.
 [[nodiscard]] void* driver_function(const char* name); // null: there is no such
+// How often it was asked where memory is; 0 always for a real one.
+[[nodiscard]] int questions();
 
 } // namespace device_tests

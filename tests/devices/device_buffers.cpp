@@ -218,6 +218,43 @@ TEST(Errors, NameTheBufferAndWhatWasExpected) {
   exchange_in(Kind::device, "device"); // others go on
 }
 
+TEST(Assertions, OfMemoryOfTheHostSpareTheDriver) {
+  const EngineOwner engine(MPI_COMM_WORLD, {});
+  const auto ranks = static_cast<std::size_t>(world_size());
+  std::vector<int> send(100 * ranks);
+  std::vector<int> recv(send.size());
+  const std::vector<int> counts(ranks, 100);
+  std::vector<int> displs(ranks);
+  for (std::size_t r = 0; r < ranks; ++r) {
+    displs[r] = static_cast<int>(100 * r);
+  }
+  const auto questions_of = [&](MPI_Info info) {
+    const int before = device_tests::questions();
+    std::array<stoker_request, 3> requests{};
+    EXPECT_TRUE(ok(stoker_alltoall_init(send.data(), 100, MPI_INT, recv.data(), 100, MPI_INT, MPI_COMM_WORLD, info,
+                                        engine.get(), &requests[0])));
+    EXPECT_TRUE(ok(stoker_allreduce_init(send.data(), recv.data(), 100, MPI_INT, MPI_SUM, MPI_COMM_WORLD, info,
+                                         engine.get(), &requests[1])));
+    EXPECT_TRUE(ok(stoker_gatherv_init(send.data(), 100, MPI_INT, recv.data(), counts.data(), displs.data(), MPI_INT, 0,
+                                       MPI_COMM_WORLD, info, engine.get(), &requests[2])));
+    for (stoker_request& request : requests) {
+      EXPECT_TRUE(ok(stoker_start(request)));
+      EXPECT_TRUE(ok(stoker_wait(request)));
+      EXPECT_TRUE(ok(stoker_request_free(&request)));
+    }
+    return device_tests::questions() - before;
+  };
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "mpi_assert_memory_alloc_kinds", "system,mpi");
+  EXPECT_EQ(questions_of(info), 0);
+  MPI_Info_set(info, "mpi_assert_memory_alloc_kinds", "system,cuda:device");
+  const bool is_stand_in = device_tests::questions() > 0;
+  EXPECT_EQ(questions_of(info) > 0, is_stand_in);
+  EXPECT_EQ(questions_of(MPI_INFO_NULL) > 0, is_stand_in);
+  MPI_Info_free(&info);
+}
+
 TEST(GlobalMemory, TakesLocalBuffersOfTheHostOnly) {
   const GlobalOwner global;
   constexpr std::size_t bytes = 1 << 20; // which the helper carries within a node, too

@@ -55,6 +55,21 @@ TEST(Residence, IsTheDriversWord) {
   EXPECT_EQ(residence_of(heap.data()), Residence::host);
 }
 
+TEST(Residence, IsTheHostsWithoutAQuestionWhereThatIsAsserted) {
+  const DeviceMemory device(100);
+  EXPECT_EQ(residence_of(device.address(), MemoryKinds::host), Residence::host);
+  EXPECT_EQ(residence_of(device.address(), MemoryKinds::any), Residence::device);
+}
+
+TEST(MemoryKinds, AreTheHostsIfAllOfThemAre) {
+  for (const char* list : {"system", "mpi", "system,mpi", "mpi:alloc_mem:win_allocate,system"}) {
+    EXPECT_EQ(kinds_in(list), MemoryKinds::host) << list;
+  }
+  for (const char* list : {"", ",", "system,cuda:device", "cuda:host", "rocm,system", "systems", "sys", "mpi ", ":"}) {
+    EXPECT_EQ(kinds_in(list), MemoryKinds::any) << list;
+  }
+}
+
 class Copies : public ::testing::TestWithParam<Kind> {};
 
 TEST_P(Copies, ArriveAndStayWithinTheirPieces) {

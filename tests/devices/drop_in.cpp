@@ -145,6 +145,67 @@ void check_all(int count) {
   MPI_Type_free(&strided);
 }
 
+// Of the buffers that a few calls on comm bring.
+int questions_about_the_host(MPI_Comm comm) {
+  const int before = device_tests::questions();
+  std::vector<int> send(static_cast<std::size_t>(ranks) * 1000);
+  std::vector<int> recv(send.size());
+  const std::vector<int> ones(static_cast<std::size_t>(ranks), 1);
+  std::vector<int> places(ones.size());
+  std::iota(places.begin(), places.end(), 0);
+  for (int call = 0; call < 3; ++call) {
+    MPI_Request requests[2];
+    MPI_Ialltoall(send.data(), 1000, MPI_INT, recv.data(), 1000, MPI_INT, comm, &requests[0]);
+    wait(&requests[0]);
+    MPI_Ialltoallv(send.data(), ones.data(), places.data(), MPI_INT, recv.data(), ones.data(), places.data(), MPI_INT,
+                   comm, &requests[1]);
+    wait(&requests[1]);
+    MPI_Allreduce(send.data(), recv.data(), 1000, MPI_INT, MPI_SUM, comm);
+  }
+#if MPI_VERSION >= 4
+  MPI_Request persistent;
+  MPI_Alltoall_init(send.data(), 1000, MPI_INT, recv.data(), 1000, MPI_INT, comm, MPI_INFO_NULL, &persistent);
+  MPI_Start(&persistent);
+  wait(&persistent);
+  MPI_Request_free(&persistent);
+#endif
+  return device_tests::questions() - before;
+}
+
+void expect(bool right, const char* what) {
+  if (!right) {
+    std::fprintf(stderr, "rank %d: %s\n", rank, what);
+    ++failures;
+  }
+}
+
+// MPI-4.1, section 11.4.3: which memory the buffers of a communicator's calls may have.
+void check_assertions() {
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "mpi_assert_memory_alloc_kinds", "system,mpi");
+  MPI_Comm asserted;
+  MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &asserted);
+  const bool is_stand_in = device_tests::questions() > 0;
+  expect(questions_about_the_host(asserted) == 0, "the driver was asked for memory that is the host's by assertion");
+  expect(!is_stand_in || questions_about_the_host(MPI_COMM_WORLD) > 0, "the driver was not asked without assertion");
+  // An assertion is not inherited, and another takes its place.
+  MPI_Comm plain;
+  MPI_Comm_dup(asserted, &plain);
+  MPI_Info_set(info, "mpi_assert_memory_alloc_kinds", "system,cuda:device");
+  MPI_Comm_set_info(asserted, info);
+  Buffers vector(100, 100);
+  for (MPI_Comm comm : {plain, asserted}) {
+    check(
+        "MPI_Allreduce", vector,
+        [&](const Buffers& b) { MPI_Allreduce(b.send.address(), b.recv.address(), 100, MPI_INT, MPI_SUM, comm); },
+        sum_at);
+  }
+  MPI_Comm_free(&plain);
+  MPI_Comm_free(&asserted);
+  MPI_Info_free(&info);
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -154,6 +215,7 @@ int main(int argc, char** argv) {
   for (const int count : {1, 10000}) {
     check_all(count);
   }
+  check_assertions();
   MPI_Allreduce(MPI_IN_PLACE, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   MPI_Finalize();
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -106,6 +106,7 @@ struct Driver {
   std::byte* real = nullptr;
   std::size_t used = 0;
   std::uint64_t ids = 0;
+  int questions = 0; // for attributes of pointers
   std::map<Address, Allocation> allocations;
   Context contexts[devices] = {{.device = 0}, {.device = 1}};
   bool lost = false;

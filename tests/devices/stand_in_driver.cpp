@@ -356,12 +356,20 @@ int cuIpcCloseMemHandle(Address address) {
 int cuPointerGetAttributes(unsigned count, const int* attributes, void** values, Address pointer) {
   Driver& d = driver();
   const std::lock_guard lock(d.mutex);
+  ++d.questions;
   for (unsigned i = 0; i < count; ++i) {
     if (!write_attribute(d, attributes[i], pointer, values[i])) {
       return invalid_value;
     }
   }
   return success;
+}
+
+// How often the driver was asked for a pointer.
+int stand_in_questions() {
+  Driver& d = driver();
+  const std::lock_guard lock(d.mutex);
+  return d.questions;
 }
 
 int cuPointerSetAttribute(const void* /*value*/, int attribute, Address pointer) {
