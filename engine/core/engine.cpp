@@ -183,7 +183,7 @@ bool Engine::poll_inline() {
 }
 
 bool Engine::inline_round() {
-  const std::unique_lock lock(inline_mutex_, std::try_to_lock);
+  const auto lock = try_hold_inline();
   return lock.owns_lock() && poll_inline();
 }
 

@@ -117,7 +117,9 @@ public:
 
   // Inline execution of this rank's own requests. Any thread of the application.
   void start_inline(Task& task, std::uint64_t epoch);
-  void forget_inline(const Task& task);                                                         // whose request goes
+  void forget_inline(const Task& task); // whose request goes
+  // Nobody executes any of them meanwhile. Not held where a thread is at it.
+  [[nodiscard]] std::unique_lock<std::mutex> try_hold_inline() { return {inline_mutex_, std::try_to_lock}; }
   [[nodiscard]] bool has_inline() const { return has_inline_.load(std::memory_order_relaxed); } // active ones
 
   // What a thread of the application does for others while it waits or tests: a round over this rank's inline requests

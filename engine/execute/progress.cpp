@@ -4,6 +4,8 @@
 #include "engine/base/error.hpp"
 #include "engine/execute/executor.hpp"
 
+#include <exception>
+
 namespace stoker::engine {
 
 void Progress::adopt(Task& task, std::uint64_t epoch, std::uint64_t now_ns) {
@@ -32,7 +34,7 @@ bool Progress::poll() {
     Outcome outcome;
     try {
       outcome = run(task);
-    } catch (const Error&) {
+    } catch (const std::exception&) { // Error, or std::bad_alloc
       task.damaged = true;
       task.program.give_up();
       task.program.block().ownership.release();

@@ -33,12 +33,14 @@ void WindowSteps::post(Task& task, std::uint32_t step, const StepView& view) {
     if (s.announced) {
       pending.phase = Phase::awaiting_target;
       pending.error = PMPI_Irecv(nullptr, 0, MPI_BYTE, s.peer, announcement_tag, comm, &request);
+      pending.out_of_step = pending.error != MPI_SUCCESS;
     } else {
       put(pending);
     }
     break;
   case Op::announce_window:
     pending.error = PMPI_Isend(nullptr, 0, MPI_BYTE, s.peer, announcement_tag, comm, &request);
+    pending.out_of_step = pending.error != MPI_SUCCESS;
     break;
   default: // a fence: what was put before is flushed in poll, since Start must not wait
     pending.phase = Phase::flushing;
@@ -98,12 +100,15 @@ bool WindowSteps::poll() {
     } else if (pending.phase == Phase::flushing) {
       // An error here is reported at the end: the others wait for this rank to enter the barrier.
       const int flushed = pending.task->window->flush_all();
-      // The same barrier tells all ranks whether the puts have succeeded.
-      *pending.failed = flushed == MPI_SUCCESS ? 0 : 1;
+      // The same barrier tells all ranks whether the puts have succeeded, and put what they should. It depends on them,
+      // so the block has their errors.
+      const bool erred = pending.task->program.block().error.load(std::memory_order_relaxed) != 0;
+      *pending.failed = flushed == MPI_SUCCESS && !erred ? 0 : 1;
       const int met = PMPI_Iallreduce(MPI_IN_PLACE, pending.failed.get(), 1, MPI_INT, MPI_MAX, pending.task->meeting,
                                       &requests_[i]);
       pending.phase = Phase::meeting;
       pending.error = flushed != MPI_SUCCESS ? flushed : met;
+      pending.out_of_step = met != MPI_SUCCESS;
       if (met == MPI_SUCCESS) {
         ++i;
         continue;
@@ -127,6 +132,7 @@ void WindowSteps::finish(const Pending& pending) {
     pending.task->events.push_back(
         {.step = pending.step,
          .error = static_cast<int>(Code::mpi),
+         .out_of_step = pending.out_of_step,
          .text = failure(*pending.task, *pending.task->program.step(pending.step).step, pending.error)});
   }
 }

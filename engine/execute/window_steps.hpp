@@ -36,6 +36,7 @@ private:
     std::uint32_t step = 0;
     Phase phase = Phase::issued;
     int error = MPI_SUCCESS;
+    bool out_of_step = false;              // a message, or the barrier, may be taken for that of another epoch
     std::unique_ptr<int> failed = nullptr; // of a fence: whether a rank's puts did; MPI writes it
   };
   void put(Pending& pending);

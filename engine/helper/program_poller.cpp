@@ -4,6 +4,7 @@
 #include "engine/base/error.hpp"
 
 #include <algorithm>
+#include <new>
 
 namespace stoker::engine {
 
@@ -16,7 +17,9 @@ void ProgramPoller::adopt(std::uint32_t arena, const Submission& submission, std
     if (!task.damaged) {
       progress_.adopt(task, epoch, now_ns);
     }
-  } catch (const Error&) { // those who wait for the rank find that its memory is damaged
+  } catch (const Error&) {          // those who wait for the rank find that its memory is damaged
+  } catch (const std::bad_alloc&) { // nobody submits the epoch again
+    memory_.note_first_damage(arena, Damage::helper_without_memory);
   }
 }
 

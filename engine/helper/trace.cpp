@@ -115,9 +115,13 @@ void TraceLane::add(const char* name, std::uint64_t begin, std::uint64_t end) {
   }
 }
 
-void Trace::begin(const char* name) {
+void Trace::begin(std::string_view name) {
   const std::lock_guard lock(mutex);
-  open_.push_back({name, now_ns()});
+  auto kept = names_.find(name);
+  if (kept == names_.end()) {
+    kept = names_.emplace(name).first;
+  }
+  open_.push_back({kept->c_str(), now_ns()});
 }
 
 void Trace::end() {

@@ -11,13 +11,16 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stoker::engine {
 
-// Events of one kind. `name` has static storage. Times are CLOCK_MONOTONIC in ns.
+// Events of one kind. `name` stays where it is. Times are CLOCK_MONOTONIC in ns.
 class TraceLane {
 public:
   explicit TraceLane(int thread) : thread_(thread) {}
@@ -45,8 +48,8 @@ public:
   TraceLane requests{2};
   std::mutex mutex; // guards rank and requests, which any thread of the application may add to
 
-  // A region of the caller's time; regions may be nested.
-  void begin(const char* name);
+  // A region of the caller's time, whose name is copied; regions may be nested.
+  void begin(std::string_view name);
   void end();
 
   // Collective over comm, after the helpers have stopped. Rank 0 writes the file, by its own clock; throws
@@ -64,6 +67,7 @@ private:
     std::uint64_t begin;
   };
   std::string file_;
+  std::set<std::string, std::less<>> names_; // of regions
   std::vector<Open> open_;
 };
 

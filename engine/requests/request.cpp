@@ -269,7 +269,7 @@ void Request::finish() {
   if (block_->completed.epoch() != epoch_ || memory_->damaged(memory_->self())) {
     give_up_damaged(engine_->rank());
   }
-  state_ = State::inactive;
+  state_ = block_->out_of_step ? State::broken : State::inactive;
   ring_deferred_ = false;
   plea_.withdraw();
   if (timed_) {
@@ -304,9 +304,6 @@ void Request::finish() {
     exposed_ns_ += clock() - ended_ns_;
   }
   statistics_.exposed_seconds += 1e-9 * static_cast<double>(exposed_ns_);
-  if (block_->out_of_step) {
-    state_ = State::broken;
-  }
   if (code != 0) {
     throw Error(static_cast<Code>(code),
                 std::string(block_->error_text, strnlen(block_->error_text, sizeof block_->error_text)));

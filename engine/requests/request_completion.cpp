@@ -202,7 +202,7 @@ bool Request::assist() {
     try {
       moved = advance(task_.program, epoch_, rank_executor);
       publish_if_complete(task_.program, epoch_, Publisher::waiting_rank);
-    } catch (const Error&) {
+    } catch (const std::exception&) { // Error, or std::bad_alloc in the middle of a step
       damaged = true;
     }
   }

@@ -7,6 +7,7 @@
 
 #include <spdlog/logger.h>
 
+#include <mutex>
 #include <optional>
 #include <set>
 
@@ -61,11 +62,16 @@ void Request::give_up_damaged(int rank) {
   give_up("the shared memory of engine rank " + std::to_string(rank) + " " + memory_->damage(arena));
 }
 
-// Nobody executes the request's steps while it holds.
+// Nobody executes the request's steps while it holds. Those of an inline request any thread of the rank may execute.
 class Request::Hold {
 public:
   explicit Hold(const Request& request) : ownership_(request.block_->ownership) {
-    holds_ = request.lowered_.exclusive != 0 || (takes_ = ownership_.try_acquire(rank_executor));
+    if (request.lowered_.exclusive != 0) {
+      inline_ = request.engine_->try_hold_inline();
+      holds_ = inline_.owns_lock();
+    } else {
+      holds_ = takes_ = ownership_.try_acquire(rank_executor);
+    }
   }
   Hold(const Hold&) = delete;
   Hold& operator=(const Hold&) = delete;
@@ -78,8 +84,9 @@ public:
 
 private:
   Ownership& ownership_;
+  std::unique_lock<std::mutex> inline_;
   bool takes_ = false;
-  bool holds_;
+  bool holds_ = false;
 };
 
 bool Request::waits_for_late_rank(const LoweredStep& step) const {

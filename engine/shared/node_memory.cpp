@@ -127,6 +127,9 @@ std::string NodeMemory::damage(std::uint32_t arena) const {
   static constexpr const char* names[] = {
       "", "its helper", "submissions", "a request", "where buffers are", "an epoch", "an operation on global memory"};
   const std::uint32_t what = roots_[arena]->damage.load(std::memory_order_relaxed);
+  if (what == static_cast<std::uint32_t>(Damage::helper_without_memory)) {
+    return fmt::format("(pid {}) is not worked on: its helper is out of memory", pids_[arena]);
+  }
   return fmt::format("(pid {}) is damaged: what it says of {} was overwritten", pids_[arena],
                      what < std::size(names) ? names[what] : "the damage itself");
 }

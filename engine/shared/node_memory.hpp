@@ -22,8 +22,8 @@
 
 namespace stoker::engine {
 
-// What was found damaged in a rank's shared memory.
-enum class Damage : std::uint32_t { none, root, ring, request, buffers, state, operation };
+// What was found damaged in a rank's shared memory, or why its helper cannot work on it.
+enum class Damage : std::uint32_t { none, root, ring, request, buffers, state, operation, helper_without_memory };
 
 // First allocation of every arena.
 struct RankRoot {
@@ -97,7 +97,7 @@ public:
   [[nodiscard]] bool damaged(std::uint32_t arena) const {
     return roots_[arena]->damage.load(std::memory_order_relaxed) != 0;
   }
-  [[nodiscard]] std::string damage(std::uint32_t arena) const; // "(pid ...) is damaged: ..."
+  [[nodiscard]] std::string damage(std::uint32_t arena) const; // "(pid ...) is damaged: ...", or the like
 
   // errno of a real cross-memory attach to each rank of the node; 0 where it works.
   [[nodiscard]] const std::vector<int>& attach_errors() const { return attach_errors_; }

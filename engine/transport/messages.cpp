@@ -92,7 +92,8 @@ void Messages::begin_unmeasured(std::uint32_t transfer) {
   }
 }
 
-// The receiver has the first piece, which may be all, or the length. After an error it goes on with what it expects.
+// The receiver has the first piece, which may be all, or the length. After an error of the latter it goes on with what it
+// expects.
 void Messages::go_on_unmeasured(std::uint32_t transfer, int code, std::uint64_t bytes) {
   Transfer& t = transfers_[transfer];
   Message& m = t.message;
@@ -100,6 +101,7 @@ void Messages::go_on_unmeasured(std::uint32_t transfer, int code, std::uint64_t 
     t.measuring = false;
     if (code == MPI_SUCCESS && t.length > m.bytes) {
       t.error = MPI_ERR_TRUNCATE;
+      t.refused = true; // nobody receives the rest
     } else if (code == MPI_SUCCESS) {
       m.bytes = t.length;
     }
@@ -112,6 +114,11 @@ void Messages::go_on_unmeasured(std::uint32_t transfer, int code, std::uint64_t 
     return;
   }
   if (whole) {
+    return;
+  }
+  if (code != MPI_SUCCESS) { // a length may follow, or not
+    t.posted = m.bytes;
+    t.refused = true;
     return;
   }
   t.measuring = true;
@@ -240,7 +247,10 @@ void Messages::tell_of_puts() {
       return transfers_[other].message.memory == m.memory && transfers_[other].message.target == m.target;
     };
     const auto before = put_.begin() + static_cast<std::ptrdiff_t>(i);
-    if (std::find_if(put_.begin(), before, same) != before) {
+    const auto was_flushed = [&](std::uint32_t other) {
+      return same(other) && transfers_[other].error == MPI_SUCCESS && !transfers_[other].message.empty;
+    };
+    if (std::find_if(put_.begin(), before, was_flushed) != before) {
       continue;
     }
     const int code = m.memory->flush(m.target);
@@ -338,6 +348,13 @@ bool Messages::ask() {
         {.request = index,
          .error = code == MPI_ERR_IN_STATUS ? statuses_[i].MPI_ERROR : code,
          .bytes = asked_[index].part == Part::receives ? network_.transport->received(statuses_[i]) : 0});
+  }
+  if (code != MPI_SUCCESS && finished_.empty()) { // the call itself failed: no request can be relied on to end
+    for (std::uint32_t index = 0; index < requests_.size(); ++index) {
+      network_.transport->abandon(requests_[index]);
+      transfers_[asked_[index].transfer].refused = true; // what it was for may come all the same
+      finished_.push_back({.request = index, .error = code});
+    }
   }
   // Close the gaps from the back, so that the indices of the others stay right.
   std::ranges::sort(finished_, std::greater<>(), &Finished::request);

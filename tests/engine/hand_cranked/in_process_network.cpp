@@ -47,6 +47,9 @@ public:
   }
   int test_some(std::span<MPI_Request> requests, int* count, int* indices, MPI_Status* statuses) override {
     *count = 0;
+    if (const int code = network_.fail_to_ask ? network_.fail_to_ask(process_) : MPI_SUCCESS; code != MPI_SUCCESS) {
+      return code;
+    }
     int result = MPI_SUCCESS;
     bool any = false;
     for (std::size_t i = 0; i < requests.size(); ++i) {

@@ -60,6 +60,7 @@ public:
   // Faults, as codes; MPI_SUCCESS where there is none.
   std::function<int(const Post&)> refuse; // what the call returns: nothing is sent or awaited then
   std::function<int(const Post&)> fail;   // what its request ends with; the message goes, but is not written down
+  std::function<int(int)> fail_to_ask;    // what test_some() of a process returns, and nothing else
   static constexpr int a_fault = 77;      // for them
 
   [[nodiscard]] std::size_t requests() const { return requests_.size(); } // that have not ended

@@ -347,6 +347,24 @@ TEST(MessagesByHand, AFaultIsToldWhereItHappens) {
   }
 }
 
+TEST(MessagesByHand, EndWithAnErrorWhereTheTransportCannotBeAskedAnyMore) {
+  for (const std::uint64_t piece_bytes : {0U, 100U}) {
+    for (const int process : {0, 1}) {
+      Pair pair(100'000, piece_bytes);
+      pair.send();
+      pair.receive();
+      pair.network.fail_to_ask = [process](int asking) { return asking == process ? fault : MPI_SUCCESS; };
+      std::optional<int> outcome;
+      for (int turn = 0; turn < 100 && !outcome; ++turn) {
+        outcome = pair.poll(process);
+      }
+      EXPECT_EQ(outcome, fault) << "process " << process << ", pieces of " << piece_bytes;
+      pair.let_go();
+      EXPECT_EQ(pair.network.requests(), 0U);
+    }
+  }
+}
+
 TEST(MessagesByHand, PutsAreThereWhenTheReceiverHearsOfThem) {
   Pair pair(100'000, 1000); // puts go whole
   PutMemory theirs(pair.network);
@@ -395,34 +413,79 @@ TEST(MessagesByHand, APutThatFailsIsToldOnBothSides) {
 }
 
 TEST(MessagesByHand, OneFlushForAllThatWentToOneTarget) {
-  InProcessNetwork network(2, 4096);
-  PutMemory memory(network);
-  Messages sender({&network.endpoint(0), 0});
-  Messages receiver({&network.endpoint(1), 0});
-  auto data = pattern(64, 3);
-  std::vector<std::vector<std::byte>> targets(5, std::vector<std::byte>(64));
-  for (int tag = 0; tag < 5; ++tag) {
-    auto& target = targets[static_cast<std::size_t>(tag)];
-    (void)receiver.post({.data = target.data(), .bytes = 64, .peer = 0, .tag = tag, .put = true});
-    (void)sender.post({.outgoing = true,
-                       .data = data.data(),
-                       .bytes = 64,
-                       .peer = 1,
-                       .tag = tag,
-                       .put = true,
-                       .memory = &memory,
-                       .target = 1,
-                       .displacement = reinterpret_cast<std::uint64_t>(target.data())});
-  }
-  network.arrive_all();
-  std::size_t done = 0;
-  for (int turn = 0; turn < 10; ++turn) {
-    done += sender.poll().size() + receiver.poll().size();
+  for (const bool first_is_empty : {false, true}) { // which needs none
+    InProcessNetwork network(2, 4096);
+    PutMemory memory(network);
+    Messages sender({&network.endpoint(0), 0});
+    Messages receiver({&network.endpoint(1), 0});
+    auto data = pattern(64, 3);
+    std::vector<std::vector<std::byte>> targets(5, std::vector<std::byte>(64));
+    for (int tag = 0; tag < 5; ++tag) {
+      auto& target = targets[static_cast<std::size_t>(tag)];
+      (void)receiver.post({.data = target.data(), .bytes = 64, .peer = 0, .tag = tag, .put = true});
+      (void)sender.post({.outgoing = true,
+                         .data = data.data(),
+                         .bytes = 64,
+                         .empty = first_is_empty && tag == 0,
+                         .peer = 1,
+                         .tag = tag,
+                         .put = true,
+                         .memory = &memory,
+                         .target = 1,
+                         .displacement = reinterpret_cast<std::uint64_t>(target.data())});
+    }
     network.arrive_all();
+    std::size_t done = 0;
+    for (int turn = 0; turn < 10; ++turn) {
+      done += sender.poll().size() + receiver.poll().size();
+      network.arrive_all();
+    }
+    EXPECT_EQ(done, 10U);
+    EXPECT_EQ(memory.flushes, 1);
+    EXPECT_EQ(std::ranges::count(targets, data), first_is_empty ? 4 : 5);
   }
-  EXPECT_EQ(done, 10U);
-  EXPECT_EQ(memory.flushes, 1);
-  EXPECT_TRUE(std::ranges::all_of(targets, [&](const auto& target) { return target == data; }));
+}
+
+// What comes too late, or is too much, would be taken for a message of the next epoch.
+TEST(MessagesByHand, OfUnknownLengthAreOutOfStepWhereSomethingMayBeLeft) {
+  constexpr std::uint64_t piece_bytes = 100;
+  const auto outcome_of = [](std::uint64_t sent, std::uint64_t expected,
+                             const std::function<void(InProcessNetwork&)>& break_it) {
+    InProcessNetwork network(2, 4096);
+    break_it(network);
+    Messages sender({&network.endpoint(0), piece_bytes});
+    Messages receiver({&network.endpoint(1), piece_bytes});
+    std::vector<std::byte> data = pattern(sent, 1);
+    std::vector<std::byte> target(expected);
+    (void)sender.post({.outgoing = true, .data = data.data(), .bytes = sent, .at_most = true, .peer = 1, .tag = 5});
+    (void)receiver.post({.data = target.data(), .bytes = expected, .at_most = true, .peer = 0, .tag = 5});
+    std::optional<Messages::Outcome> result;
+    for (int turn = 0; turn < 100; ++turn) {
+      network.arrive_all();
+      (void)sender.poll();
+      for (const Messages::Outcome& outcome : receiver.poll()) {
+        result = outcome;
+      }
+    }
+    return result;
+  };
+  const auto too_much = outcome_of(250, 200, [](InProcessNetwork&) {});
+  ASSERT_TRUE(too_much);
+  EXPECT_EQ(too_much->error, MPI_ERR_TRUNCATE);
+  EXPECT_TRUE(too_much->out_of_step);
+  for (const std::uint64_t sent : {50U, 250U}) { // a length follows, or not
+    const auto failed = outcome_of(sent, 300, [](InProcessNetwork& network) {
+      fail_in(network, {"the first piece fails", false, 1, Channel::data, std::nullopt, fault});
+    });
+    ASSERT_TRUE(failed);
+    EXPECT_EQ(failed->error, fault);
+    EXPECT_TRUE(failed->out_of_step);
+  }
+  const auto unheard = outcome_of(250, 300, [](InProcessNetwork& network) {
+    network.fail_to_ask = [](int process) { return process == 1 ? fault : MPI_SUCCESS; };
+  });
+  ASSERT_TRUE(unheard);
+  EXPECT_TRUE(unheard->out_of_step);
 }
 
 TEST(MessagesByHand, WhatIsUnderWayIsLetGoOfAtTheEnd) {
