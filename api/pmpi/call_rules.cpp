@@ -4,6 +4,7 @@
 #include "api/pmpi/operators.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/base/mpi_identity.hpp"
+#include "engine/base/named_type.hpp"
 #include "engine/base/type_size.hpp"
 #include "engine/data/operation.hpp"
 
@@ -26,6 +27,14 @@ bool is_misplaced(const CollectiveCall& call, bool at_root) {
   const bool may_receive = own && scatters;
   return (call.sendbuf == MPI_IN_PLACE && sends && !may_send) ||
          (call.recvbuf == MPI_IN_PLACE && receives && !may_receive);
+}
+
+// Whether the MPI library refuses the datatype, which is not null: it is not committed.
+bool is_refused(MPI_Datatype type) {
+  std::byte nothing{};
+  int position = 0;
+  return !engine::is_named(type) &&
+         PMPI_Pack(&nothing, 0, type, &nothing, 0, &position, the_engine()->control()) != MPI_SUCCESS;
 }
 
 } // namespace
@@ -66,19 +75,25 @@ bool is_mistake(const CollectiveCall& call, const Place& place) {
   }
   // MPICH does not look at the type of a block without elements.
   const bool empty_has_type = traits.own_types && engine::mpi_identity().family != engine::MpiFamily::mpich;
-  const auto is_wrong = [&](const Numbers<MPI_Count>& numbers, std::size_t count, const MPI_Datatype* types) {
-    for (std::size_t i = 0; numbers.given() && i < count; ++i) {
-      const bool needs_type = traits.own_types && types != nullptr && (empty_has_type || numbers.at(i) != 0);
-      if (numbers.at(i) < 0 || (needs_type && types[i] == MPI_DATATYPE_NULL)) {
+  const auto is_wrong = [&](const Numbers<MPI_Count>& numbers, const Numbers<MPI_Aint>& displs, std::size_t count,
+                            const MPI_Datatype* types, const algos::BufferTraits& buffer) {
+    const bool has_displs = buffer.counts == Number::each && !traits.combines;
+    if (count > 0 && (!numbers.given() || (has_displs && !displs.given()) || (traits.own_types && types == nullptr))) {
+      return true;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool needs_type = traits.own_types && (empty_has_type || numbers.at(i) != 0);
+      if (numbers.at(i) < 0 || (needs_type && types[i] == MPI_DATATYPE_NULL) ||
+          (traits.own_types && numbers.at(i) != 0 && is_refused(types[i]))) {
         return true;
       }
     }
-    return !traits.own_types && types != nullptr && *types == MPI_DATATYPE_NULL;
+    return !traits.own_types && types != nullptr && (*types == MPI_DATATYPE_NULL || is_refused(*types));
   };
   const engine::Significant read =
       significant(call, {.ranks = static_cast<std::size_t>(place.ranks), .at_root = at_root});
-  return (read.send && is_wrong(call.sendcounts, read.sendcounts, call.sendtypes)) ||
-         (read.recv && is_wrong(call.recvcounts, read.recvcounts, call.recvtypes));
+  return (read.send && is_wrong(call.sendcounts, call.sdispls, read.sendcounts, call.sendtypes, traits.send)) ||
+         (read.recv && is_wrong(call.recvcounts, call.rdispls, read.recvcounts, call.recvtypes, traits.recv));
 }
 
 bool is_combined_by_mpi(const CollectiveCall& call) {

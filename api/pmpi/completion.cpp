@@ -43,7 +43,7 @@ extern "C" {
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   Request* const ours = worth_a_look(1, request) ? find(*request) : nullptr;
-  if (ours == nullptr) {
+  if (ours == nullptr || !has_results(status)) {
     Completion completion(Completing::waits, 1, request);
     return completion.all(real().MPI_Wait(request, status));
   }
@@ -53,7 +53,7 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
 
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   Request* const ours = worth_a_look(1, request) ? find(*request) : nullptr;
-  if (ours == nullptr) {
+  if (ours == nullptr || !has_results(status, flag)) {
     Completion completion(Completing::tests, 1, request);
     return completion.all_if(real().MPI_Test(request, flag, status), flag);
   }
@@ -64,7 +64,8 @@ int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
 int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
   Completion completion(Completing::waits, count, array_of_requests);
   const int code = for_several(
-      count, array_of_requests, [&](Split& split) { return wait_for_all(split, array_of_statuses); },
+      count, array_of_requests, has_results(array_of_statuses),
+      [&](Split& split) { return wait_for_all(split, array_of_statuses); },
       [&] { return real().MPI_Waitall(count, array_of_requests, array_of_statuses); });
   return completion.all(code);
 }
@@ -72,7 +73,8 @@ int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_
 int MPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]) {
   Completion completion(Completing::tests, count, array_of_requests);
   const int code = for_several(
-      count, array_of_requests, [&](Split& split) { return test_all(split, flag, array_of_statuses); },
+      count, array_of_requests, has_results(array_of_statuses, flag),
+      [&](Split& split) { return test_all(split, flag, array_of_statuses); },
       [&] { return real().MPI_Testall(count, array_of_requests, flag, array_of_statuses); });
   return completion.all_if(code, flag);
 }
@@ -81,7 +83,8 @@ int MPI_Waitany(int count, MPI_Request array_of_requests[], int* indx, MPI_Statu
   Completion completion(Completing::waits, count, array_of_requests);
   int flag = 0;
   const int code = for_several(
-      count, array_of_requests, [&](Split& split) { return any_of(Until::something_done, split, indx, &flag, status); },
+      count, array_of_requests, has_results(status, indx),
+      [&](Split& split) { return any_of(Until::something_done, split, indx, &flag, status); },
       [&] { return real().MPI_Waitany(count, array_of_requests, indx, status); });
   return completion.some(code, &one, indx);
 }
@@ -89,7 +92,8 @@ int MPI_Waitany(int count, MPI_Request array_of_requests[], int* indx, MPI_Statu
 int MPI_Testany(int count, MPI_Request array_of_requests[], int* indx, int* flag, MPI_Status* status) {
   Completion completion(Completing::tests, count, array_of_requests);
   const int code = for_several(
-      count, array_of_requests, [&](Split& split) { return any_of(Until::one_attempt, split, indx, flag, status); },
+      count, array_of_requests, has_results(status, indx, flag),
+      [&](Split& split) { return any_of(Until::one_attempt, split, indx, flag, status); },
       [&] { return real().MPI_Testany(count, array_of_requests, indx, flag, status); });
   return completion.some(code, &one, indx);
 }
@@ -98,7 +102,7 @@ int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int* outcount, in
                  MPI_Status array_of_statuses[]) {
   Completion completion(Completing::waits, incount, array_of_requests);
   const int code = for_several(
-      incount, array_of_requests,
+      incount, array_of_requests, has_results(array_of_statuses, outcount, array_of_indices),
       [&](Split& split) {
         return some_of(Until::something_done, split, outcount, array_of_indices, array_of_statuses);
       },
@@ -110,7 +114,7 @@ int MPI_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, in
                  MPI_Status array_of_statuses[]) {
   Completion completion(Completing::tests, incount, array_of_requests);
   const int code = for_several(
-      incount, array_of_requests,
+      incount, array_of_requests, has_results(array_of_statuses, outcount, array_of_indices),
       [&](Split& split) { return some_of(Until::one_attempt, split, outcount, array_of_indices, array_of_statuses); },
       [&] { return real().MPI_Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses); });
   return completion.some(code, outcount, array_of_indices);
@@ -118,7 +122,7 @@ int MPI_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, in
 
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   Request* const ours = any_requests() ? find(request) : nullptr;
-  if (ours == nullptr) {
+  if (ours == nullptr || !has_results(status, flag)) {
     Completion completion(Completing::tests, 1, &request);
     return completion.all_if(real().MPI_Request_get_status(request, flag, status), flag);
   }

@@ -73,17 +73,25 @@ private:
   Scratch<int> places_;
 };
 
-// A call for several requests: ours(split) where one of them is this library's, else theirs(). A Split is not begun
-// while there is no request of this library's at all. `handles` changes only if ours() puts some back.
+// A call for several requests: ours(split) where one of them is this library's, else theirs(), as without all that it
+// writes to (`complete`). A Split is not begun while there is no request of this library's at all. `handles` changes only
+// if ours() puts some back.
 template <class Ours, class Theirs>
-int for_several(int count, const MPI_Request* handles, Ours ours, Theirs theirs) {
-  if (worth_a_look(count, handles)) {
+int for_several(int count, const MPI_Request* handles, bool complete, Ours ours, Theirs theirs) {
+  if (worth_a_look(count, handles) && complete) {
     Split split(count, const_cast<MPI_Request*>(handles));
     if (split.any_ours()) {
       return ours(split);
     }
   }
   return theirs();
+}
+
+// Whether all that a call writes to is there. MPI libraries refuse null addresses; with some of them, null stands for a
+// status that nobody wants.
+template <class... Numbers>
+[[nodiscard]] bool has_results(const MPI_Status* status, const Numbers*... numbers) {
+  return (status != nullptr || status == MPI_STATUS_IGNORE) && (... && (numbers != nullptr));
 }
 
 // The status of request i, if the caller wants statuses.

@@ -87,6 +87,10 @@ std::optional<int> nonblocking_call(const CollectiveCall& call, MPI_Request* req
   if (advising()) {
     return advised_start(call, request);
   }
+  if (request == nullptr) { // which the MPI library may refuse
+    count_fallback(Form::nonblocking, call.collective, Reason::mistake);
+    return std::nullopt;
+  }
   return if_covered(Form::nonblocking, call, [&](Communicator& communicator, std::optional<std::uint64_t> small) {
     if (small) {
       const MPI_Comm to_pass = communicator.calls(call.collective)->comm_to_pass(call, *small, communicator.executor());

@@ -106,6 +106,9 @@ public:
     int code = MPI_SUCCESS;
     *flag = 1;
     if (split_.other_count > 0) {
+      for (int k = 0; statuses_ != MPI_STATUSES_IGNORE && k < split_.other_count; ++k) {
+        other_statuses_[k] = statuses_[split_.place(k)]; // MPI may leave their error fields alone
+      }
       code = real().MPI_Testall(split_.other_count, split_.others.data(), flag,
                                 statuses_ == MPI_STATUSES_IGNORE ? MPI_STATUSES_IGNORE : other_statuses_.data());
     }
@@ -266,6 +269,9 @@ int some_of(Until until, Split& split, int* done_count, int* indices, MPI_Status
     int others_done = MPI_UNDEFINED;
     int code = MPI_SUCCESS;
     if (split.other_count > 0) {
+      for (int k = 0; !ignore && k < split.other_count; ++k) {
+        other_statuses[k] = statuses[ours_done + k]; // MPI may leave their error fields alone
+      }
       code = real().MPI_Testsome(split.other_count, split.others.data(), &others_done, other_indices.data(),
                                  ignore ? MPI_STATUSES_IGNORE : other_statuses.data());
       split.put_back();

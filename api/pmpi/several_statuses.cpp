@@ -120,7 +120,8 @@ extern "C" {
 int MPI_Request_get_status_all(int count, RequestArray array_of_requests, int* flag, MPI_Status array_of_statuses[]) {
   Completion completion(Completing::tests, count, array_of_requests);
   const int code = for_several(
-      count, array_of_requests, [&](Split& split) { return all_statuses(split, flag, array_of_statuses); },
+      count, array_of_requests, has_results(array_of_statuses, flag),
+      [&](Split& split) { return all_statuses(split, flag, array_of_statuses); },
       [&] { return real().MPI_Request_get_status_all(count, array_of_requests, flag, array_of_statuses); });
   return completion.all_if(code, flag);
 }
@@ -128,7 +129,8 @@ int MPI_Request_get_status_all(int count, RequestArray array_of_requests, int* f
 int MPI_Request_get_status_any(int count, RequestArray array_of_requests, int* indx, int* flag, MPI_Status* status) {
   Completion completion(Completing::tests, count, array_of_requests);
   const int code = for_several(
-      count, array_of_requests, [&](Split& split) { return any_status(split, indx, flag, status); },
+      count, array_of_requests, has_results(status, indx, flag),
+      [&](Split& split) { return any_status(split, indx, flag, status); },
       [&] { return real().MPI_Request_get_status_any(count, array_of_requests, indx, flag, status); });
   constexpr int one = 1;
   constexpr int none = 0;
@@ -139,7 +141,7 @@ int MPI_Request_get_status_some(int incount, RequestArray array_of_requests, int
                                 MPI_Status array_of_statuses[]) {
   Completion completion(Completing::tests, incount, array_of_requests);
   const int code = for_several(
-      incount, array_of_requests,
+      incount, array_of_requests, has_results(array_of_statuses, outcount, array_of_indices),
       [&](Split& split) { return some_statuses(split, outcount, array_of_indices, array_of_statuses); },
       [&] {
         return real().MPI_Request_get_status_some(incount, array_of_requests, outcount, array_of_indices,

@@ -25,7 +25,7 @@ int counted(int code, int change) {
 // asked for, as this library does. A message says so, because nobody would look for the cause here.
 template <class Create>
 int create(MPI_Comm comm, Create&& create) {
-  if (!raised_thread_level()) {
+  if (!raised_thread_level() || comm == MPI_COMM_NULL) {
     return counted(create(), 1);
   }
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;

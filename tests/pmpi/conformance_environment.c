@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,6 +93,45 @@ static void communicators(void) {
     run_once((Shape){.family = allreduce, .form = some_persistent_form(), .count = large_count, .comm = comm}, i);
     MPI_Comm_free(&comm);
   }
+}
+
+static bool info_of(MPI_Comm comm, const char* key, char value[MPI_MAX_INFO_VAL + 1]) {
+  MPI_Info info = MPI_INFO_NULL;
+  int found = 0;
+  MPI_Comm_get_info(comm, &info);
+#if MPI_VERSION >= 4 // which deprecates the other one
+  int length = MPI_MAX_INFO_VAL + 1;
+  MPI_Info_get_string(info, key, &length, value, &found);
+#else
+  MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found);
+#endif
+  MPI_Info_free(&info);
+  return found != 0;
+}
+
+// Kinds of memory (MPI-4.1, section 11.4.3). A library that has them says so of every communicator.
+static void memory_kinds(void) {
+  static const char key[] = "mpi_memory_alloc_kinds";
+  char of_world[MPI_MAX_INFO_VAL + 1] = "", value[MPI_MAX_INFO_VAL + 1] = "";
+  const bool has_kinds = info_of(MPI_COMM_WORLD, key, of_world);
+  set_context("kinds of memory");
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "mpi_assert_memory_alloc_kinds", "system");
+  MPI_Comm comm = MPI_COMM_NULL, same = MPI_COMM_NULL;
+  MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
+  expect(info_of(comm, key, value) == has_kinds, "the kinds of a communicator with an assertion");
+  use(comm, "memory of the system only", false);
+  MPI_Info_set(info, "mpi_assert_memory_alloc_kinds", "system,mpi");
+  MPI_Comm_set_info(comm, info);
+  use(comm, "memory of the system or MPI", false);
+  MPI_Comm_split(comm, 0, world_rank(), &same);
+  expect(info_of(same, key, value) == has_kinds, "the kinds of a communicator without an assertion");
+  expect(!has_kinds || strcmp(value, of_world) == 0, "other kinds than those of the world");
+  use(same, "without the assertion", false);
+  MPI_Comm_free(&same);
+  MPI_Comm_free(&comm);
+  MPI_Info_free(&info);
 }
 
 static void topologies(void) {
@@ -624,6 +664,7 @@ static void init_session(void) {
 const Section environment_sections[] = {
     {"communicators", communicators},
     {"used-communicators", used_communicators},
+    {"memory-kinds", memory_kinds},
     {"topologies", topologies},
     {"attributes", attributes},
     {"freed-communicator", freed_communicator},

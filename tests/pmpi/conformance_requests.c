@@ -967,6 +967,80 @@ static void errors(void) {
   MPI_Comm_free(&comm);
 }
 
+// Without room for a result, or for the request itself. Open MPI does not look at all of these.
+static void null_results(void) {
+  if (!is_mpich()) {
+    leave_out("results without room", "only MPICH says what is wrong with all of them");
+    return;
+  }
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); // for errors of requests
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  static int in[large_count], out[large_count];
+  expect_class(MPI_Iallreduce(in, out, large_count, MPI_INT, MPI_SUM, comm, NULL), MPI_ERR_ARG, "no request");
+  MPI_Request request = MPI_REQUEST_NULL;
+  expect_success(MPI_Iallreduce(in, out, large_count, MPI_INT, MPI_SUM, comm, &request), "MPI_Iallreduce");
+  const MPI_Request before = request;
+  int flag = 0, index = 0, count = 0;
+  MPI_Status status;
+  expect_class(MPI_Test(&request, NULL, MPI_STATUS_IGNORE), MPI_ERR_ARG, "MPI_Test without flag");
+  expect_class(MPI_Test(&request, &flag, NULL), MPI_ERR_ARG, "MPI_Test without status");
+  expect_class(MPI_Wait(&request, NULL), MPI_ERR_ARG, "MPI_Wait without status");
+  expect_class(MPI_Request_get_status(request, NULL, MPI_STATUS_IGNORE), MPI_ERR_ARG, "get_status without flag");
+  expect_class(MPI_Waitall(1, &request, NULL), MPI_ERR_ARG, "MPI_Waitall without statuses");
+  expect_class(MPI_Testall(1, &request, NULL, MPI_STATUSES_IGNORE), MPI_ERR_ARG, "MPI_Testall without flag");
+  expect_class(MPI_Waitany(1, &request, NULL, &status), MPI_ERR_ARG, "MPI_Waitany without index");
+  expect_class(MPI_Testany(1, &request, &index, NULL, &status), MPI_ERR_ARG, "MPI_Testany without flag");
+  expect_class(MPI_Waitsome(1, &request, NULL, &index, MPI_STATUSES_IGNORE), MPI_ERR_ARG, "MPI_Waitsome without count");
+  expect_class(MPI_Testsome(1, &request, &count, NULL, MPI_STATUSES_IGNORE), MPI_ERR_ARG,
+               "MPI_Testsome without indices");
+  expect(request == before, "a refused call changed the handle");
+  expect_success(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait after that");
+  MPI_Comm_free(&comm);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
+// A message and a collective, completed together without an error: the error fields of the statuses are the program's, or
+// say that there was none.
+static void error_fields(void) {
+  enum { requests = 2, untouched = 4711 };
+  static int in[large_count], out[large_count];
+  const int rank = world_rank(), ranks = world_size();
+  for (int way = 0; way < 3; ++way) {
+    static const char* const names[] = {"MPI_Testsome", "MPI_Waitsome", "MPI_Testall"};
+    set_context("error fields of %s", names[way]);
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      int received = -1, sent = rank;
+      MPI_Request pair[requests];
+      MPI_Irecv(&received, 1, MPI_INT, (rank + ranks - 1) % ranks, epoch, MPI_COMM_WORLD, &pair[0]);
+      MPI_Iallreduce(in, out, large_count, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &pair[1]);
+      MPI_Send(&sent, 1, MPI_INT, (rank + 1) % ranks, epoch, MPI_COMM_WORLD);
+      for (int complete = 0; complete < requests;) {
+        MPI_Status statuses[requests];
+        int indices[requests], count = 0, flag = 0;
+        for (int i = 0; i < requests; ++i) {
+          statuses[i].MPI_ERROR = untouched;
+        }
+        if (way == 2) {
+          MPI_Testall(requests, pair, &flag, statuses);
+          count = flag != 0 ? requests : 0;
+        } else {
+          (way == 0 ? MPI_Testsome : MPI_Waitsome)(requests, pair, &count, indices, statuses);
+        }
+        for (int i = 0; i < count; ++i) {
+          if (statuses[i].MPI_ERROR != untouched && statuses[i].MPI_ERROR != MPI_SUCCESS) {
+            fail("status %d of %d has the error %d", i, count, statuses[i].MPI_ERROR);
+          }
+        }
+        complete += count;
+      }
+      expect(received == (rank + ranks - 1) % ranks, "the message");
+    }
+  }
+}
+
 const Section request_sections[] = {
     {"mixed-all", mixed_all},
     {"mixed-any", mixed_any},
@@ -979,6 +1053,8 @@ const Section request_sections[] = {
     {"progress", progress},
     {"progress-in-receive", progress_in_receive},
     {"errors", errors},
+    {"null-results", null_results},
+    {"error-fields", error_fields},
     {"nobody-is-early", nobody_is_early},
     {NULL, NULL},
 };

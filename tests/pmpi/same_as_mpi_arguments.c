@@ -26,6 +26,8 @@ typedef enum Case {
   null_received,
   negative_count,
   null_type,
+  uncommitted_type,
+  null_arrays,
   null_op,
   root_is_negative,
   root_is_too_large,
@@ -53,6 +55,8 @@ static const char* const case_names[] = {"ordinary",
                                          "a null receive buffer",
                                          "a negative count",
                                          "MPI_DATATYPE_NULL",
+                                         "a type that is not committed",
+                                         "null arrays of counts",
                                          "MPI_OP_NULL",
                                          "a negative root",
                                          "a root that is no rank",
@@ -187,6 +191,16 @@ static bool make_mistake(Case which, Family family, bool at_root, Trial* trial) 
   case null_type:
     set_types(trial, MPI_DATATYPE_NULL, MPI_DATATYPE_NULL);
     return true;
+  case uncommitted_type:
+    MPI_Type_vector(2, 1, 2, MPI_INT, &trial->made[0]);
+    set_types(trial, trial->made[0], trial->made[0]);
+    set_counts(trial, block / 3, block / 3);
+    return !is_reduction(family);
+  case null_arrays:
+    a->sendcounts = a->recvcounts = NULL;
+    a->wide_sendcounts = a->wide_recvcounts = NULL;
+    return family == alltoallv || family == alltoallw || family == reduce_scatter ||
+           ((family == gatherv || family == scatterv) && mistaken(trial, at_root));
   case null_op:
     a->op = MPI_OP_NULL;
     return is_reduction(family);
@@ -347,6 +361,9 @@ static bool is_left_out(Case which, Family family, Where where) {
     const bool differ = family == scatterv && which == types_that_differ && where == between_groups; // one rank refuses
     return differ || null || (which == in_place_received && family == exscan) ||
            (which == null_communicator && (family == allgather || family == neighbor_allgather));
+  }
+  if (which == null_arrays) {
+    return true;
   }
   if (mpich_version() >= 500 && which == null_type && is_reduction(family)) {
     return true;
