@@ -5,6 +5,7 @@
 #include "api/cli/commands.hpp"
 #include "api/cli/message_costs.hpp"
 #include "api/cli/mpi_session.hpp"
+#include "api/cli/output_file.hpp"
 #include "engine/base/mpi_identity.hpp"
 #include "engine/settings/machine_file.hpp"
 #include "topology/discover.hpp"
@@ -13,9 +14,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <iterator>
 #include <optional>
 #include <stdexcept>
@@ -28,13 +26,6 @@ namespace {
 
 using algos::Distance;
 using algos::PortCost;
-
-void write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  if (!(file << text) || !file.flush()) {
-    throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(errno))); // NOLINT(concurrency-mt-unsafe)
-  }
-}
 
 // The first pair of ranks at that distance. Layouts do not tell sockets apart, nor switches.
 std::optional<RankPair> pair_at(const topology::Layout& layout, algos::Level level) {
@@ -191,6 +182,9 @@ int measure(const MpiSession& session, const CalibrateOptions& options) {
   if (layout.ranks() < 2) {
     throw std::runtime_error("calibrate needs at least two ranks: run it under the MPI launcher, as the job will be");
   }
+  if (session.rank() == 0) {
+    check_writable("--output", options.output);
+  }
   algos::Machine machine = algos::typical_cluster();
   machine.name = "calibrated";
   machine.source = "stoker calibrate, messages; the rest from " + algos::typical_cluster().name;
@@ -209,12 +203,7 @@ int measure(const MpiSession& session, const CalibrateOptions& options) {
     findings.measured.emplace_back("[network] port_us, port_GB_per_s");
   }
   if (session.rank() == 0) {
-    const std::string text = file_text(machine, layout, findings);
-    if (options.output.empty()) {
-      fmt::print("{}", text);
-    } else {
-      write_file(options.output, text);
-    }
+    write_output("--output", options.output, file_text(machine, layout, findings));
     for (const std::string& note : findings.notes) {
       fmt::print(stderr, "stoker: {}\n", note);
     }

@@ -89,64 +89,78 @@ bool changes_rights(const std::string& file) {
   return other_user || other_group || capabilities;
 }
 
-void refuse_what_ignores_it(const std::string& word, const std::string& file) {
-  if (changes_rights(file)) {
-    throw CannotRun(CannotRun::other,
-                    fmt::format("{}: has the rights of another user (setuid, setgid or capabilities), so that its "
-                                "loader ignores LD_PRELOAD; link it with -lstoker-pmpi before the MPI library",
-                                word));
-  }
+// Empty where there is none.
+std::string why_it_is_ignored(const std::string& word, const std::string& file) {
+  return changes_rights(file)
+             ? fmt::format("{}: has the rights of another user (setuid, setgid or capabilities), so that its loader "
+                           "ignores LD_PRELOAD; link it with -lstoker-pmpi before the MPI library",
+                           word)
+             : "";
 }
 
 // What does not load an MPI library may be the launcher, or start a container.
-void refuse_what_does_not_pass_it_on(const std::string& word, const std::string& file) {
+std::string why_it_is_not_passed_on(const std::string& word, const std::string& file) {
   const std::string name = name_of(file);
   const auto is = [&name](std::string_view one) { return name == one || name.starts_with(fmt::format("{}.", one)); };
   if (std::ranges::any_of(launchers, is)) {
-    throw CannotRun(
-        CannotRun::other,
-        fmt::format("{}: a launcher; it starts stoker, and not the other way round: {} and its options come "
-                    "before stoker",
-                    word, word));
+    return fmt::format("{}: a launcher; it starts stoker, and not the other way round: {} and its options come before "
+                       "stoker",
+                       word, word);
   }
   if (std::ranges::any_of(containers, is)) {
-    throw CannotRun(
-        CannotRun::other,
-        fmt::format("{}: a container has files and an MPI library of its own, for which the drop-in library "
-                    "of this host was not built; install stoker in the container, and start it there: {} and its "
-                    "options come before stoker",
-                    word, word));
+    return fmt::format("{}: a container has files and an MPI library of its own, for which the drop-in library of "
+                       "this host was not built; install stoker in the container, and start it there: {} and its "
+                       "options come before stoker",
+                       word, word);
   }
+  return "";
 }
 
 // Looks at the words of one command.
 class Search {
 public:
-  // The first word has to be a program. Others may be arguments of any kind.
-  std::optional<MpiLibrary> look_at(const std::vector<std::string>& words, int nesting = 0);
+  // The first word is a program, and is run. Others may be arguments of any kind. Throws where nothing can be preloaded
+  // into what is run.
+  std::optional<MpiLibrary> look_at(const std::vector<std::string>& words);
   [[nodiscard]] const std::string& program() const { return program_; } // that loads the MPI library
   [[nodiscard]] const std::string& python() const { return python_; }
-  [[nodiscard]] const std::string& defect() const { return defect_; } // why a program cannot load anything
+  // Why a word that may be run can have nothing preloaded; empty: no such reason.
+  [[nodiscard]] const std::string& defect() const { return defect_; }
+  // The same for words that may stand for something else altogether.
+  [[nodiscard]] const std::string& doubt() const { return doubt_; }
+  // Why what stands behind a word could have nothing preloaded, if that word is run.
+  [[nodiscard]] const std::string& barrier() const { return barrier_; }
 
 private:
-  std::optional<MpiLibrary> look_at_file(const std::string& word, const std::string& file, int nesting);
+  std::optional<MpiLibrary> look_at(const std::vector<std::string>& words, bool is_run, int nesting);
+  std::optional<MpiLibrary> look_at_file(const std::string& word, const std::string& file, bool is_run, int nesting);
 
   std::string program_;
   std::string python_; // an interpreter of it; empty: none
   std::string defect_;
+  std::string doubt_;
+  std::string barrier_;
 };
 
-std::optional<MpiLibrary> Search::look_at(const std::vector<std::string>& words, int nesting) {
+std::optional<MpiLibrary> Search::look_at(const std::vector<std::string>& words) { return look_at(words, true, 0); }
+
+std::optional<MpiLibrary> Search::look_at(const std::vector<std::string>& words, bool is_run, int nesting) {
+  const auto note = [&](const std::string& reason, const std::string& word) {
+    if (!reason.empty() && is_run && &word == &words.front()) {
+      throw CannotRun(CannotRun::other, reason);
+    }
+    barrier_ = barrier_.empty() ? reason : barrier_;
+  };
   for (const std::string& word : words) {
     const std::string file = file_of(word);
     if (file.empty()) {
       continue;
     }
-    refuse_what_ignores_it(word, file);
-    if (auto library = look_at_file(word, file, nesting)) {
+    note(why_it_is_ignored(word, file), word);
+    if (auto library = look_at_file(word, file, is_run && &word == &words.front(), nesting)) {
       return library;
     }
-    refuse_what_does_not_pass_it_on(word, file);
+    note(why_it_is_not_passed_on(word, file), word);
     if (!python_.empty()) {
       return std::nullopt; // the rest are arguments of a script
     }
@@ -154,7 +168,8 @@ std::optional<MpiLibrary> Search::look_at(const std::vector<std::string>& words,
   return std::nullopt;
 }
 
-std::optional<MpiLibrary> Search::look_at_file(const std::string& word, const std::string& file, int nesting) {
+std::optional<MpiLibrary> Search::look_at_file(const std::string& word, const std::string& file, bool is_run,
+                                               int nesting) {
   constexpr int most_nested = 4; // the kernel does not follow more interpreters, either
   const FileHead head = read_head(file);
   std::optional<MpiLibrary> library;
@@ -169,10 +184,9 @@ std::optional<MpiLibrary> Search::look_at_file(const std::string& word, const st
                             word);
     }
     break;
-  case FileKind::without_loader:
-    defect_ = fmt::format("{}: statically linked, so that nothing can be loaded into it; link it with shared "
-                          "libraries",
-                          word);
+  case FileKind::without_loader: // or it is a wrapper, which passes the environment on
+    (contains_mpi_init(file) ? defect_ : doubt_) = fmt::format(
+        "{}: statically linked, so that nothing can be loaded into it; link it with shared libraries", word);
     break;
   case FileKind::foreign:
     defect_ = fmt::format("{}: made for other processors, or for another length of addresses, than the drop-in "
@@ -181,7 +195,7 @@ std::optional<MpiLibrary> Search::look_at_file(const std::string& word, const st
     break;
   case FileKind::script:
     if (nesting < most_nested) {
-      library = look_at(head.interpreter, nesting + 1);
+      library = look_at(head.interpreter, is_run, nesting + 1);
     }
     break;
   }
@@ -200,17 +214,21 @@ std::optional<MpiLibrary> mpi_of_mpi4py(const std::string& python) {
 
 } // namespace
 
-MpiOfCommand mpi_of_command(const std::vector<std::string>& words) {
+MpiOfCommand mpi_of_command(const std::vector<std::string>& words, bool is_known) {
   if (file_of(words.front()).empty()) {
     refuse_missing(words.front());
   }
   Search search;
+  const auto refuse = [is_known](const std::string& reason) {
+    if (!reason.empty() && !is_known) {
+      throw CannotRun(CannotRun::other, reason);
+    }
+  };
   if (const auto library = search.look_at(words)) {
+    refuse(search.barrier());
     return {library->abi, library->soname, fmt::format("{} loads {}", search.program(), text_of(*library))};
   }
-  if (!search.defect().empty()) {
-    throw CannotRun(CannotRun::other, search.defect());
-  }
+  refuse(search.defect());
   for (const Sign& sign : signs) {
     if (std::getenv(sign.variable) != nullptr) {
       return {std::string(sign.abi), "",
@@ -218,6 +236,8 @@ MpiOfCommand mpi_of_command(const std::vector<std::string>& words) {
                           sign.variable, sign.abi)};
     }
   }
+  refuse(search.barrier());
+  refuse(search.doubt());
   if (!search.python().empty()) {
     if (const auto library = mpi_of_mpi4py(search.python())) {
       return {library->abi, library->soname, fmt::format("mpi4py of {} loads {}", search.python(), text_of(*library))};
@@ -229,13 +249,13 @@ MpiOfCommand mpi_of_command(const std::vector<std::string>& words) {
   return {"", "", fmt::format("{}: loads no MPI library, and no launcher of one has started this", words.front())};
 }
 
-bool speaks_for_job() {
+std::string rank_in_job() {
   for (const char* const variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
     if (const char* const rank = std::getenv(variable)) {
-      return std::string_view(rank) == "0";
+      return rank;
     }
   }
-  return true;
+  return "";
 }
 
 } // namespace stoker::cli

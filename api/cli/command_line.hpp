@@ -31,14 +31,15 @@ struct MpiOfCommand {
   std::string reason; // how that, or that nothing, was found out
 };
 
-// Throws CannotRun where no library can be preloaded, whatever the MPI library is. In this order:
+// Throws CannotRun where no library can be preloaded, whatever the MPI library is. `is_known`: the caller knows which one
+// it is, so nothing is thrown that is only a guess. In this order:
 // - the first word of the command that names a program which loads an MPI library, as the program's loader says. The
 //   interpreter of a script stands before the script;
 // - the variables that launchers set;
 // - where a word is an interpreter of Python: the MPI library of its mpi4py.
-[[nodiscard]] MpiOfCommand mpi_of_command(const std::vector<std::string>& words);
+[[nodiscard]] MpiOfCommand mpi_of_command(const std::vector<std::string>& words, bool is_known);
 
-// Whether this process is the one of a job that speaks for all: rank 0, or a process that no launcher has started.
-[[nodiscard]] bool speaks_for_job();
+// The rank of this process, as its launcher says; empty: no launcher has started it.
+[[nodiscard]] std::string rank_in_job();
 
 } // namespace stoker::cli

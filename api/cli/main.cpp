@@ -435,8 +435,8 @@ int main(int argc, char** argv) {
   add_calibrate(app, run);
   add_trace(app, run);
   add_doctor(app, run);
-  CLI11_PARSE(app, static_cast<int>(own_end - argv), argv);
   try {
+    CLI11_PARSE(app, static_cast<int>(own_end - argv), argv);
     return run();
   } catch (const std::exception& error) {
     fmt::print(stderr, "stoker: {}\n", error.what());

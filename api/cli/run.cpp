@@ -12,12 +12,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace stoker::cli {
@@ -68,17 +71,44 @@ DropIn drop_in_for(const MpiOfCommand& mpi, const RunOptions& options) {
   return *found;
 }
 
-// `before`, which comes first, as a profiler has to, and the file, unless one of that name is there.
+// Entries of LD_PRELOAD.
+std::vector<std::string> entries_of(const std::string& preload, std::string_view separators) {
+  std::vector<std::string> entries;
+  for (std::size_t begin = 0; begin < preload.size();) {
+    const std::size_t end = std::min(preload.find_first_of(separators, begin), preload.size());
+    if (end > begin) {
+      entries.push_back(preload.substr(begin, end - begin));
+    }
+    begin = end + 1;
+  }
+  return entries;
+}
+
+// `before`, which comes first, as a profiler has to, and the file, unless that is there. Another build's, for another MPI
+// library, makes way.
 std::string preloaded(const std::string& before, const std::string& file) {
   constexpr std::string_view separators = " :";
   if (file.find_first_of(separators) != std::string::npos) {
     throw CannotRun(CannotRun::other,
                     fmt::format("{}: LD_PRELOAD cannot name a file with a space or a colon in its path", file));
   }
-  if (before.find(std::filesystem::path(file).filename().string()) != std::string::npos) {
+  const auto name_of = [](const std::string& path) { return std::filesystem::path(path).filename().string(); };
+  const auto is_the_file = [&](const std::string& entry) {
+    std::error_code failed;
+    return entry == name_of(file) || std::filesystem::equivalent(entry, file, failed);
+  };
+  const auto is_another_build = [&](const std::string& entry) {
+    constexpr std::string_view drop_ins = "libstoker-pmpi"; // and libstoker-pmpi_abi
+    const std::string name = name_of(entry);
+    return name == name_of(file) || (name.starts_with(drop_ins) && name_of(file).starts_with(drop_ins));
+  };
+  std::vector<std::string> entries = entries_of(before, separators);
+  if (std::ranges::any_of(entries, is_the_file)) {
     return before;
   }
-  return before.empty() ? file : fmt::format("{}:{}", before, file);
+  std::erase_if(entries, is_another_build);
+  entries.push_back(file);
+  return fmt::format("{}", fmt::join(entries, ":"));
 }
 
 // The library that takes over malloc lies beside the drop-in library.
@@ -138,18 +168,35 @@ void print_exports(const Variables& variables) {
   }
   arguments.push_back(nullptr);
   execvp(arguments.front(), arguments.data());
-  throw CannotRun(CannotRun::not_executable, fmt::format("{}: {}", command.front(), std::strerror(errno)));
+  throw CannotRun(errno == ENOENT ? CannotRun::not_found : CannotRun::not_executable,
+                  fmt::format("{}: {}", command.front(), std::strerror(errno)));
+}
+
+// Rank 0 speaks for the job. Others have reasons that it may not have, or it is a program without stoker, so they speak,
+// too: when it has had its turn, since launchers end a job of which a process fails.
+void complain(const std::string& command, const std::string& reason) {
+  const std::string rank = rank_in_job();
+  if (rank.empty() || rank == "0") {
+    fmt::print(stderr, "stoker {}: {}\n", command, reason);
+    return;
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  fmt::print(stderr, "stoker {}, rank {}: {}\n", command, rank, reason);
 }
 
 } // namespace
 
 std::string summary_place(const std::string& file) {
-  return file == "-" ? "1" : std::filesystem::absolute(file).string();
+  if (file.empty() || file.starts_with("--")) { // of a variable that is not set; what stands behind "--summary="
+    throw std::invalid_argument(fmt::format("--summary: expected a file, or -, got \"{}\"", file));
+  }
+  std::error_code failed; // the folder where this runs may be gone
+  return file == "-" ? "1" : std::filesystem::absolute(file, failed).string();
 }
 
 int run(const RunOptions& options) {
   try {
-    const MpiOfCommand mpi = mpi_of_command(options.command);
+    const MpiOfCommand mpi = mpi_of_command(options.command, !options.drop_in.empty());
     const DropIn drop_in = drop_in_for(mpi, options);
     const Variables variables = variables_for(drop_in, options);
     if (options.exports) {
@@ -157,16 +204,14 @@ int run(const RunOptions& options) {
       return 0;
     }
     if (options.dry_run) {
-      if (speaks_for_job()) {
+      if (const std::string rank = rank_in_job(); rank.empty() || rank == "0") {
         print(mpi, drop_in, variables, options.command);
       }
       return 0;
     }
     become(variables, options.command);
   } catch (const CannotRun& error) {
-    if (speaks_for_job()) {
-      fmt::print(stderr, "stoker {}: {}\n", options.name, error.what());
-    }
+    complain(options.name, error.what());
     return error.code();
   }
 }

@@ -2,6 +2,7 @@
 // `stoker simulate`: how long collectives take on a machine that need not be here. Needs no MPI.
 #include "api/cli/commands.hpp"
 #include "api/cli/curves.hpp"
+#include "api/cli/output_file.hpp"
 #include "api/cli/study.hpp"
 #include "api/cli/study_output.hpp"
 #include "api/cli/time_lines.hpp"
@@ -9,12 +10,7 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <filesystem>
-#include <stdexcept>
 #include <string>
-#include <system_error>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -32,17 +28,6 @@ void plot(const Study& study, const std::string& path) {
     curves.push_back(std::move(curve));
   }
   draw_curves(study.title(), study.bytes, curves, study.defaults.empty() ? "" : "the default", path);
-}
-
-// Simulations can take minutes, so a file that cannot be written is told before.
-void check_writable(const std::string& option, const std::string& path) {
-  std::error_code none;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  const std::string written = std::filesystem::exists(path, none) ? path : folder.empty() ? "." : folder.string();
-  if (!path.empty() && access(written.c_str(), W_OK) != 0) {
-    throw std::invalid_argument(
-        fmt::format("{} {}: cannot be written: {}", option, path, std::generic_category().message(errno)));
-  }
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/cli/time_lines.hpp"
 
+#include "api/cli/output_file.hpp"
 #include "api/cli/svg.hpp"
 #include "api/cli/units.hpp"
 
@@ -222,11 +223,7 @@ void write_trace(const TimeLines& lines, const std::string& path) {
       events.push_back(std::move(event));
     }
   }
-  std::ofstream file(path);
-  if (!(file << events.dump() << '\n') || !file.flush()) {
-    throw std::runtime_error(
-        fmt::format("--trace {}: {}", path, std::strerror(errno))); // NOLINT(concurrency-mt-unsafe)
-  }
+  write_output("--trace", path, events.dump() + '\n');
 }
 
 } // namespace stoker::cli

@@ -11,6 +11,7 @@
 #include "api/cli/commands.hpp"
 #include "api/cli/machines.hpp"
 #include "api/cli/mpi_session.hpp"
+#include "api/cli/output_file.hpp"
 #include "api/cli/tune_measurement.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/base/mpi_identity.hpp"
@@ -21,9 +22,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <functional>
 #include <limits>
 #include <sstream>
@@ -189,18 +187,6 @@ algos::TuningTable tuned(const Range& range, ProgressLine& progress,
   return table;
 }
 
-void write(const algos::TuningTable& table, const std::string& where, const std::string& output) {
-  const std::string text = engine::tuning_text(table, where);
-  if (output.empty()) {
-    fmt::print("{}", text);
-    return;
-  }
-  std::ofstream file(output);
-  if (!(file << text) || !file.flush()) {
-    throw std::runtime_error(fmt::format("--output {}: {}", output, std::strerror(errno)));
-  }
-}
-
 int print_plan(const Range& range, int limit) {
   for (const Collective collective : range.collectives) {
     for (const topology::Layout& layout : range.layouts) {
@@ -222,6 +208,7 @@ int by_simulation(Range range, const TuneOptions& options) {
   if (options.dry_run) {
     return print_plan(range, options.limit);
   }
+  check_writable("--output", options.output);
   ProgressLine progress(points_of(range), true);
   const auto table = tuned(range, progress, [&](const algos::SearchProblem& problem) {
     const auto found = search_by_simulation(problem, range, options);
@@ -229,7 +216,8 @@ int by_simulation(Range range, const TuneOptions& options) {
                      fmt::format("{}, {:.1f} us simulated, the best of {}", to_text(found.front().choice),
                                  1e6 * found.front().seconds, found.size()));
   });
-  write(table, fmt::format("{}, simulated", range.machine.name), options.output);
+  write_output("--output", options.output,
+               engine::tuning_text(table, fmt::format("{}, simulated", range.machine.name)));
   return 0;
 }
 
@@ -254,6 +242,9 @@ int by_measurement(const MpiSession& session, Range range, const TuneOptions& op
     engine->destroy();
     return session.rank() == 0 ? print_plan(range, options.limit) : 0;
   }
+  if (session.rank() == 0) {
+    check_writable("--output", options.output);
+  }
   ProgressLine progress(points_of(range), session.rank() == 0);
   const auto table = tuned(range, progress, [&](const algos::SearchProblem& problem) {
     const std::vector<Choice> best = agreed_best(session, problem, range, options);
@@ -268,8 +259,9 @@ int by_measurement(const MpiSession& session, Range range, const TuneOptions& op
   });
   engine->destroy();
   if (session.rank() == 0) {
-    write(table, fmt::format("{} ranks, measured with {}", layout.ranks(), engine::mpi_identity().text),
-          options.output);
+    write_output("--output", options.output,
+                 engine::tuning_text(
+                     table, fmt::format("{} ranks, measured with {}", layout.ranks(), engine::mpi_identity().text)));
   }
   return 0;
 }

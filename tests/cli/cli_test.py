@@ -237,8 +237,8 @@ class Tune(Case):
         self.fail_with("/nonexistent.toml", arguments=("tune", "--machine", "/nonexistent.toml"))
         self.fail_with("--nodes 65536", "expected 256 at most",
                        arguments=("tune", "--machine", self.MACHINE, "--nodes", "65536", "--ppn", "4096"))
-        self.fail_with("--output /nonexistent/t.toml", "No such file",
-                       arguments=(*some, "--collective", "barrier", "--output", "/nonexistent/t.toml"))
+        self.fail_with("--output /nonexistent/t.toml", "No such file",  # before a search of hours
+                       arguments=("tune", "--machine", self.MACHINE, "--output", "/nonexistent/t.toml"))
         self.assertNotEqual(run(*some, "--measure").returncode, 0)
         self.fail_with("two ranks", arguments=("tune", "--measure"))
 

@@ -130,9 +130,15 @@ class DryRun(Case):
         self.assertIn(f"there is no {alone.parent}/libstoker-heap.so", result.stderr)
 
     def test_what_is_preloaded_already_stays(self):
-        for before, after in (("libm.so.6", f"libm.so.6:{DROP_IN}"), ("", DROP_IN), (f"libm.so.6 {DROP_IN}", f"libm.so.6 {DROP_IN}")):
+        for before, after in (("libm.so.6", f"libm.so.6:{DROP_IN}"), ("", DROP_IN), (f"libm.so.6 {DROP_IN}", f"libm.so.6 {DROP_IN}"),
+                              ("libstoker-pmpi.so", "libstoker-pmpi.so")):
             variables, _ = self.would_set("--", self.program, LD_PRELOAD=before)
             self.assertEqual(variables["LD_PRELOAD"], after)
+
+    def test_another_build_makes_way(self):
+        for other in ("/opt/other/libstoker-pmpi.so", "/opt/other/libstoker-pmpi_abi.so", f"{DROP_IN}.old"):
+            variables, _ = self.would_set("--", self.program, LD_PRELOAD=f"libm.so.6:{other}:libc.so.6")
+            self.assertEqual(variables["LD_PRELOAD"], f"libm.so.6:libc.so.6:{DROP_IN}")
 
     def test_through_wrappers_and_scripts(self):
         wrapper = self.script("wrapper", "#!/bin/sh -e", 'exec "$@"')
@@ -149,8 +155,15 @@ class DryRun(Case):
 
     def test_launcher_tells_where_a_program_does_not(self):
         script = self.script("job", "#!/bin/sh", "./program")
-        for words in ((script,), ("sh", "-c", "./program 3"), (PYTHON, "script.py"), ("sleep", "0")):
+        for words in ((script,), ("sh", "-c", "./program 3"), (PYTHON, "script.py"), ("sleep", "0"), (script, "mount"),
+                      (script, "mpiexec.hydra")):
             self.assertIn(f"{RANK[MPI]} is set", self.takes(DROP_IN, "--", *words, **{RANK[MPI]: "0"}))
+
+    def test_named_drop_in_needs_no_guess(self):
+        tool = self.script("mpiexec.hydra", "#!/bin/sh")
+        for words in (("sleep", "0"), ("env", tool, "-n", "2"), ("env", tool, self.program)):
+            self.refuses("", words=words)
+            self.takes(DROP_IN, "--drop-in", DROP_IN, "--", *words)
 
     def test_only_rank_0_says_it(self):
         text = self.succeed("--dry-run", "--", self.program, ranks=3)
@@ -189,6 +202,9 @@ class Refusals(Case):
             self.skipTest("no static C library is installed")
         self.refuses(program, "statically linked", words=(program,))
         self.takes(DROP_IN, "--", program, self.program)  # may be a wrapper
+        self.takes(DROP_IN, "--", program, "program.jl", **{RANK[MPI]: "0"})
+        program = self.compile("static-mpi", "cc", "-static", PMPI / "own_mpi.c")
+        self.refuses(program, "statically linked", words=(program,), **{RANK[MPI]: "0"})
 
     def test_mpi_linked_into_the_program(self):
         for name, flags in (("own", ()), ("own-exported", ("-rdynamic",))):
@@ -217,6 +233,7 @@ class Refusals(Case):
         for name, part in (("mpiexec.hydra", "launcher"), ("srun", "launcher"), ("apptainer", "container"), ("docker", "container")):
             tool = self.script(name, "#!/bin/sh")
             self.refuses(f"{tool} and its options come before stoker", part, words=(tool, "exec", self.program))
+            self.refuses(f"{tool} and its options come before stoker", part, words=("env", tool, "exec", self.program))
 
     def test_program_that_is_called_like_a_launcher(self):
         program = self.folder / "flux"
@@ -233,6 +250,21 @@ class Refusals(Case):
     def test_once_for_a_job(self):
         result = self.stoker_run("--", "./nowhere", ranks=3)
         self.assertEqual(result.stderr.count("stoker run: ./nowhere"), 1, result.stderr)
+
+    def test_rank_that_is_alone_with_it(self):
+        result = self.stoker_run("--", "./nowhere", **{"PMI_RANK": "3"})
+        self.assertEqual(result.returncode, 127)
+        self.assertIn("stoker run, rank 3: ./nowhere: No such file", result.stderr)
+
+    def test_interpreter_that_is_not_there(self):
+        script = self.script("no-interpreter", "#!/no/such/interpreter")
+        self.assertEqual(self.stoker_run("--drop-in", DROP_IN, "--", script).returncode, 127)
+
+    def test_summary_without_a_file(self):
+        for words in (("--summary", "", "--", self.program), ("--summary=", "--blocking", "--", self.program)):
+            result = self.stoker_run(*words)
+            self.assertGreater(result.returncode, 0, result.stderr)
+            self.assertIn("expected a file, or -", result.stderr)
 
 
 class Places(Case):
