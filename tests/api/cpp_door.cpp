@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
+
 #include <chrono>
 #include <complex>
 #include <concepts>
@@ -246,6 +248,34 @@ TEST(CppDoor, BadSpansThrowBeforeAnythingIsSent) {
                                 counts, displs, MPI_COMM_WORLD);
   });
   EXPECT_EQ(short_code, STOKER_ERR_ARGUMENT) << short_text;
+
+  // Arrays that are too short are not read beyond their ends, where memory may end, too.
+  void* const unreadable = mmap(nullptr, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(unreadable, MAP_FAILED);
+  const std::span<const MPI_Count> few(static_cast<const MPI_Count*>(unreadable), 0);
+  const std::span<const MPI_Aint> nowhere(static_cast<const MPI_Aint*>(unreadable), 0);
+  const std::span<const int> send(right.data(), 4);
+  const auto refused = [](const std::function<void()>& init) {
+    const auto [wrong_code, wrong_text] = thrown_by(init);
+    EXPECT_EQ(wrong_code, STOKER_ERR_ARGUMENT) << wrong_text;
+    EXPECT_NE(wrong_text.find("counts"), std::string::npos) << wrong_text;
+  };
+  refused([&] { (void)engine.allgatherv_init<int>(send, std::span<int>(wrong), few, nowhere, MPI_COMM_WORLD); });
+  if (world_rank() == 0) { // what is wrong at the root is wrong everywhere
+    refused([&] { (void)engine.gatherv_init<int>(send, std::span<int>(wrong), few, nowhere, 0, MPI_COMM_WORLD); });
+    refused(
+        [&] { (void)engine.scatterv_init<int>(right, few, nowhere, std::span(wrong).first(4), 0, MPI_COMM_WORLD); });
+  } else {
+    EXPECT_EQ(
+        thrown_by([&] { (void)engine.gatherv_init<int>(send, std::span<int>(), {}, {}, 0, MPI_COMM_WORLD); }).first,
+        STOKER_ERR_ARGUMENT);
+    EXPECT_EQ(thrown_by([&] {
+                (void)engine.scatterv_init<int>(std::span<const int>(), {}, {}, std::span(wrong).first(4), 0,
+                                                MPI_COMM_WORLD);
+              }).first,
+              STOKER_ERR_ARGUMENT);
+  }
+  munmap(unreadable, 1);
 }
 
 // A star: rank 0 sends to everybody else and receives from nobody; with one rank it is alone.

@@ -406,10 +406,20 @@ TEST(Engines, TraceEndsWithHelperStatistics) {
   {
     const EngineOwner engine(MPI_COMM_WORLD, {{"executor", "engine"}, {"domains", "node"}, {"trace", file}});
     run_by_helper(engine.get());
+    for (const char* region : {"one", "two", "one"}) {
+      std::string name = region;
+      EXPECT_TRUE(ok(stoker_trace_begin(engine.get(), name.c_str())));
+      name = "xxx"; // the caller's
+      EXPECT_TRUE(ok(stoker_trace_end(engine.get())));
+    }
   }
   if (world_rank() == 0) {
     std::ifstream in(file);
     const nlohmann::json events = nlohmann::json::parse(in);
+    for (const auto& [region, times] : std::map<std::string, int>{{"one", 2}, {"two", 1}, {"xxx", 0}}) {
+      EXPECT_EQ(std::ranges::count_if(events, [&](const auto& event) { return event.at("name") == region; }),
+                times * world_size());
+    }
     int helpers = 0;
     for (const nlohmann::json& event : events) {
       if (event.at("name") == "helper statistics") {

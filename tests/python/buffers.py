@@ -90,6 +90,9 @@ def refusals(engine):
     expect_error(ValueError, "sendbuf has 16 bytes; expected at least 24", engine.Allreduce, [two, 3, MPI.DOUBLE], numbers)
     expect_error(ValueError, "expected at least 16", engine.Allreduce, two, np.zeros(1))
     expect_error(ValueError, "different datatypes", engine.Allreduce, two, np.zeros(2, "f4"))
+    expect_error(ValueError, "different datatypes", engine.Reduce_scatter, numbers, np.zeros(1, "f4"), [1] * ranks)
+    expect_error(stoker.Error, "MPI_COMM_NULL", engine.Barrier, MPI.COMM_NULL, code=stoker.ERR_ARGUMENT)
+    expect_error(stoker.Error, "MPI_COMM_NULL", engine.Barrier_init, MPI.COMM_NULL, code=stoker.ERR_ARGUMENT)
     expect_error(ValueError, f"sendbuf has {ranks + 1} counts; expected {ranks}", engine.Alltoallv_init, [numbers, [0] * (ranks + 1), MPI.DOUBLE],
                  numbers)
     expect_error(ValueError, "negative displacement", engine.Alltoallv_init, [numbers, [1] * ranks, [-1] * ranks, MPI.DOUBLE], numbers)

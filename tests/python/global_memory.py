@@ -88,6 +88,11 @@ def errors(memory, team):
     expect_error(BufferError, "local is read-only; expected a writable buffer", memory.Get, bytes(8), row.at(rank))
     expect_error(BufferError, "local is not contiguous", memory.Put_nb, row.at(rank), np.zeros(4)[::2])
     expect_error(ValueError, "result has 0 bytes; expected at least 8", memory.Fetch_and_op, row.at(0), np.zeros(1), np.zeros(0))
+    whole, real = np.zeros(1, "i8"), np.zeros(1)
+    expect_error(ValueError, "operand and result have different datatypes", memory.Fetch_and_op, row.at(0), real, whole)
+    expect_error(ValueError, "expected and desired have different datatypes", memory.Compare_and_swap, row.at(0), whole, real, whole)
+    expect_error(ValueError, "expected and result have different datatypes", memory.Compare_and_swap, row.at(0), whole, whole, real)
+    expect_error(ValueError, "operands and results have different datatypes", memory.Fetch_and_op_many, [row.at(0)], real, whole)
     expect_error(stoker.Error, "type is none that atomics take", memory.Accumulate, row.at(0), np.zeros(1, "i2"), code=stoker.ERR_ARGUMENT)
     world.Barrier()
 

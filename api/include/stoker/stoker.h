@@ -177,6 +177,10 @@ int stoker_dealloc(void* memory);
  *                               depends on nothing but the number of ranks; overrides the setting `deterministic`
  *         stoker_starts         how often the request will be started, a number from 1. Where the algorithm is the cost
  *                               model's choice, init and so many starts together are to take the least time
+ *       This key is MPI-4.1's (section 11.4.3), and ranks may differ in it:
+ *         mpi_assert_memory_alloc_kinds  kinds of memory that the buffers have. If all of them are "system" or "mpi", no
+ *                               driver of a device is asked where the buffers are, and a buffer on a device is an error
+ *                               that nobody sees
  * engine: a live engine.
  * request: set to the new request, which the caller releases with stoker_request_free.
  *
@@ -617,7 +621,7 @@ int stoker_helper_get_statistics(stoker_engine engine, stoker_helper_statistics*
  * it the two functions do nothing. Local. Regions nest; a rank has one stack of them, so one thread at a time should
  * mark.
  *
- * name: kept as a pointer until the engine is destroyed; use a string of static storage.
+ * name: copied.
  * Errors: STOKER_ERR_ARGUMENT (name is null), STOKER_ERR_REQUEST.
  */
 int stoker_trace_begin(stoker_engine engine, const char* name);

@@ -270,8 +270,8 @@ public:
                                         MPI_Comm comm, MPI_Info info = MPI_INFO_NULL) {
     detail::SpanArguments<T> a;
     a.check_blocks(recv.size(), recv_counts, recv_displs, detail::ranks_of(comm), "recv");
-    return a.init(stoker_allgatherv_init_c, send.data(), a.count(send.size()), a.type, recv.data(), recv_counts.data(),
-                  recv_displs.data(), a.type, comm, info, handle_);
+    return a.init(stoker_allgatherv_init_c, send.data(), a.count(send.size()), a.type, recv.data(),
+                  a.counts(recv_counts), recv_displs.data(), a.type, comm, info, handle_);
   }
   // Gathers a block of each rank at the root, where `recv` holds comm size times as many elements as `send`. Elsewhere
   // `recv` is not used.
@@ -294,7 +294,7 @@ public:
     if (detail::rank_in(comm) == root) {
       a.check_blocks(recv.size(), recv_counts, recv_displs, detail::ranks_of(comm), "recv");
     }
-    return a.init(stoker_gatherv_init_c, send.data(), a.count(send.size()), a.type, recv.data(), recv_counts.data(),
+    return a.init(stoker_gatherv_init_c, send.data(), a.count(send.size()), a.type, recv.data(), a.counts(recv_counts),
                   recv_displs.data(), a.type, root, comm, info, handle_);
   }
   // Deals the root's blocks out. At the root `send` holds comm size times as many elements as `recv`; elsewhere it is
@@ -318,7 +318,7 @@ public:
     if (detail::rank_in(comm) == root) {
       a.check_blocks(send.size(), send_counts, send_displs, detail::ranks_of(comm), "send");
     }
-    return a.init(stoker_scatterv_init_c, send.data(), send_counts.data(), send_displs.data(), a.type, recv.data(),
+    return a.init(stoker_scatterv_init_c, send.data(), a.counts(send_counts), send_displs.data(), a.type, recv.data(),
                   a.count(recv.size()), a.type, root, comm, info, handle_);
   }
   // Barrier: an epoch is complete on no rank before every rank has started it.
@@ -326,7 +326,7 @@ public:
     return Request(detail::result_of<stoker_request>(stoker_barrier_init, comm, info, handle_));
   }
 
-  // Mark the beginning and the end of a region of the caller's time in the trace. `name` must have static storage.
+  // Mark the beginning and the end of a region of the caller's time in the trace. `name` is copied.
   void trace_begin(const char* name) { (void)stoker_trace_begin(handle_, name); }
   void trace_end() { (void)stoker_trace_end(handle_); }
 

@@ -159,6 +159,13 @@ class Message:
         return array(counts), array(displacements)
 
 
+def check_alike(*messages):
+    """Refuses messages of different datatypes: C takes one for all of them."""
+    for message in messages[1:]:
+        if message.type != messages[0].type:
+            raise ValueError(f"{messages[0].name} and {message.name} have different datatypes; expected the same")
+
+
 def array(numbers):
     return (COUNT * len(numbers))(*numbers)
 

@@ -6,7 +6,7 @@ A collective is a function here, whose name is that of the C function. It gives 
 
 import ctypes
 
-from ._buffers import array, received, sent
+from ._buffers import array, check_alike, received, sent
 from ._library import handle
 
 
@@ -50,8 +50,7 @@ def _reduction(send, recv, op, blocks, *root):
     whole = recv if send.in_place else send
     count = whole.count(blocks)
     if not send.in_place and not recv.absent:
-        if recv.type != send.type:
-            raise ValueError("sendbuf and recvbuf have different datatypes; expected the same")
+        check_alike(send, recv)
         recv.check(count.value)
     arguments = [send.address, recv.address, count, whole.datatype, handle(op)]
     return arguments + [ctypes.c_int(rank) for rank in root], (send, recv, op)
@@ -83,6 +82,8 @@ def reduce_scatter(comm, sendbuf, recvbuf, recvcounts, op):
     whole = recv if send.in_place else send
     if len(counts) != comm.Get_size():
         raise ValueError(f"recvcounts has {len(counts)} entries; expected {comm.Get_size()}")
+    if not send.in_place:
+        check_alike(send, recv)
     whole.check(sum(counts))
     recv.check(counts[comm.Get_rank()])
     return [send.address, recv.address, array(counts), whole.datatype, handle(op)], (send, recv, op)

@@ -35,7 +35,6 @@ class Engine:
         self._comm = comm
         pairs = (_Setting * len(settings))(*(_Setting(key.encode(), _text(value)) for key, value in settings.items()))
         call("engine_create", handle(comm), pairs, SIZE(len(settings)), ctypes.byref(self._handle))
-        self._trace_names = {}
 
     def __enter__(self):
         return self
@@ -77,21 +76,20 @@ class Engine:
 
     def Trace_begin(self, name):
         """Marks the beginning of a region in the trace."""
-        kept = self._trace_names.setdefault(name, ctypes.create_string_buffer(name.encode()))
-        call("trace_begin", self._handle, kept)
+        call("trace_begin", self._handle, ctypes.create_string_buffer(name.encode()))
 
     def Trace_end(self):
         """Ends the region that was begun last."""
         call("trace_end", self._handle)
 
     def _init(self, name, comm, info, *given):
-        comm = comm or self._comm
+        comm = self._comm if comm is None else comm
         arguments, kept = getattr(_collectives, name)(comm, *given)
         form = "" if name == "barrier" else "_c"
         return Request(f"{name}_init{form}", [*arguments, handle(comm), handle(info), self._handle], self, kept)
 
     def _call(self, name, comm, *given):
-        comm = comm or self._comm
+        comm = self._comm if comm is None else comm
         arguments, _ = getattr(_collectives, name)(comm, *given)
         call(name if name == "barrier" else f"{name}_c", *arguments, handle(comm), self._handle)
 

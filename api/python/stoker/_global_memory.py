@@ -5,7 +5,7 @@ import ctypes
 
 from mpi4py import MPI
 
-from ._buffers import address_of, contiguous, on_host, received, sent
+from ._buffers import address_of, check_alike, contiguous, on_host, received, sent
 from ._library import SIZE, call, fields, handle, pointer_type, told
 
 
@@ -64,6 +64,7 @@ def local_view(local, writable):
 
 def _fetching(target, operand, result, op):
     operand, result = sent(operand, "operand"), received(result, "result")
+    check_alike(operand, result)
     for message in (operand, result):
         on_host(message.view, message.name)
         message.check(1)
@@ -72,6 +73,7 @@ def _fetching(target, operand, result, op):
 
 def _swapping(target, expected, desired, result):
     messages = sent(expected, "expected"), sent(desired, "desired"), received(result, "result")
+    check_alike(*messages)
     for message in messages:
         on_host(message.view, message.name)
         message.check(1)
@@ -210,6 +212,7 @@ class GlobalMemory:
     def Fetch_and_op_many(self, targets, operands, results, op=MPI.SUM):
         """The same; results[i] gets what the element targets[i] was."""
         pointers, operands, results = (GlobalPointer * len(targets))(*targets), sent(operands, "operands"), received(results, "results")
+        check_alike(operands, results)
         for message in (operands, results):
             on_host(message.view, message.name)
             message.check(len(targets))
