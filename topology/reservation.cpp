@@ -210,13 +210,15 @@ private:
             "NUMA domain {} (CPUs {}) has {} free of ranks", numa.value, machine_.numa_domain(numa).cpus.to_string(),
             free.empty() ? "no core" : fmt::format("only {} core{}", free.size(), free.size() == 1 ? "" : "s")));
       }
-      std::vector<OsIndex> chosen = free.members();
-      chosen.resize(std::min(chosen.size(), static_cast<std::size_t>(reservation_.count)));
-      for (const std::size_t d : members) {
-        for (const OsIndex cpu : chosen) {
+      for (const std::size_t d : members) { // one for each, so not more than were asked for
+        for (const OsIndex cpu : free.members()) {
           if (!places_[d]) {
             take(d, cpu);
           }
+        }
+        if (!places_[d]) {
+          demand_failed(fmt::format("no free core of NUMA domain {} is left where {} may run a thread: {}", numa.value,
+                                    text_of({domains_[d].ranks.front()}), allowed(d).to_string()));
         }
       }
     }

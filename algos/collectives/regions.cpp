@@ -17,6 +17,13 @@ std::size_t place_of(const std::vector<std::size_t>& list, std::size_t item) {
 
 } // namespace
 
+Meeting::Meeting(std::vector<std::size_t> begins, std::size_t least_leaders)
+    : begins_(std::move(begins)), least_leaders_(least_leaders) {
+  for (std::size_t set = 1; set < sets(); ++set) {
+    sets_are_equal_ = sets_are_equal_ && end(set) - begin(set) == end(0) - begin(0);
+  }
+}
+
 std::size_t Meeting::set_of(std::size_t region) const {
   return static_cast<std::size_t>(std::ranges::upper_bound(begins_, region) - begins_.begin()) - 1;
 }
@@ -98,8 +105,14 @@ std::size_t Regions::receiver(const Meeting& meeting, Dealt dealt, std::size_t s
 }
 
 std::size_t Regions::sender(const Meeting& meeting, std::size_t source, std::size_t target) const {
+  const std::size_t leaders = teams_.region_size(source);
+  if (meeting
+          .sets_are_equal()) { // one target in each other set; there may be thousands, and a sender for each is asked for
+    const std::size_t behind = meeting.set_of(target) + meeting.sets() - meeting.set_of(source);
+    return deal((behind - 1) % meeting.sets(), meeting.sets() - 1, leaders);
+  }
   const std::vector<std::size_t> targets = meeting.targets(source);
-  return deal(place_of(targets, target), targets.size(), teams_.region_size(source));
+  return deal(place_of(targets, target), targets.size(), leaders);
 }
 
 std::vector<Crossing> Regions::arrivals(const Meeting& meeting, Dealt dealt) const {
@@ -113,9 +126,11 @@ std::vector<Crossing> Regions::arrivals(const Meeting& meeting, Dealt dealt) con
 
 std::vector<Crossing> Regions::departures(const Meeting& meeting, Dealt dealt) const {
   std::vector<Crossing> result;
-  for (const std::size_t target : meeting.targets(region_)) {
-    result.push_back({sender(meeting, region_, target), leader(target, receiver(meeting, dealt, region_, target)),
-                      meeting.set_of(target)});
+  const std::vector<std::size_t> targets = meeting.targets(region_);
+  const std::size_t leaders = teams_.region_size(region_);
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    result.push_back({deal(i, targets.size(), leaders),
+                      leader(targets[i], receiver(meeting, dealt, region_, targets[i])), meeting.set_of(targets[i])});
   }
   return result;
 }

@@ -17,14 +17,14 @@ namespace stoker::algos {
 class Meeting {
 public:
   // `begins`: the first region of each set, and the end. `least_leaders`: of the regions that meet.
-  Meeting(std::vector<std::size_t> begins, std::size_t least_leaders)
-      : begins_(std::move(begins)), least_leaders_(least_leaders) {}
+  Meeting(std::vector<std::size_t> begins, std::size_t least_leaders);
 
   [[nodiscard]] std::size_t sets() const { return begins_.size() - 1; }
   [[nodiscard]] std::size_t begin(std::size_t set) const { return begins_[set]; }
   [[nodiscard]] std::size_t end(std::size_t set) const { return begins_[set + 1]; }
   [[nodiscard]] std::size_t set_of(std::size_t region) const;
   [[nodiscard]] std::size_t least_leaders() const { return least_leaders_; }
+  [[nodiscard]] bool sets_are_equal() const { return sets_are_equal_; } // in size
 
   // The regions that a region hears from, and those that hear from it. The sets behind its own come first, so that not
   // all send to the same one at first.
@@ -34,6 +34,7 @@ public:
 private:
   std::vector<std::size_t> begins_;
   std::size_t least_leaders_;
+  bool sets_are_equal_ = true;
 };
 
 // A message between this region and another one.
@@ -77,6 +78,7 @@ public:
 
 private:
   [[nodiscard]] std::size_t receiver(const Meeting& meeting, Dealt dealt, std::size_t source, std::size_t target) const;
+  // Among the leaders of the source.
   [[nodiscard]] std::size_t sender(const Meeting& meeting, std::size_t source, std::size_t target) const;
   [[nodiscard]] int leader(std::size_t region, std::size_t index) const {
     return teams_.leader(teams_.group_at(region, index));

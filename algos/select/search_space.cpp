@@ -22,11 +22,13 @@ class Collection {
 public:
   explicit Collection(const topology::Layout& layout) : layout_(layout) {}
 
-  // Unless it does not fit the layout, or is there already.
+  // Unless it does not fit the layout, is there already, or has every rank know everybody's sizes in alltoallv.
   void add(const Choice& choice) {
     try {
       const Choice resolved = resolve(choice, layout_);
-      if (std::ranges::find(choices_, resolved) == choices_.end()) {
+      const bool needs_all_sizes =
+          resolved.algorithm->collective == Collective::alltoallv && knowledge_of(resolved) == Knowledge::all;
+      if (!needs_all_sizes && std::ranges::find(choices_, resolved) == choices_.end()) {
         choices_.push_back(resolved);
       }
     } catch (const std::invalid_argument&) { // a value that does not go with this layout
@@ -157,10 +159,7 @@ void vary(const Choice& choice, const Parameter& parameter, const SearchProblem&
   }
 }
 
-bool is_searched(const Algorithm& algorithm) {
-  return !algorithm.puts_into &&
-         (algorithm.collective != Collective::alltoallv || algorithm.knowledge != Knowledge::all);
-}
+bool is_searched(const Algorithm& algorithm) { return !algorithm.puts_into; }
 
 } // namespace
 

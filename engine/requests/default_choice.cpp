@@ -40,10 +40,25 @@ struct Weights {
   std::vector<double> init;
 };
 
+// The place of this rank among all that judge. A judge holds the programs of a node's ranks, so judges are spread over
+// the nodes where these are equal.
+std::size_t place_among_all(const CommContext& context) {
+  const topology::Layout& layout = context.layout();
+  const std::size_t ranks_per_node = layout.node_ranks(0).size();
+  for (int node = 1; node < layout.nodes(); ++node) {
+    if (layout.node_ranks(node).size() != ranks_per_node) {
+      return static_cast<std::size_t>(context.rank());
+    }
+  }
+  return static_cast<std::size_t>((layout.local_index(context.rank()) * layout.nodes()) +
+                                  layout.node_of(context.rank()));
+}
+
 // Collective. Where several ranks judge a candidate the longest time counts.
 Weights weigh(const CommContext& context, std::span<const Choice> candidates, Judges judges, const Judge& judge) {
   const bool all = judges == Judges::all;
-  const auto index = static_cast<std::size_t>(all ? context.rank() : context.layout().local_index(context.rank()));
+  const auto index =
+      all ? place_among_all(context) : static_cast<std::size_t>(context.layout().local_index(context.rank()));
   const std::size_t count = all ? static_cast<std::size_t>(context.ranks()) : context.node_ranks().size();
   std::vector<double> values(2 * candidates.size(), 0);
   attempt_on_all(context.comm(), [&] {
