@@ -107,6 +107,12 @@ void close_arena_memory() {
   }
 }
 
+void leave_other_arenas() {
+  if (memory != nullptr) {
+    memory->detach();
+  }
+}
+
 void forget_arena_memory() { arena_is_open.store(false); }
 
 void* arena_memory(std::size_t bytes) {

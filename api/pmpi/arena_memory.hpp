@@ -13,6 +13,8 @@ namespace stoker::pmpi {
 void open_arena_memory(engine::Engine& engine);
 // There is no more.
 void close_arena_memory();
+// Once the engine is gone. This process keeps its own arena only.
+void leave_other_arenas();
 // There is no more in this child, whose other threads have not come along.
 void forget_arena_memory();
 

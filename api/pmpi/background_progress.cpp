@@ -165,7 +165,7 @@ BackgroundThread& background = background_storage.object;
 bool start_background_progress(std::function<void()> every_second) {
   int level = MPI_THREAD_SINGLE;
   real().MPI_Query_thread(&level);
-  if (level < MPI_THREAD_MULTIPLE) {
+  if (!engine::on_all(MPI_COMM_WORLD, level >= MPI_THREAD_MULTIPLE)) { // programs of a job may ask for different ones
     return false;
   }
   background.start(std::move(every_second));

@@ -99,10 +99,12 @@ void shut_down() {
   count_engine(nullptr);
   if (life.engine != nullptr) {
     const auto failure = engine::attempt([] { life.engine->destroy(); });
+    life.engine.reset();
     if (failure) {
       fmt::print(stderr, "stoker: {}\n", failure->what());
+    } else {
+      leave_other_arenas();
     }
-    life.engine.reset();
   }
   free_handles();
 }

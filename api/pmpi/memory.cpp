@@ -4,8 +4,11 @@
 #include "api/pmpi/arena_memory.hpp"
 #include "api/pmpi/library.hpp"
 #include "api/pmpi/settings.hpp"
+#include "engine/base/never_destroyed.hpp"
 
 #include <cstddef>
+#include <mutex>
+#include <set>
 
 namespace stoker::pmpi {
 namespace {
@@ -16,6 +19,25 @@ void* allocate(MPI_Aint size, MPI_Info info) {
   const bool wanted =
       settings().pmpi_alloc_mem && info == MPI_INFO_NULL && size > 0 && bytes >= settings().pmpi_least_bytes;
   return wanted ? arena_memory(bytes) : nullptr;
+}
+
+// What MPI_Alloc_mem has given of the arena, and nobody has freed. The MPI library's own function may give blocks of it,
+// too, by malloc where the heap library is there, and has records of those.
+struct Given {
+  std::mutex mutex;
+  std::set<void*> blocks;
+};
+engine::NeverDestroyed<Given> given_storage;
+Given& given = given_storage.object;
+
+void note(void* block) {
+  const std::lock_guard lock(given.mutex);
+  given.blocks.insert(block);
+}
+
+bool was_given(void* block) {
+  const std::lock_guard lock(given.mutex);
+  return given.blocks.erase(block) != 0;
 }
 
 } // namespace
@@ -30,13 +52,14 @@ int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
   if (memory == nullptr) {
     return real().MPI_Alloc_mem(size, info, baseptr);
   }
+  stoker::pmpi::note(memory);
   *static_cast<void**>(baseptr) = memory;
   return MPI_SUCCESS;
 }
 
 // The MPI library has nothing to free in memory from the arena, but perhaps something to say: after MPI_Finalize.
 int MPI_Free_mem(void* base) {
-  const bool was_arena = stoker::pmpi::give_back(base);
+  const bool was_arena = stoker::pmpi::was_given(base) && stoker::pmpi::give_back(base);
   return real().MPI_Free_mem(was_arena ? nullptr : base);
 }
 }

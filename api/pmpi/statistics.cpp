@@ -181,7 +181,7 @@ std::uint32_t name_number(MPI_Comm comm) {
   std::array<char, MPI_MAX_OBJECT_NAME + 1> name{};
   int length = 0;
   PMPI_Comm_get_name(comm, name.data(), &length);
-  std::string text(name.data());
+  std::string text = reports::readable(name.data());
   if (text.empty()) {
     int size = 0;
     PMPI_Comm_size(comm, &size);

@@ -138,6 +138,11 @@ std::string line_of(const Job& job, const Summary& summary) {
   return dump(line) + '\n';
 }
 
+std::string readable(const std::string& name) {
+  const bool plain = std::ranges::all_of(name, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  return plain ? name : json::parse(dump(json(name))).get<std::string>();
+}
+
 std::string packed(const Summary& summary) { return dump(json(summary)); }
 
 std::string packed(const Advice& advice) { return dump(json(advice)); }

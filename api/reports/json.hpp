@@ -26,6 +26,9 @@ struct Job {
 // The job in one line.
 [[nodiscard]] std::string line_of(const Job& job, const Summary& summary);
 
+// A name as reports have it: what is no UTF-8 is replaced, so that it is the same name in all of them.
+[[nodiscard]] std::string readable(const std::string& name);
+
 [[nodiscard]] std::string packed(const Summary& summary);
 [[nodiscard]] std::string packed(const Advice& advice);
 template <class Report>

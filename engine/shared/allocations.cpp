@@ -4,6 +4,7 @@
 #include "engine/base/never_destroyed.hpp"
 #include "engine/base/owned_fd.hpp"
 #include "engine/base/round_up.hpp"
+#include "engine/shared/memory_limits.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -44,15 +45,33 @@ std::unique_lock<std::mutex> lock_allocations() {
 struct ForkUnderWay {
   OwnedFd reader;
   OwnedFd writer;
+  bool fits = true;     // there is memory for copies
+  int cancel_state = 0; // of the thread, which is not cancelled meanwhile
 };
 NeverDestroyed<ForkUnderWay> fork_under_way_storage;
 ForkUnderWay& fork_under_way = fork_under_way_storage.object;
 
 void before_fork() {
+  int cancel_state = 0;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
   allocations.mutex.lock();
+  fork_under_way.cancel_state = cancel_state;
   forks = true;
+  if (allocations.entries.empty() || allocations.are_copies) {
+    return;
+  }
+  std::uint64_t bytes = 0;
+  for (const auto& [begin, entry] : allocations.entries) {
+    const std::size_t whole = round_up(entry.bytes, page_size());
+    bytes += whole;
+    // A network's library may have advised the opposite, lest a child's pages take those that the network writes to. That
+    // does not happen to shared ones, and the child has to read them.
+    madvise(begin, whole, MADV_DOFORK);
+  }
+  // The system grants a mapping that it has no memory for, and kills somebody when it is written to.
+  fork_under_way.fits = bytes <= available_memory();
   int ends[2] = {-1, -1};
-  if (!allocations.entries.empty() && !allocations.are_copies && pipe2(ends, O_CLOEXEC) == 0) {
+  if (pipe2(ends, O_CLOEXEC) == 0) {
     fork_under_way.reader = OwnedFd(ends[0]);
     fork_under_way.writer = OwnedFd(ends[1]);
   }
@@ -61,8 +80,10 @@ void before_fork() {
 void end_fork() {
   fork_under_way.writer = OwnedFd();
   fork_under_way.reader = OwnedFd();
+  const int cancel_state = fork_under_way.cancel_state;
   forks = false;
   allocations.mutex.unlock();
+  pthread_setcancelstate(cancel_state, nullptr);
 }
 
 void after_fork_in_parent() {
@@ -94,7 +115,8 @@ void become_copy(void* begin, std::size_t bytes) {
 void after_fork_in_child() {
   if (!allocations.are_copies) {
     for (const auto& [begin, entry] : allocations.entries) {
-      become_copy(begin, round_up(entry.bytes, page_size()));
+      const std::size_t bytes = round_up(entry.bytes, page_size());
+      fork_under_way.fits ? become_copy(begin, bytes) : leave_empty(begin, bytes);
     }
   }
   allocations.are_copies = true;

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <limits>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace stoker::engine {
@@ -18,9 +20,26 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 
+// What a file of the kernel's has; nothing where there is none. Allocations come here: a program's malloc may hold the
+// lock of a stream, or be cancelled, and so neither streams of the C library nor functions that are cancellation points
+// are used.
+std::istringstream contents_of(const fs::path& path) {
+  std::string all;
+  const auto file = static_cast<int>(syscall(SYS_openat, AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 4096> part{};
+  for (long got = 1; file >= 0 && got > 0;) {
+    got = syscall(SYS_read, file, part.data(), part.size());
+    all.append(part.data(), static_cast<std::size_t>(std::max(got, 0L)));
+  }
+  if (file >= 0) {
+    syscall(SYS_close, file);
+  }
+  return std::istringstream(std::move(all));
+}
+
 // The number in a file, or the one behind `key` at the beginning of a line; `missing` if there is none.
 std::uint64_t number_in(const fs::path& path, std::string_view key, std::uint64_t missing) {
-  std::ifstream file(path);
+  std::istringstream file = contents_of(path);
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
     std::string first;
@@ -67,7 +86,7 @@ void for_each_limit(const fs::path& mount, fs::path group, const Version& versio
 template <class Visit>
 void for_each_limit(const fs::path& root, Visit&& visit) {
   const fs::path mounts = root / "sys/fs/cgroup";
-  std::ifstream file(root / "proc/self/cgroup");
+  std::istringstream file = contents_of(root / "proc/self/cgroup");
   for (std::string line; std::getline(file, line);) { // number:controllers:path
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first + 1);

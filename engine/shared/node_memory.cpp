@@ -82,6 +82,17 @@ void NodeMemory::attach(std::uint32_t self, std::span<const Introduction> ranks)
   attach_works_ = std::ranges::all_of(attach_errors_, [](int error) { return error == 0; });
 }
 
+void NodeMemory::detach() {
+  for (std::uint32_t arena = 0; arena < size(); ++arena) {
+    if (arena != self_) {
+      bases_[arena] = nullptr;
+      roots_[arena] = nullptr;
+    }
+  }
+  attached_.clear();
+  others_.clear();
+}
+
 // The word is one of the peer's arena, which stays as it is.
 void NodeMemory::probe_xpmem(std::span<const Introduction> ranks) {
   xpmem_refusal_ = own_xpmem().refusal;

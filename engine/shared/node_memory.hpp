@@ -74,6 +74,9 @@ public:
   [[nodiscard]] Introduction introduction() const;
   void attach(std::uint32_t self, std::span<const Introduction> ranks);
 
+  // The other ranks' arenas are not looked at any more: what is in them goes with their processes.
+  void detach();
+
   [[nodiscard]] std::uint32_t self() const { return self_; }
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(bases_.size()); }
   [[nodiscard]] Arena& arena() { return *own_; }

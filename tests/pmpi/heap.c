@@ -11,6 +11,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { least = 65536 };
@@ -195,6 +196,61 @@ static void children(void) {
   }
 }
 
+// Pages that a network's library has advised not to be there in children.
+static void children_without_pages(void) {
+  char* memory = malloc(megabyte);
+  memset(memory, 'd', megabyte);
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  char* const first = memory + (page - (uintptr_t)memory % page) % page;
+  demand(madvise(first, page, MADV_DONTFORK) == 0, "madvise");
+  const pid_t child = fork();
+  if (child == 0) {
+    _exit(child_status);
+  }
+  demand(status_of(child) == child_status, "a child ends in fork");
+  madvise(first, page, MADV_DOFORK);
+  free(memory);
+}
+
+// ---- allocating is no cancellation point
+
+static void* allocate_cancelled(void* done) {
+  pthread_cancel(pthread_self());
+  char* memory = malloc(3 * megabyte);
+  memory = realloc(memory, 5 * megabyte);
+  memset(memory, 'c', 5 * megabyte);
+  free(memory);
+  *(bool*)done = true;
+  pthread_testcancel();
+  return NULL;
+}
+
+static void cancelled(void) {
+  bool done = false;
+  pthread_t thread;
+  demand(pthread_create(&thread, NULL, allocate_cancelled, &done) == 0, "there is no thread");
+  void* result = NULL;
+  pthread_join(thread, &result);
+  demand(done && result == PTHREAD_CANCELED, "a thread is cancelled in malloc, realloc or free");
+}
+
+// ---- blocks of the MPI library's own
+
+// What it keeps for each is gone when they are.
+static void freed_by_mpi(void) {
+  enum { warm = 100, rounds_of_blocks = 3000 };
+  size_t before = 0;
+  for (int i = 0; i < warm + rounds_of_blocks; ++i) {
+    before = i == warm ? mallinfo2().uordblks : before;
+    void* block = NULL;
+    MPI_Alloc_mem(megabyte, MPI_INFO_NULL, &block);
+    *(char*)block = 'm';
+    MPI_Free_mem(block);
+  }
+  const size_t after = mallinfo2().uordblks;
+  demand(after < before + (size_t)8 * rounds_of_blocks, "memory grows with the blocks that MPI_Alloc_mem has given");
+}
+
 // ---- exchanges
 
 static void collectives(void) {
@@ -257,12 +313,21 @@ static void keep(void) {
 }
 
 int main(int argc, char** argv) {
-  static const Section sections[] = {{"functions", functions},     {"lengths", lengths},   {"before", before},
-                                     {"threads", several_threads}, {"children", children}, {"collectives", collectives},
-                                     {"no-room", no_room},         {"end", keep}};
+  static const Section sections[] = {{"functions", functions},
+                                     {"lengths", lengths},
+                                     {"before", before},
+                                     {"threads", several_threads},
+                                     {"children", children},
+                                     {"collectives", collectives},
+                                     {"no-room", no_room},
+                                     {"end", keep},
+                                     {"children-without-pages", children_without_pages},
+                                     {"cancelled", cancelled},
+                                     {"freed-by-mpi", freed_by_mpi}};
   allocate_before();
   run_sections(argc, argv, sections, sizeof sections / sizeof *sections);
   MPI_Finalize();
+  demand(!from_arena || arenas() == 1, "other ranks' memory is kept for good");
   if (kept != NULL) {
     demand(realloc(malloc(megabyte), 10) != NULL, "there is no heap after MPI");
   }
