@@ -17,14 +17,10 @@ namespace {
 
 std::size_t root_of(const DistributedVector& vector) { return static_cast<std::size_t>(vector.root); }
 
-Blocks blocks_where(const DistributedVector& vector, const auto& condition) {
-  Blocks blocks;
-  for (int rank = 0; rank < vector.layout.ranks(); ++rank) {
-    if (condition(rank)) {
-      blocks.push_back(static_cast<std::size_t>(rank));
-    }
-  }
-  return blocks;
+// Of all its ranks, in order.
+Blocks blocks_of_node(const topology::Layout& layout, std::size_t node) {
+  const auto ranks = layout.node_ranks(static_cast<int>(node));
+  return {ranks.begin(), ranks.end()};
 }
 
 } // namespace
@@ -179,8 +175,13 @@ Program allgather_node_aware(const DistributedVector& vector, const Tuning& tuni
   const Home& home = gathering_of_all.home;
   const int node = layout.node_of(vector.rank);
   const auto of_lane = [&](std::size_t lane, int on_node) {
-    return blocks_where(vector,
-                        [&](int rank) { return lanes.lane_of(rank) == lane && layout.node_of(rank) == on_node; });
+    Blocks blocks;
+    for (const int rank : layout.node_ranks(on_node)) {
+      if (lanes.lane_of(rank) == lane) {
+        blocks.push_back(static_cast<std::size_t>(rank));
+      }
+    }
+    return blocks;
   };
   const std::size_t acts = lanes.lane_of(vector.rank);
   const auto own = static_cast<std::size_t>(vector.rank);
@@ -198,7 +199,13 @@ Program allgather_node_aware(const DistributedVector& vector, const Tuning& tuni
   }
   // Every rank has its own block already.
   const auto from_lane = [&](std::size_t lane, int to) {
-    return blocks_where(vector, [&](int rank) { return lanes.lane_of(rank) == lane && rank != to; });
+    Blocks blocks;
+    for (int rank = 0; rank < layout.ranks(); ++rank) {
+      if (lanes.lane_of(rank) == lane && rank != to) {
+        blocks.push_back(static_cast<std::size_t>(rank));
+      }
+    }
+    return blocks;
   };
   share_from_lanes(steps, lanes, from_lane, home);
   return std::move(gathering_of_all).finish();
@@ -226,11 +233,7 @@ Program gather_node_aware(const DistributedVector& vector, const Tuning& tuning)
   if (me == head) {
     tree_gather(
         to_root.steps, lanes.between(0), static_cast<std::size_t>(layout.node_of(vector.root)),
-        dividing(tuning.factors_between),
-        [&](std::size_t node) {
-          return blocks_where(vector, [&](int rank) { return layout.node_of(rank) == static_cast<int>(node); });
-        },
-        to_root.home);
+        dividing(tuning.factors_between), [&](std::size_t node) { return blocks_of_node(layout, node); }, to_root.home);
   }
   return std::move(to_root).finish();
 }
@@ -247,9 +250,7 @@ Program scatter_node_aware(const DistributedVector& vector, const Tuning& tuning
   const topology::Layout& layout = vector.layout;
   Scattering from_root(vector);
   VectorSteps& steps = from_root.steps;
-  const auto of_node = [&](std::size_t node) {
-    return blocks_where(vector, [&](int rank) { return layout.node_of(rank) == static_cast<int>(node); });
-  };
+  const auto of_node = [&](std::size_t node) { return blocks_of_node(layout, node); };
   if (lanes.mine() == 0) {
     const bool alone = lanes.node().size() == 1;
     tree_scatter(steps, lanes.between(0), static_cast<std::size_t>(layout.node_of(vector.root)),

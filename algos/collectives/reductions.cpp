@@ -290,9 +290,16 @@ Program reduce_scatter_node_aware(const DistributedVector& vector, const Tuning&
   VectorSteps& steps = reduction.steps;
   const auto blocks_of = [&](std::size_t lane, int node) { // node -1: of all
     Blocks blocks;
-    for (int rank = 0; rank < layout.ranks(); ++rank) {
-      if (lanes.lane_of(rank) == lane && (node < 0 || layout.node_of(rank) == node)) {
+    const auto add = [&](int rank) {
+      if (lanes.lane_of(rank) == lane) {
         blocks.push_back(static_cast<std::size_t>(rank));
+      }
+    };
+    if (node >= 0) {
+      std::ranges::for_each(layout.node_ranks(node), add);
+    } else {
+      for (int rank = 0; rank < layout.ranks(); ++rank) {
+        add(rank);
       }
     }
     return blocks;
