@@ -55,10 +55,22 @@ std::vector<Request*> listed(int count, const stoker_request* handles) {
 // Completes every request even if one fails; the first error is reported.
 void complete_all(const std::vector<Request*>& list) {
   std::optional<Error> failure;
+  const auto complete = [&](Request& request) {
+    const std::optional<Error> error = stoker::engine::attempt([&] { request.wait(); });
+    failure = failure ? failure : error;
+  };
+  // A wait for one request brings the others of its engine on. Those of another engine may be what other ranks wait for.
+  if (Request::are_of_several_engines(list)) {
+    const auto wrong = stoker::engine::attempt([&] {
+      for (int i = Request::wait_any(list); i >= 0; i = Request::wait_any(list)) {
+        complete(*list[static_cast<std::size_t>(i)]);
+      }
+    });
+    failure = failure ? failure : wrong;
+  }
   for (Request* request : list) {
     if (request != nullptr) {
-      const std::optional<Error> error = stoker::engine::attempt([&] { request->wait(); });
-      failure = failure ? failure : error;
+      complete(*request);
     }
   }
   if (failure) {

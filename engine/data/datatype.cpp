@@ -9,10 +9,17 @@
 #include <climits>
 #include <cstring>
 
+// Functions of MPI-4, which the library may lack; null then.
+extern "C" [[gnu::weak]] int PMPI_Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf,
+                                         MPI_Count outsize, MPI_Count* position, MPI_Comm comm);
+extern "C" [[gnu::weak]] int PMPI_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf,
+                                           MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm);
+
 namespace stoker::engine {
 namespace {
 
-// MPI_Pack and MPI_Unpack count in int: larger blocks go in parts, each part's packed bytes being an int too.
+// MPI_Pack and MPI_Unpack count in int: larger blocks go in parts, each part's packed bytes being an int too. Not for
+// elements of 2 GiB and more.
 template <class Call>
 void in_parts(const Datatype& type, const UserBlock& block, Call call) {
   const std::int64_t most =
@@ -24,7 +31,7 @@ void in_parts(const Datatype& type, const UserBlock& block, Call call) {
   }
 }
 
-void check_position(int position, int expected, const char* call) {
+void check_position(MPI_Count position, MPI_Count expected, const char* call) {
   if (position != expected) {
     throw Error(Code::mpi, "{} handled {} bytes, expected {}", call, position, expected);
   }
@@ -38,10 +45,7 @@ bool in_order(MPI_Datatype type, std::uint64_t size) {
     return true;
   }
   if (combiner == MPI_COMBINER_CONTIGUOUS || combiner == MPI_COMBINER_DUP) { // of any length
-    int count = 0;
-    MPI_Datatype element = MPI_DATATYPE_NULL;
-    check_mpi(PMPI_Type_get_contents(type, combiner == MPI_COMBINER_DUP ? 0 : 1, 0, 1, &count, nullptr, &element),
-              "MPI_Type_get_contents");
+    const MPI_Datatype element = element_of(type);
     const OwnedType owned(is_named(element) ? MPI_DATATYPE_NULL : element);
     MPI_Count element_size = 0;
     check_mpi(get_size(element, &element_size), "MPI_Type_size");
@@ -95,6 +99,12 @@ Datatype::Datatype(MPI_Datatype type, const std::string& what) {
   true_extent_ = true_extent;
   contiguous_ = lower == 0 && true_lower == 0 && size == extent && size == true_extent && in_order(type, size_);
   if (!contiguous_) {
+    if (size > INT_MAX && PMPI_Pack_c == nullptr) {
+      throw Error(Code::unsupported,
+                  "{} has elements of {} bytes that need not lie as they are sent, which this MPI library cannot pack; "
+                  "expected less than 2 GiB",
+                  what, size);
+    }
     MPI_Datatype duplicate = MPI_DATATYPE_NULL;
     if (PMPI_Type_dup(type, &duplicate) != MPI_SUCCESS) {
       throw Error(Code::argument, "{} cannot be duplicated by MPI; expected a committed datatype", what);
@@ -247,6 +257,12 @@ void pack(const Datatype& type, const std::byte* elements, std::int64_t count, s
     std::memcpy(packed, elements, static_cast<std::uint64_t>(count) * type.size());
     return;
   }
+  if (type.size() > INT_MAX) {
+    const auto bytes = static_cast<MPI_Count>(static_cast<std::uint64_t>(count) * type.size());
+    MPI_Count position = 0;
+    check_mpi(PMPI_Pack_c(elements, count, type.handle(), packed, bytes, &position, comm), "MPI_Pack_c");
+    return check_position(position, bytes, "MPI_Pack_c");
+  }
   in_parts(type, {0, count}, [&](std::int64_t displacement, int part, int bytes) {
     int position = 0;
     check_mpi(PMPI_Pack(elements + displacement, part, type.handle(), packed, bytes, &position, comm), "MPI_Pack");
@@ -259,6 +275,12 @@ void unpack(const Datatype& type, const std::byte* packed, std::int64_t count, s
   if (type.contiguous()) {
     std::memcpy(elements, packed, static_cast<std::uint64_t>(count) * type.size());
     return;
+  }
+  if (type.size() > INT_MAX) {
+    const auto bytes = static_cast<MPI_Count>(static_cast<std::uint64_t>(count) * type.size());
+    MPI_Count position = 0;
+    check_mpi(PMPI_Unpack_c(packed, bytes, &position, elements, count, type.handle(), comm), "MPI_Unpack_c");
+    return check_position(position, bytes, "MPI_Unpack_c");
   }
   in_parts(type, {0, count}, [&](std::int64_t displacement, int part, int bytes) {
     int position = 0;

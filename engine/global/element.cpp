@@ -113,10 +113,10 @@ std::optional<ElementType> element_type_of(MPI_Datatype type) {
   if (type == MPI_UINT64_T || type == MPI_UNSIGNED_LONG_LONG) {
     return ElementType::uint64;
   }
-  if (type == MPI_DOUBLE || type == MPI_DOUBLE_PRECISION || type == MPI_REAL8) {
+  if (type == MPI_DOUBLE || type == MPI_REAL8) {
     return ElementType::float64;
   }
-  if (type == MPI_INT || type == MPI_INT32_T || type == MPI_INTEGER || type == MPI_INTEGER4) {
+  if (type == MPI_INT || type == MPI_INT32_T || type == MPI_INTEGER4) {
     return ElementType::int32;
   }
   if (type == MPI_UNSIGNED || type == MPI_UINT32_T) {
@@ -128,8 +128,21 @@ std::optional<ElementType> element_type_of(MPI_Datatype type) {
   if (type == MPI_UNSIGNED_LONG) {
     return of_unsigned_long;
   }
-  if (type == MPI_FLOAT || type == MPI_REAL || type == MPI_REAL4) {
+  if (type == MPI_FLOAT || type == MPI_REAL4) {
     return ElementType::float32;
+  }
+  // Fortran's own are as long as its compiler was told to make them.
+  const bool is_real = type == MPI_REAL || type == MPI_DOUBLE_PRECISION;
+  int size = 0;
+  if ((is_real || type == MPI_INTEGER) && PMPI_Type_size(type, &size) == MPI_SUCCESS) {
+    switch (size) {
+    case 4:
+      return is_real ? ElementType::float32 : ElementType::int32;
+    case 8:
+      return is_real ? ElementType::float64 : ElementType::int64;
+    default:
+      break;
+    }
   }
   return std::nullopt;
 }

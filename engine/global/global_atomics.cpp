@@ -106,7 +106,9 @@ GlobalMemory::Transfer* GlobalMemory::begin_compare_and_swap(GlobalPointer targe
 SegmentPart GlobalMemory::checked_accumulate(const GlobalPointer& target, ElementType type, AtomicOp op,
                                              const void* operands, std::uint64_t count) const {
   const SegmentPart part = located_element(target, count, type);
-  check_local(operands, op == AtomicOp::no_op ? 0 : count * size_of(type), "operands");
+  const std::uint64_t bytes = op == AtomicOp::no_op ? 0 : count * size_of(type);
+  check_local(operands, bytes, "operands");
+  check_on_host(operands, bytes, "operands"); // in any case: this process or its helper reads them
   return part;
 }
 
@@ -135,11 +137,9 @@ GlobalMemory::Transfer* GlobalMemory::begin_accumulate(GlobalPointer target, Ele
   }
   counters_.add(TransferCounters::wire_atomics, count);
   auto* const local = const_cast<void*>(operands);
-  const std::uint64_t staging = staging_for(local, bytes);
-  Transfer& transfer = take_transfer(OperationKind::accumulate, target, part, bytes, detached);
+  Transfer& transfer = take_transfer(OperationKind::accumulate, target, part, local, bytes, detached);
   transfer.request.type = type;
   transfer.request.op = op;
-  set_local(transfer, local, staging);
   leave(transfer);
   return &transfer;
 }

@@ -158,9 +158,9 @@ void GlobalMemory::check_local(const void* local, std::uint64_t bytes, const cha
   }
 }
 
-void GlobalMemory::check_on_host(const void* local, std::uint64_t bytes) const {
+void GlobalMemory::check_on_host(const void* local, std::uint64_t bytes, const char* name) const {
   if (bytes > 0 && residence_of(local) == Residence::device) {
-    throw Error(Code::argument, "{}local lies in the memory of a device; expected memory of the host", self());
+    throw Error(Code::argument, "{}{} lies in the memory of a device; expected memory of the host", self(), name);
   }
 }
 

@@ -162,7 +162,7 @@ private:
   [[nodiscard]] SegmentPart located_element(const GlobalPointer& pointer, std::uint64_t count, ElementType type,
                                             const char* name = "target") const;
   void check_local(const void* local, std::uint64_t bytes, const char* name) const;
-  void check_on_host(const void* local, std::uint64_t bytes) const; // of a transfer for the helper
+  void check_on_host(const void* local, std::uint64_t bytes, const char* name) const;
   [[nodiscard]] std::string self() const { return "rank " + std::to_string(engine_->rank()) + ": "; }
 
   // Blocking transfer to or from another node. Also called if put() and get() find something wrong, to report it.
@@ -200,6 +200,9 @@ private:
   [[nodiscard]] std::uint64_t staging_for(const void* local, std::uint64_t bytes);
   [[nodiscard]] Transfer& take_transfer(OperationKind kind, const GlobalPointer& pointer, const SegmentPart& part,
                                         std::uint64_t bytes, bool detached);
+  // With its data, or the place for them.
+  [[nodiscard]] Transfer& take_transfer(OperationKind kind, const GlobalPointer& pointer, const SegmentPart& part,
+                                        void* local, std::uint64_t bytes, bool detached);
   void set_local(Transfer& transfer, void* local, std::uint64_t staging);
   void push(Transfer& transfer); // into the ring, without a call
   void submit(Transfer& transfer);

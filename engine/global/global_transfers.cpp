@@ -94,6 +94,22 @@ bool GlobalMemory::fits_one_transfer(const void* local, std::uint64_t bytes) con
   return bytes <= staging_bytes || reachable(local, bytes).has_value();
 }
 
+GlobalMemory::Transfer& GlobalMemory::take_transfer(OperationKind kind, const GlobalPointer& pointer,
+                                                    const SegmentPart& part, void* local, std::uint64_t bytes,
+                                                    bool detached) {
+  const std::uint64_t staging = staging_for(local, bytes);
+  try {
+    Transfer& transfer = take_transfer(kind, pointer, part, bytes, detached);
+    set_local(transfer, local, staging);
+    return transfer;
+  } catch (...) {
+    if (staging != 0) {
+      memory_->arena().deallocate(staging);
+    }
+    throw;
+  }
+}
+
 void GlobalMemory::set_local(Transfer& transfer, void* local, std::uint64_t staging) {
   OperationRequest& operation = transfer.request;
   if (staging == 0 && operation.bytes > GlobalOperation::inline_bytes) {
@@ -237,7 +253,7 @@ void GlobalMemory::blocking_transfer(OperationKind kind, GlobalPointer pointer, 
   if (bytes == 0) {
     return;
   }
-  check_on_host(local, bytes);
+  check_on_host(local, bytes, "local");
   counters_.add(TransferCounters::wire_transfers, 1);
   counters_.add(TransferCounters::wire_bytes, bytes);
   in_pieces(kind, pointer, part, local, bytes);
@@ -249,11 +265,9 @@ void GlobalMemory::in_pieces(OperationKind kind, const GlobalPointer& pointer, S
   for (std::uint64_t done = 0; done < bytes; done += step) {
     auto* const from = static_cast<std::byte*>(local) + done;
     const std::uint64_t piece = std::min(step, bytes - done);
-    const std::uint64_t staging = staging_for(from, piece);
-    Transfer& transfer = take_transfer(kind, pointer, part.at(done), piece, false);
+    Transfer& transfer = take_transfer(kind, pointer, part.at(done), from, piece, false);
     transfer.request.type = type;
     transfer.request.op = op;
-    set_local(transfer, from, staging);
     execute(transfer);
   }
 }
@@ -288,16 +302,14 @@ GlobalMemory::Transfer* GlobalMemory::begin(OperationKind kind, GlobalPointer po
     }
     return nullptr;
   }
-  check_on_host(local, bytes);
+  check_on_host(local, bytes, "local");
   counters_.add(near ? TransferCounters::node_transfers : TransferCounters::wire_transfers, 1);
   counters_.add(near ? TransferCounters::node_bytes : TransferCounters::wire_bytes, bytes);
-  const std::uint64_t staging = staging_for(local, bytes);
-  Transfer& transfer = take_transfer(kind, pointer, part, bytes, detached);
+  Transfer& transfer = take_transfer(kind, pointer, part, local, bytes, detached);
   OperationRequest& operation = transfer.request;
   operation.signals = signal.has_value();
   operation.signal_place = word.place;
   operation.signal_value = signal ? signal->value : 0;
-  set_local(transfer, local, staging);
   if (near) { // copied beside this thread
     submit(transfer);
     carrier_->helper.ring();

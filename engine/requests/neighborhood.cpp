@@ -161,15 +161,16 @@ std::vector<Neighborhood> gather_node(const CommContext& context, const Neighbor
 
 std::unique_ptr<Request> init_neighborhood(const std::shared_ptr<Engine>& engine, const CollectiveCall& call,
                                            MPI_Info info, RequestPlan plan, std::uint64_t begin_ns) {
-  const Neighbors neighbors = neighbors_of(call.comm);
   const CommContext& context = *plan.context;
   const topology::Layout& layout = context.layout();
   const Collective collective = traits_of(call.collective).carried_out_as;
 
   // 1. What each rank can check by itself.
+  Neighbors neighbors;
   Neighborhood own;
   Paths paths;
   attempt_on_all(context.comm(), [&] {
+    neighbors = neighbors_of(call.comm);
     take_buffers(*engine, call, &neighbors, plan);
     choose(*engine, collective, info, plan);
     plan.executor = chosen_executor(*engine, info);

@@ -153,6 +153,19 @@ void Request::note_wait(std::uint64_t now) {
   }
 }
 
+bool Request::are_of_several_engines(std::span<Request* const> requests) {
+  const Engine* first = nullptr;
+  for (const Request* request : requests) {
+    if (request != nullptr) {
+      first = first == nullptr ? request->engine_.get() : first;
+      if (request->engine_.get() != first) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 int Request::wait_any(std::span<Request* const> requests) {
   std::vector<Request*> active;
   for (Request* request : requests) {

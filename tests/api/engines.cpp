@@ -522,6 +522,41 @@ TEST_P(Pause, TestsCompleteAfterResume) {
   }
 }
 
+// Exchanges in several rounds, which every rank has to bring on for others. Ranks wait for them in opposite orders.
+TEST(Engines, WaitallBringsOnInlineRequestsOfSeveralEngines) {
+  const EngineOwner first(MPI_COMM_WORLD, {{"executor", "inline"}});
+  const EngineOwner second(MPI_COMM_WORLD, {{"executor", "inline"}});
+  const auto ranks = static_cast<std::size_t>(world_size());
+  std::vector<int> in(500 * ranks, world_rank());
+  std::array<std::vector<int>, 2> out{std::vector<int>(in.size()), std::vector<int>(in.size())};
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "stoker_algorithm", "radix:r=2");
+  std::array<stoker_request, 2> both{};
+  for (std::size_t i = 0; i < both.size(); ++i) {
+    ASSERT_TRUE(ok(stoker_alltoall_init(in.data(), 500, MPI_INT, out[i].data(), 500, MPI_INT, MPI_COMM_WORLD, info,
+                                        i == 0 ? first.get() : second.get(), &both[i])));
+  }
+  MPI_Info_free(&info);
+  for (int epoch = 0; epoch < 20; ++epoch) {
+    for (std::vector<int>& each : out) {
+      std::ranges::fill(each, -1);
+    }
+    const bool turned = (world_rank() / 2 + epoch) % 2 == 1;
+    const std::array<stoker_request, 2> order{both[turned ? 1 : 0], both[turned ? 0 : 1]};
+    EXPECT_TRUE(ok(stoker_startall(2, both.data())));
+    ASSERT_TRUE(ok(stoker_waitall(2, order.data())));
+    for (const std::vector<int>& each : out) {
+      for (std::size_t r = 0; r < ranks; ++r) {
+        EXPECT_EQ(each[500 * r], static_cast<int>(r));
+      }
+    }
+  }
+  for (stoker_request& request : both) {
+    EXPECT_TRUE(ok(stoker_request_free(&request)));
+  }
+}
+
 // The ranks with the helpers wait for their neighbours inside MPI. The neighbours' wait is for requests of two engines,
 // so it cannot sleep.
 TEST(Engines, WaitsForRequestsOfTwoPausedEngines) {

@@ -264,6 +264,9 @@ TEST(GlobalMemory, TakesLocalBuffersOfTheHostOnly) {
   EXPECT_TRUE(refused(
       stoker_put_nb(global.get(), at(place, (world_rank() + 1) % world_size()), local.address(), bytes, &transfer),
       STOKER_ERR_ARGUMENT, {"local", "device"}));
+  EXPECT_TRUE(refused(stoker_accumulate(global.get(), at(place, (world_rank() + 1) % world_size()), MPI_INT, MPI_SUM,
+                                        local.address(), 100),
+                      STOKER_ERR_ARGUMENT, {"operands", "device"}));
 }
 
 } // namespace

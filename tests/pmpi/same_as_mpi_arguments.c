@@ -13,6 +13,7 @@ typedef enum Case {
   in_place,
   at_bottom,
   strided,
+  made_with_large_counts,
   pairs_of_fortran,
   type_without_data,
   types_that_differ,
@@ -43,6 +44,7 @@ static const char* const case_names[] = {"ordinary",
                                          "MPI_IN_PLACE",
                                          "MPI_BOTTOM",
                                          "a strided type",
+                                         "a type made with large counts",
                                          "MPI_2INTEGER",
                                          "a type without data",
                                          "types that differ",
@@ -264,6 +266,18 @@ static bool apply(Case which, Family family, bool at_root, Trial* trial) {
     set_types(trial, trial->made[0], trial->made[0]);
     set_counts(trial, block / 3, block / 3);
     return !is_reduction(family) && family != barrier;
+  case made_with_large_counts:
+#if MPI_VERSION >= 4
+    MPI_Type_contiguous_c(2, MPI_INT, &trial->made[0]);
+    MPI_Type_commit(&trial->made[0]);
+    MPI_Type_vector_c(2, 1, 2, MPI_INT, &trial->made[1]);
+    MPI_Type_commit(&trial->made[1]);
+    set_types(trial, trial->made[0], trial->made[family == bcast ? 0 : 1]);
+    set_counts(trial, block / 3, block / 3);
+    return !is_reduction(family) && family != barrier;
+#else
+    return false;
+#endif
   case pairs_of_fortran:
     set_types(trial, MPI_2INTEGER, MPI_2INTEGER);
     set_counts(trial, block / 2, block / 2);
@@ -302,7 +316,9 @@ static int root_between_groups(void) { return rank >= ranks / 2 ? 0 : rank == 0 
 static int try_call(Case which, Family family, Form form, Where where, MPI_Comm comm, int last, int* in, int* out) {
   Trial trial = {.in = in, .out = out, .made = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL}, .op = MPI_OP_NULL};
   const bool in_bytes = family == alltoallw || family == neighbor_alltoallw;
-  const int spread = !in_bytes && (which == strided || which == pairs_of_fortran) ? block / 2 : block; // in extents
+  const int spread = !in_bytes && (which == strided || which == made_with_large_counts || which == pairs_of_fortran)
+                         ? block / 2
+                         : block; // in extents
   for (int i = 0; i < most_ranks; ++i) {
     place(&trial.send, i, block, i * spread);
     place(&trial.recv, i, block, i * spread);
