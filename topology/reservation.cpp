@@ -210,13 +210,14 @@ private:
             "NUMA domain {} (CPUs {}) has {} free of ranks", numa.value, machine_.numa_domain(numa).cpus.to_string(),
             free.empty() ? "no core" : fmt::format("only {} core{}", free.size(), free.size() == 1 ? "" : "s")));
       }
-      for (const std::size_t d : members) { // one for each, so not more than were asked for
+      for (std::size_t i = 0; i < members.size() && static_cast<int>(i) < reservation_.count; ++i) { // one each
+        const std::size_t d = members[i];
         for (const OsIndex cpu : free.members()) {
           if (!places_[d]) {
             take(d, cpu);
           }
         }
-        if (!places_[d]) {
+        if (!places_[d] && !free.empty()) {
           demand_failed(fmt::format("no free core of NUMA domain {} is left where {} may run a thread: {}", numa.value,
                                     text_of({domains_[d].ranks.front()}), allowed(d).to_string()));
         }

@@ -191,7 +191,11 @@ std::string summary_place(const std::string& file) {
     throw std::invalid_argument(fmt::format("--summary: expected a file, or -, got \"{}\"", file));
   }
   std::error_code failed; // the folder where this runs may be gone
-  return file == "-" ? "1" : std::filesystem::absolute(file, failed).string();
+  const std::filesystem::path path = file == "-" ? "" : std::filesystem::absolute(file, failed);
+  if (failed) {
+    throw std::invalid_argument(fmt::format("--summary {}: {}", file, failed.message()));
+  }
+  return file == "-" ? "1" : path.string();
 }
 
 int run(const RunOptions& options) {

@@ -77,13 +77,13 @@ bool is_mistake(const CollectiveCall& call, const Place& place) {
   const bool empty_has_type = traits.own_types && engine::mpi_identity().family != engine::MpiFamily::mpich;
   const auto is_wrong = [&](const Numbers<MPI_Count>& numbers, const Numbers<MPI_Aint>& displs, std::size_t count,
                             const MPI_Datatype* types, const algos::BufferTraits& buffer) {
-    const bool has_displs = buffer.counts == Number::each && !traits.combines;
-    if (count > 0 && (!numbers.given() || (has_displs && !displs.given()) || (traits.own_types && types == nullptr))) {
+    const bool lacks_displs = buffer.counts == Number::each && !traits.combines && !displs.given();
+    if (count > 0 && (!numbers.given() || (traits.own_types && types == nullptr))) {
       return true;
     }
     for (std::size_t i = 0; i < count; ++i) {
       const bool needs_type = traits.own_types && (empty_has_type || numbers.at(i) != 0);
-      if (numbers.at(i) < 0 || (needs_type && types[i] == MPI_DATATYPE_NULL) ||
+      if (numbers.at(i) < 0 || (lacks_displs && numbers.at(i) != 0) || (needs_type && types[i] == MPI_DATATYPE_NULL) ||
           (traits.own_types && numbers.at(i) != 0 && is_refused(types[i]))) {
         return true;
       }

@@ -248,12 +248,6 @@ std::optional<Reason> why_not_at_all(const Communicator* communicator, Collectiv
   return std::nullopt;
 }
 
-// Whether the MPI library refuses it on this rank, which the others need not know: they may not have called it.
-bool is_wrong_here(const CollectiveCall& call, const Communicator& communicator) {
-  bool wrong = false;
-  return !engine::attempt([&] { wrong = is_mistake(call, {communicator.size(), communicator.rank()}); }) && wrong;
-}
-
 } // namespace
 
 int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* request, const MpiInit& mpi) {
@@ -268,7 +262,7 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
   if (const auto reason = why_not_at_all(communicator, call.collective)) {
     return left(*reason);
   }
-  if (mpi && (request == nullptr || is_wrong_here(call, *communicator))) {
+  if (mpi && request == nullptr) { // which the MPI library may refuse
     count_fallback(Form::persistent, call.collective, Reason::mistake);
     return mpi(request);
   }

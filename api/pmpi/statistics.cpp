@@ -6,6 +6,7 @@
 #include "api/pmpi/settings.hpp"
 #include "api/pmpi/state.hpp"
 #include "api/pmpi/watched_messages.hpp"
+#include "api/reports/json.hpp"
 #include "engine/base/never_destroyed.hpp"
 #include "engine/core/engine.hpp"
 

@@ -102,12 +102,7 @@ private:
     }
     for (StepId step = 0; step < programs_[rank].steps.size(); ++step) {
       if (step_of(rank, step).kind == StepKind::put) {
-        const auto fence = std::ranges::upper_bound(fences, step);
-        if (fence == fences.end()) {
-          throw Error(Code::argument, "rank {}, {}: no fence follows; expected one, which says when the put is done",
-                      rank, algos::describe(step_of(rank, step), step));
-        }
-        add(node_of(rank, step), node_of(rank, *fence));
+        add(node_of(rank, step), node_of(rank, *std::ranges::upper_bound(fences, step))); // they match: there is one
       }
     }
   }

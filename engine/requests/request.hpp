@@ -141,7 +141,8 @@ public:
   // Waits until one of the active requests is complete and returns its index; -1 when none is active. Null entries
   // count as inactive.
   [[nodiscard]] static int wait_any(std::span<Request* const> requests);
-  [[nodiscard]] static bool are_of_several_engines(std::span<Request* const> requests); // null entries are of none
+  // Some of them inline. Null entries count for nothing.
+  [[nodiscard]] static bool are_inline_and_of_several_engines(std::span<Request* const> requests);
   // For an inactive request with an operation of the application: uses another one from now on, on elements of the same
   // size.
   void use(Operation operation) { plan_.operation = std::move(operation); }

@@ -153,17 +153,18 @@ void Request::note_wait(std::uint64_t now) {
   }
 }
 
-bool Request::are_of_several_engines(std::span<Request* const> requests) {
+bool Request::are_inline_and_of_several_engines(std::span<Request* const> requests) {
   const Engine* first = nullptr;
+  bool several = false;
+  bool some_inline = false;
   for (const Request* request : requests) {
     if (request != nullptr) {
       first = first == nullptr ? request->engine_.get() : first;
-      if (request->engine_.get() != first) {
-        return true;
-      }
+      several = several || request->engine_.get() != first;
+      some_inline = some_inline || request->lowered_.exclusive != 0;
     }
   }
-  return false;
+  return several && some_inline;
 }
 
 int Request::wait_any(std::span<Request* const> requests) {

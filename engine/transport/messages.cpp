@@ -116,9 +116,12 @@ void Messages::go_on_unmeasured(std::uint32_t transfer, int code, std::uint64_t 
   if (whole) {
     return;
   }
-  if (code != MPI_SUCCESS) { // a length may follow, or not
+  if (code != MPI_SUCCESS) { // a length may follow, or not; a sender that has more than a piece waits for a word
     t.posted = m.bytes;
     t.refused = true;
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int said = network_.transport->send(Transport::Channel::ready, nullptr, 0, m.peer, m.tag, &request);
+    add(transfer, said, request);
     return;
   }
   t.measuring = true;

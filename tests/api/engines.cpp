@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The life of engines: over which communicators, several at once, in which order things are destroyed, pause and
 // resume, mapped memory, facts, and that creating and destroying leaks nothing.
+#include "engine/base/gathered_texts.hpp"
 #include "tests/api/mpi_main.hpp"
 #include "tests/api/transfer.hpp"
 
 #include <nlohmann/json.hpp>
 #include <stoker/stoker_blocking.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace api_tests {
@@ -416,9 +421,9 @@ TEST(Engines, TraceEndsWithHelperStatistics) {
   if (world_rank() == 0) {
     std::ifstream in(file);
     const nlohmann::json events = nlohmann::json::parse(in);
-    for (const auto& [region, times] : std::map<std::string, int>{{"one", 2}, {"two", 1}, {"xxx", 0}}) {
-      EXPECT_EQ(std::ranges::count_if(events, [&](const auto& event) { return event.at("name") == region; }),
-                times * world_size());
+    for (const std::pair<std::string, int>& region : {std::pair("one", 2), std::pair("two", 1), std::pair("xxx", 0)}) {
+      const auto is_it = [&region](const auto& event) { return event.at("name") == region.first; };
+      EXPECT_EQ(std::ranges::count_if(events, is_it), region.second * world_size()) << region.first;
     }
     int helpers = 0;
     for (const nlohmann::json& event : events) {
@@ -430,6 +435,19 @@ TEST(Engines, TraceEndsWithHelperStatistics) {
     }
     EXPECT_EQ(helpers, 1);
     std::filesystem::remove(file);
+  }
+}
+
+TEST(GatheredTexts, ComeInRounds) {
+  const auto text_of = [](int rank) {
+    return std::string(static_cast<std::size_t>(rank % 3) * 4, static_cast<char>('a' + rank));
+  };
+  for (const std::int64_t most : {1, 5, 1000}) {
+    const std::vector<std::string> texts = stoker::engine::gathered_texts(text_of(world_rank()), MPI_COMM_WORLD, most);
+    ASSERT_EQ(texts.size(), world_rank() == 0 ? static_cast<std::size_t>(world_size()) : 0U);
+    for (std::size_t r = 0; r < texts.size(); ++r) {
+      EXPECT_EQ(texts[r], text_of(static_cast<int>(r)));
+    }
   }
 }
 

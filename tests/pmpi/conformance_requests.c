@@ -1000,6 +1000,7 @@ static void null_results(void) {
   expect_success(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait after that");
   MPI_Comm_free(&comm);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
 }
 
 // A message and a collective, completed together without an error: the error fields of the statuses are the program's, or

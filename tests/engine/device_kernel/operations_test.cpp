@@ -226,7 +226,7 @@ TEST(Refused, IsAPutThatNoFenceFollows) {
   const Slice place{Buffer::recv, 0, 8};
   target.announced_recv(0, {&place, 1});
   programs.push_back(std::move(target).finish());
-  expect_refused(programs, {}, Code::argument, "no fence follows");
+  expect_refused(programs, {}, Code::argument, "is waited for by no fence");
 }
 
 TEST(AProgram, HasAsManyBlocksAsItsLongestStepHasUseFor) {
