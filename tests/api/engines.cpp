@@ -421,7 +421,7 @@ TEST(Engines, TraceEndsWithHelperStatistics) {
   if (world_rank() == 0) {
     std::ifstream in(file);
     const nlohmann::json events = nlohmann::json::parse(in);
-    for (const std::pair<std::string, int>& region : {std::pair("one", 2), std::pair("two", 1), std::pair("xxx", 0)}) {
+    for (const auto& region : {std::pair("one", 2), std::pair("two", 1), std::pair("xxx", 0)}) {
       const auto is_it = [&region](const auto& event) { return event.at("name") == region.first; };
       EXPECT_EQ(std::ranges::count_if(events, is_it), region.second * world_size()) << region.first;
     }
