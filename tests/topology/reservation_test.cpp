@@ -170,7 +170,7 @@ TEST(Reserve, PerNumaDomain) {
             std::string::npos);
   EXPECT_EQ(outcome({two_by_four, {"0-3", "4"}, "per-numa:1", 1, true}), "0-3! 5");
   // The first free core is not one that the carrier may use.
-  EXPECT_EQ(outcome({one_numa, {"2", "0"}, "per-numa:1", 2, false, {"2-3", "0-1"}}), "3");
+  EXPECT_EQ(outcome({one_numa, {"2", "0"}, "per-numa:1", 1, false, {"2-3", "0-1"}}), "3");
   EXPECT_EQ(outcome({one_numa, {"0", "1"}, "per-numa:1", 2, true}), "2 0-3!");
 }
 
