@@ -84,12 +84,12 @@ private:
 } // namespace
 
 std::optional<int> nonblocking_call(const CollectiveCall& call, MPI_Request* request, MPI_Comm& comm) {
-  if (advising()) {
-    return advised_start(call, request);
-  }
   if (request == nullptr) { // which the MPI library may refuse
     count_fallback(Form::nonblocking, call.collective, Reason::mistake);
     return std::nullopt;
+  }
+  if (advising()) {
+    return advised_start(call, request);
   }
   return if_covered(Form::nonblocking, call, [&](Communicator& communicator, std::optional<std::uint64_t> small) {
     if (small) {

@@ -109,6 +109,7 @@ Reason why_refused(const Error& error) {
 struct Said {
   std::uint64_t failed = 0;        // what comes before any communication
   std::uint64_t off = 0;           // by info: it is to be the MPI library's
+  std::uint64_t mistaken = 0;      // the MPI library refuses it on that rank
   std::uint64_t not_combined = 0;  // the engine does not know the operation on the datatype
   std::uint64_t only_inline = 0;   // only calls for its request would bring it on with the engine
   std::uint64_t never_by_mpi = 0;  // the MPI library is wrong, or does not do what is asked for
@@ -184,6 +185,13 @@ bool has_foreign_ranks(MPI_Comm comm) {
   return count > 0;
 }
 
+// 1 if the MPI library refuses it on this rank.
+std::uint64_t is_wrong_here(const CollectiveCall& call, const Communicator& communicator) {
+  bool wrong = false; // also where that cannot be found out
+  (void)engine::attempt([&] { wrong = is_mistake(call, {communicator.size(), communicator.rank()}); });
+  return wrong ? 1 : 0;
+}
+
 int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* request, const MpiInit& mpi,
            Reason reason) {
   int inter = 0;
@@ -194,7 +202,10 @@ int by_mpi(const CollectiveCall& call, Communicator* communicator, MPI_Request* 
                       (is_open(Form::persistent) || reason == Reason::one_process) && !has_foreign_ranks(call.comm);
   std::unique_ptr<Request> made;
   const std::optional<Error> failure = engine::attempt([&] {
-    std::unique_ptr<MpiRequest> own = !mpi || better ? request_by_mpi(call, communicator, !mpi) : nullptr;
+    const bool mistaken = better && communicator != nullptr && communicator->inherits() &&
+                          united(call.comm, is_wrong_here(call, *communicator)) != 0; // on some rank: MPI says so
+    std::unique_ptr<MpiRequest> own =
+        !mpi || (better && !mistaken) ? request_by_mpi(call, communicator, !mpi) : nullptr;
     if (own != nullptr) {
       made = std::make_unique<PersistentRequest>(call, communicator, false, nullptr, std::move(own));
     }
@@ -251,6 +262,10 @@ std::optional<Reason> why_not_at_all(const Communicator* communicator, Collectiv
 } // namespace
 
 int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* request, const MpiInit& mpi) {
+  if (mpi && request == nullptr) { // which the MPI library may refuse
+    count_fallback(Form::persistent, call.collective, Reason::mistake);
+    return mpi(request);
+  }
   if (advising() && mpi) {
     return advised_init(call, request, mpi);
   }
@@ -262,10 +277,6 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
   if (const auto reason = why_not_at_all(communicator, call.collective)) {
     return left(*reason);
   }
-  if (mpi && request == nullptr) { // which the MPI library may refuse
-    count_fallback(Form::persistent, call.collective, Reason::mistake);
-    return mpi(request);
-  }
   std::unique_ptr<Request> made;
   std::optional<Reason> reason;
   const std::optional<Error> failure = engine::attempt([&] {
@@ -274,6 +285,7 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
     bool not_combined = true; // also where the datatype cannot be read: MPI says so
     (void)engine::attempt([&] { not_combined = is_combined_by_mpi(call); });
     const Said said = united(call.comm, Said{.off = merged.off() ? 1U : 0U,
+                                             .mistaken = is_wrong_here(call, *communicator),
                                              .not_combined = not_combined ? 1U : 0U,
                                              .only_inline = has_own_operator(call) || lacks_helpers() ? 1U : 0U,
                                              .never_by_mpi = mpi_will_do(call, merged) ? 0U : 1U,
@@ -283,6 +295,10 @@ int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* requ
                                              .comms_in_use = comms.in_use()});
     if (said.off != 0) {
       reason = Reason::off_by_info;
+      return;
+    }
+    if (said.mistaken != 0) {
+      reason = Reason::mistake;
       return;
     }
     if (said.not_combined != 0) {
