@@ -29,11 +29,12 @@ bool is_misplaced(const CollectiveCall& call, bool at_root) {
          (call.recvbuf == MPI_IN_PLACE && receives && !may_receive);
 }
 
-// Whether the MPI library refuses the datatype, which is not null: it is not committed.
+// Whether the MPI library refuses the datatype, which is not null: it is not committed. Without an engine nobody asks
+// before the MPI library has.
 bool is_refused(MPI_Datatype type) {
   std::byte nothing{};
   int position = 0;
-  return !engine::is_named(type) &&
+  return the_engine() != nullptr && !engine::is_named(type) &&
          PMPI_Pack(&nothing, 0, type, &nothing, 0, &position, the_engine()->control()) != MPI_SUCCESS;
 }
 
@@ -90,8 +91,11 @@ bool is_mistake(const CollectiveCall& call, const Place& place) {
     }
     return !traits.own_types && types != nullptr && (*types == MPI_DATATYPE_NULL || is_refused(*types));
   };
-  const engine::Significant read =
-      significant(call, {.ranks = static_cast<std::size_t>(place.ranks), .at_root = at_root});
+  // Only these have datatypes for each neighbor, of which some may be wrong.
+  const bool by_neighbors = traits.own_types && traits.pattern == algos::Pattern::neighborhood;
+  const engine::Significant read = significant(
+      call, by_neighbors ? engine::peers_of(call, call.comm)
+                         : engine::Peers{.ranks = static_cast<std::size_t>(place.ranks), .at_root = at_root});
   return (read.send && is_wrong(call.sendcounts, call.sdispls, read.sendcounts, call.sendtypes, traits.send)) ||
          (read.recv && is_wrong(call.recvcounts, call.rdispls, read.recvcounts, call.recvtypes, traits.recv));
 }
