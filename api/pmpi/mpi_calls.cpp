@@ -12,6 +12,14 @@
 namespace stoker::pmpi {
 namespace {
 
+// Tells the error handler of a code that was found here: the MPI library has not done so.
+int reported(const CollectiveCall& call, int code, const engine::NarrowArrays& arrays) {
+  if (!arrays.fit) {
+    PMPI_Comm_call_errhandler(call.comm, code);
+  }
+  return code;
+}
+
 // A nonblocking call with narrowed arrays, which have to live as long as it.
 class NarrowedRequest final : public Request {
 public:
@@ -29,7 +37,9 @@ public:
     active_ = false;
     engine::check_mpi(code_, "a nonblocking collective");
   }
-  [[nodiscard]] int begin(const CollectiveCall& call) { return engine::start_mpi(call, call.comm, &request_, arrays_); }
+  [[nodiscard]] int begin(const CollectiveCall& call) {
+    return reported(call, engine::start_mpi(call, call.comm, &request_, arrays_), arrays_);
+  }
 
 private:
   MPI_Request request_ = MPI_REQUEST_NULL;
@@ -38,21 +48,16 @@ private:
   bool active_ = true;
 };
 
-// Tells the error handler of a code that was found here: the MPI library has not done so.
-int reported(const CollectiveCall& call, int code) {
-  if (code == MPI_ERR_COUNT) {
-    PMPI_Comm_call_errhandler(call.comm, code);
-  }
-  return code;
-}
-
 } // namespace
 
-int call_narrowed(const CollectiveCall& call) { return reported(call, engine::call_mpi(call, call.comm)); }
+int call_narrowed(const CollectiveCall& call) {
+  engine::NarrowArrays arrays;
+  return reported(call, engine::call_mpi(call, call.comm, arrays), arrays);
+}
 
 int start_narrowed(const CollectiveCall& call, MPI_Request* request) {
   auto kept = std::make_unique<NarrowedRequest>(call.comm);
-  const int code = reported(call, kept->begin(call));
+  const int code = kept->begin(call);
   if (code == MPI_SUCCESS) {
     *request = insert(std::move(kept));
   }

@@ -143,18 +143,22 @@ int issue_as_wide(const CollectiveCall& given, MPI_Comm comm, NarrowArrays& arra
   const std::size_t sent = read.send ? read.sendcounts : 0;
   const bool receives = call.recvbuf != MPI_IN_PLACE || traits_of(call.collective).combines; // whose counts are of both
   const std::size_t received = receives ? read.recvcounts : 0;
-  const bool fits = narrow(call.sendcounts, sent, arrays.sendcounts) &&
-                    narrow(call.recvcounts, received, arrays.recvcounts) &&
-                    (call.collective == Collective::neighbor_alltoallw || // displacements are large in either form
-                     (narrow(call.sdispls, sent, arrays.sdispls, &arrays.sendcounts) &&
-                      narrow(call.rdispls, read.recvcounts, arrays.rdispls, &arrays.recvcounts)));
-  return fits ? issue<form, int>(call, comm, last...) : MPI_ERR_COUNT;
+  arrays.fit = narrow(call.sendcounts, sent, arrays.sendcounts) &&
+               narrow(call.recvcounts, received, arrays.recvcounts) &&
+               (call.collective == Collective::neighbor_alltoallw || // displacements are large in either form
+                (narrow(call.sdispls, sent, arrays.sdispls, &arrays.sendcounts) &&
+                 narrow(call.rdispls, read.recvcounts, arrays.rdispls, &arrays.recvcounts)));
+  return arrays.fit ? issue<form, int>(call, comm, last...) : MPI_ERR_COUNT;
 }
 
 } // namespace
 
 int call_mpi(const CollectiveCall& call, MPI_Comm comm) {
   NarrowArrays arrays;
+  return call_mpi(call, comm, arrays);
+}
+
+int call_mpi(const CollectiveCall& call, MPI_Comm comm, NarrowArrays& arrays) {
   return issue_as_wide<Form::blocking>(call, comm, arrays);
 }
 

@@ -16,12 +16,14 @@ struct NarrowArrays {
   std::vector<int> sdispls;
   std::vector<int> recvcounts;
   std::vector<int> rdispls;
+  bool fit = true; // else MPI has not been called
 };
 
 // All return MPI's code, or MPI_ERR_COUNT where the library has no function for large counts and one does not fit.
 // `comm` has the ranks and the topology of the call's.
 
 [[nodiscard]] int call_mpi(const CollectiveCall& call, MPI_Comm comm);
+[[nodiscard]] int call_mpi(const CollectiveCall& call, MPI_Comm comm, NarrowArrays& arrays);
 // What the call points to, and `arrays`, must be there until the request is complete.
 [[nodiscard]] int start_mpi(const CollectiveCall& call, MPI_Comm comm, MPI_Request* request, NarrowArrays& arrays);
 // Collective over `comm`. MPI_ERR_UNSUPPORTED_OPERATION where the library has no persistent collectives.

@@ -928,6 +928,17 @@ static void errors(void) {
   if (handler_calls != 6) {
     fail("6 errors, and the communicator's handler was called %d times", handler_calls);
   }
+  handler_calls = 0;
+  for (Form form = form_blocking; form <= form_nonblocking_c; ++form) {
+    const Arguments negative = {.recvbuf = out, .recvcount = -1, .recvtype = MPI_INT, .comm = comm};
+    if (is_available(form) && !is_persistent(form)) {
+      expect_class(call_collective(bcast, form, &negative, &request), MPI_ERR_COUNT, form_name(form));
+      if (handler_calls != 1) {
+        fail("%s: an error, and the communicator's handler was called %d times", form_name(form), handler_calls);
+      }
+    }
+    handler_calls = 0;
+  }
   expect_class(MPI_Iallreduce(in, out, large_count, MPI_INT, MPI_SUM, MPI_COMM_NULL, &request), MPI_ERR_COMM,
                "no communicator");
   expect_class(MPI_Alltoall(in, 1, MPI_INT, out, 1, MPI_INT, MPI_COMM_NULL), MPI_ERR_COMM, "no communicator");
