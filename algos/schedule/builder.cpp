@@ -12,6 +12,25 @@ namespace {
 
 constexpr std::uint64_t scratch_alignment = 64;
 
+// How far the program's own steps reach into its scratch. What a put writes to is the peer's.
+std::uint64_t scratch_used(const Program& program) {
+  std::uint64_t end = 0;
+  const auto look_at = [&end](std::span<const Slice> slices) {
+    for (const Slice& slice : slices) {
+      if (slice.buffer == Buffer::scratch && slice.bytes() > 0) {
+        end = std::max(end, slice.offset + ((slice.count - 1) * (slice.count > 1 ? slice.stride : 0)) + slice.length);
+      }
+    }
+  };
+  for (const Step& step : program.steps) {
+    look_at(program.sources(step));
+    if (step.kind != StepKind::put) {
+      look_at(program.targets(step));
+    }
+  }
+  return end;
+}
+
 std::uint64_t total_bytes(std::span<const Slice> slices) {
   std::uint64_t bytes = 0;
   for (const Slice& slice : slices) {
@@ -214,6 +233,8 @@ Range Builder::append_slices(std::span<const Slice> slices) {
 }
 
 Program Builder::finish() && {
+  // Ranks that pass nothing on have homes for what they might, of all ranks' blocks.
+  program_.scratch_bytes = std::min(program_.scratch_bytes, scratch_used(program_));
   for (const Edge& edge : edges_) {
     ++program_.steps[edge.before].successors.count;
   }
