@@ -263,7 +263,6 @@ std::optional<Reason> why_not_at_all(const Communicator* communicator, Collectiv
 
 int persistent_init(const CollectiveCall& call, MPI_Info info, MPI_Request* request, const MpiInit& mpi) {
   if (mpi && request == nullptr) { // which the MPI library may refuse
-    count_fallback(Form::persistent, call.collective, Reason::mistake);
     return mpi(request);
   }
   if (advising() && mpi) {

@@ -25,7 +25,7 @@ enum class MemoryKinds : std::uint8_t {
 [[nodiscard]] MemoryKinds kinds_in(std::string_view list);
 
 // Where the memory at an address is. Thread-safe. Host for everything that the driver does not know, and, without
-// asking it, for what `kinds` says to be the host's.
+// asking it, for what `kinds` says to be the host's. Throws Error(access) where a device has failed for good.
 [[nodiscard]] Residence residence_of(const void* address, MemoryKinds kinds = MemoryKinds::any);
 
 // Bytes that are, or will be, the same in both places.

@@ -92,6 +92,8 @@ const Driver* open(const std::string& name) {
   look_up(handle, "cuMemHostRegister_v2", driver.register_host, complete);
   look_up(handle, "cuMemHostUnregister", driver.unregister_host, complete);
   look_up(handle, "cuGetErrorName", driver.error_name, complete);
+  bool optional = true;
+  look_up(handle, "cuThreadExchangeStreamCaptureMode", driver.exchange_capture_mode, optional);
   look_up_kernels(handle, driver);
   return complete ? &driver : nullptr;
 }

@@ -15,6 +15,7 @@ struct Driver {
   using Context = void*;
   using Stream = void*;
   using Address = std::uint64_t;
+  static constexpr int relaxed = 2;           // a mode of capturing streams, in which a thread may call anything
   static constexpr unsigned non_blocking = 1; // a stream that does not wait for the application's default stream
 
   int (*pointer_attributes)(unsigned count, int* attributes, void** values, Address pointer) = nullptr;
@@ -28,6 +29,7 @@ struct Driver {
   int (*register_host)(void* address, std::size_t bytes, unsigned flags) = nullptr;
   int (*unregister_host)(void* address) = nullptr;
   int (*error_name)(int code, const char** text) = nullptr;
+  int (*exchange_capture_mode)(int* mode) = nullptr; // of the thread; null in older drivers
 
   // What kernels need, and memory that several processes share.
   struct IpcHandle {

@@ -8,7 +8,6 @@ namespace stoker::engine {
 namespace {
 
 // Values of cuda.h.
-constexpr int sync_memops_attribute = 6;
 constexpr int buffer_id_attribute = 7;
 constexpr int ipc_capable_attribute = 10;
 constexpr unsigned enable_peer_access = 1;
@@ -47,11 +46,7 @@ DeviceBuffer shared_buffer(const void* address, std::uint64_t bytes) {
 
 void settle_synchronous_calls(const DeviceBuffer& buffer, const void* address) {
   const Driver& driver = *buffer.device.driver;
-  const CurrentContext current(driver, buffer.device.context);
-  current.check_entered(address);
-  const unsigned yes = 1;
-  check(driver, driver.kernels.set_pointer_attribute(&yes, sync_memops_attribute, address_of(address)),
-        "cuPointerSetAttribute", address);
+  check(driver, settle_synchronous_calls(driver, buffer.device.context, address), "cuPointerSetAttribute", address);
 }
 
 bool is_allocated(const DeviceBuffer& buffer, const void* address) {

@@ -3,6 +3,7 @@
 // time (a cooperative launch sees to that).
 #include "engine/device_kernel/kernel.hpp"
 
-extern "C" __global__ void stoker_run_programs(stoker::engine::device::Launch launch) {
+extern "C" __global__ void __launch_bounds__(stoker::engine::device::threads_per_block)
+stoker_run_programs(stoker::engine::device::Launch launch) {
   stoker::engine::device::run_block(launch, blockIdx.x);
 }

@@ -17,13 +17,12 @@ namespace {
 constexpr int multiprocessors = 16;
 constexpr int cooperative_launch = 95;
 
-// The kernel takes 94 registers of 65536, which allows 672.
-constexpr int threads_per_block = 512;
-
 void expect(const Driver& driver, int code, const char* call, const std::string& path) {
   if (code != 0) {
-    throw Error(Code::unsupported, "{} failed ({}) for {}; expected a device that it was compiled for", call,
-                driver.name_of(code), path);
+    throw Error(Code::unsupported,
+                "{} failed ({}) for {}; expected a device that it was compiled for, and a driver of the compiler's "
+                "major version or newer",
+                call, driver.name_of(code), path);
   }
 }
 

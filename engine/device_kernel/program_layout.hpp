@@ -12,6 +12,9 @@
 
 namespace stoker::engine::device {
 
+// The kernel takes up to 96 registers of 65536, which allows 672.
+constexpr int threads_per_block = 512;
+
 // Part of one of the arrays.
 struct Range {
   std::uint32_t begin = 0;

@@ -87,7 +87,8 @@ struct DeviceEpochs::Layout {
 
 namespace {
 
-constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max(); // no epoch's number
+// No epoch's number. Streams compare words with a sign.
+constexpr std::uint64_t never = std::numeric_limits<std::int64_t>::max();
 
 void upload(std::byte* to, const void* from, std::size_t bytes) {
   const DevicePiece piece{static_cast<std::byte*>(const_cast<void*>(from)), to, bytes};
@@ -298,6 +299,8 @@ void DeviceEpochs::note_failure() const {
 
 void DeviceEpochs::check_launches() const {
   if (words().failed.load(std::memory_order_acquire) == 2) {
+    // A kernel that was under way has written its epoch's number since.
+    device::SystemWord(of(rank_).control.completed).store(never, device::release);
     throw Error(Code::access, std::string(words().failure, strnlen(words().failure, sizeof words().failure)));
   }
 }

@@ -55,6 +55,21 @@ TEST(Residence, IsTheDriversWord) {
   EXPECT_EQ(residence_of(heap.data()), Residence::host);
 }
 
+TEST(Residence, HasTheDriverCompleteItsSynchronousCalls) {
+  const DeviceMemory memory(100);
+  const auto settles = [&memory] {
+    int name = 6;
+    unsigned value = 7;
+    void* place = &value;
+    EXPECT_EQ(
+        loaded_driver()->pointer_attributes(1, &name, &place, reinterpret_cast<Driver::Address>(memory.address())), 0);
+    return value;
+  };
+  EXPECT_EQ(settles(), 0U);
+  EXPECT_EQ(residence_of(memory.address()), Residence::device);
+  EXPECT_EQ(settles(), 1U);
+}
+
 TEST(Residence, IsTheHostsWithoutAQuestionWhereThatIsAsserted) {
   const DeviceMemory device(100);
   EXPECT_EQ(residence_of(device.address(), MemoryKinds::host), Residence::host);

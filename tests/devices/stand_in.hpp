@@ -47,6 +47,7 @@ struct Allocation {
   int device = 0;
   std::uint64_t id = 0;
   unsigned imports = 0; // of imported memory: how often
+  unsigned settles = 0; // see attribute 6
 };
 
 class Stream;

@@ -122,6 +122,9 @@ bool write_attribute(Driver& d, int name, Address pointer, void* value) {
   case 2: // type of memory: host's or device's
     *static_cast<unsigned*>(value) = found == nullptr ? 0 : host ? 1 : 2;
     return true;
+  case 6: // synchronous calls are complete when they return
+    *static_cast<unsigned*>(value) = found != nullptr ? found->settles : 0;
+    return true;
   case 7: // the allocation's own number
     *static_cast<std::uint64_t*>(value) = found != nullptr ? found->id : 0;
     return found != nullptr;
@@ -375,8 +378,12 @@ int stand_in_questions() {
 int cuPointerSetAttribute(const void* /*value*/, int attribute, Address pointer) {
   Driver& d = driver();
   const std::lock_guard lock(d.mutex);
-  const Allocation* const found = d.find(pointer);
-  return attribute == 6 && found != nullptr && found->kind == Kind::device ? success : invalid_value;
+  Allocation* const found = d.find(pointer);
+  if (attribute != 6 || found == nullptr || found->kind != Kind::device) {
+    return invalid_value;
+  }
+  found->settles = 1;
+  return success;
 }
 
 int cuGetErrorName(int code, const char** text) {

@@ -206,7 +206,7 @@ int cuStreamWaitValue64_v2(void* stream, Address word, std::uint64_t value, unsi
     return invalid_value;
   }
   return enqueue_word(stream, word, [value](std::atomic_ref<std::uint64_t> place, Stream& queue) {
-    while (place.load(std::memory_order_acquire) < value) {
+    while (static_cast<std::int64_t>(place.load(std::memory_order_acquire) - value) < 0) { // as cuda.h has it
       if (queue.ending()) {
         return device_lost;
       }
