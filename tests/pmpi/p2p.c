@@ -129,6 +129,9 @@ static void wait_for_some(MPI_Request* requests, int count) {
   int indices[requests_of_all], done = 0;
   for (int all = 0; all < count; all += done) {
     MPI_Waitsome(count, requests, &done, indices, MPI_STATUSES_IGNORE);
+    if (done <= 0) {
+      fprintf(stderr, "rank %d: MPI_Waitsome says %d, after %d of %d\n", rank, done, all, count);
+    }
     demand(done > 0, "MPI_Waitsome names no request");
   }
 }
