@@ -113,8 +113,11 @@ int issue(const CollectiveCall& c, Last... last) {
 template <class Large>
 bool narrow(Numbers<Large>& numbers, std::size_t count, std::vector<int>& narrowed,
             const std::vector<int>* elements = nullptr) {
+  if (!numbers.given()) { // the MPI library says so where it looks at them
+    return true;
+  }
   narrowed.assign(std::max<std::size_t>(count, 1), 0); // single ones are looked at where nothing is significant
-  for (std::size_t i = 0; numbers.given() && i < count; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     const bool nothing = elements != nullptr && (i >= elements->size() || (*elements)[i] == 0);
     const Large value = nothing ? 0 : numbers.at(i);
     if (value < INT_MIN || value > INT_MAX) {
