@@ -50,8 +50,9 @@ std::size_t place_among_all(const CommContext& context) {
       return static_cast<std::size_t>(context.rank());
     }
   }
-  return static_cast<std::size_t>((layout.local_index(context.rank()) * layout.nodes()) +
-                                  layout.node_of(context.rank()));
+  const auto nodes = static_cast<std::size_t>(layout.nodes());
+  const auto index = static_cast<std::size_t>(layout.local_index(context.rank()));
+  return (index * nodes) + static_cast<std::size_t>(layout.node_of(context.rank()));
 }
 
 // Collective. Where several ranks judge a candidate the longest time counts.
