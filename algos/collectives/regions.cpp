@@ -106,8 +106,8 @@ std::size_t Regions::receiver(const Meeting& meeting, Dealt dealt, std::size_t s
 
 std::size_t Regions::sender(const Meeting& meeting, std::size_t source, std::size_t target) const {
   const std::size_t leaders = teams_.region_size(source);
-  if (meeting
-          .sets_are_equal()) { // one target in each other set; there may be thousands, and a sender for each is asked for
+  // One target in each other set. There may be thousands, for each of which a sender is asked for.
+  if (meeting.sets_are_equal()) {
     const std::size_t behind = meeting.set_of(target) + meeting.sets() - meeting.set_of(source);
     return deal((behind - 1) % meeting.sets(), meeting.sets() - 1, leaders);
   }
