@@ -119,8 +119,8 @@ std::string why_it_is_not_passed_on(const std::string& word, const std::string& 
 // Looks at the words of one command.
 class Search {
 public:
-  // The first word is a program, and is run. Others may be arguments of any kind. Throws where nothing can be preloaded
-  // into what is run.
+  // The first word is a program, and is run. Others may be arguments of any kind. Throws where nothing can be
+  // preloaded into what is run.
   std::optional<MpiLibrary> look_at(const std::vector<std::string>& words);
   [[nodiscard]] const std::string& program() const { return program_; } // that loads the MPI library
   [[nodiscard]] const std::string& python() const { return python_; }
@@ -145,8 +145,8 @@ private:
 std::optional<MpiLibrary> Search::look_at(const std::vector<std::string>& words) { return look_at(words, true, 0); }
 
 std::optional<MpiLibrary> Search::look_at(const std::vector<std::string>& words, bool is_run, int nesting) {
-  const auto note = [&](const std::string& reason, const std::string& word) {
-    if (!reason.empty() && is_run && &word == &words.front()) {
+  const auto note = [&](const std::string& reason, bool word_is_run) {
+    if (!reason.empty() && word_is_run) {
       throw CannotRun(CannotRun::other, reason);
     }
     barrier_ = barrier_.empty() ? reason : barrier_;
@@ -156,11 +156,12 @@ std::optional<MpiLibrary> Search::look_at(const std::vector<std::string>& words,
     if (file.empty()) {
       continue;
     }
-    note(why_it_is_ignored(word, file), word);
-    if (auto library = look_at_file(word, file, is_run && &word == &words.front(), nesting)) {
+    const bool word_is_run = is_run && &word == &words.front();
+    note(why_it_is_ignored(word, file), word_is_run);
+    if (auto library = look_at_file(word, file, word_is_run, nesting)) {
       return library;
     }
-    note(why_it_is_not_passed_on(word, file), word);
+    note(why_it_is_not_passed_on(word, file), word_is_run);
     if (!python_.empty()) {
       return std::nullopt; // the rest are arguments of a script
     }

@@ -84,8 +84,8 @@ std::vector<std::string> entries_of(const std::string& preload, std::string_view
   return entries;
 }
 
-// `before`, which comes first, as a profiler has to, and the file, unless that is there. Another build's, for another MPI
-// library, makes way.
+// `before`, which comes first, as a profiler has to, and the file, unless that is there. Another build's, for
+// another MPI library, makes way.
 std::string preloaded(const std::string& before, const std::string& file) {
   constexpr std::string_view separators = " :";
   if (file.find_first_of(separators) != std::string::npos) {
@@ -172,11 +172,14 @@ void print_exports(const Variables& variables) {
                   fmt::format("{}: {}", command.front(), std::strerror(errno)));
 }
 
-// Rank 0 speaks for the job. Others have reasons that it may not have, or it is a program without stoker, so they speak,
-// too: when it has had its turn, since launchers end a job of which a process fails.
+// Whether a process of that rank says what all of them would.
+bool speaks_for_job(const std::string& rank) { return rank.empty() || rank == "0"; }
+
+// Rank 0 speaks for the job. Others have reasons that it may not have, or it is a program without stoker, so
+// they speak, too: when it has had its turn, since launchers end a job of which a process fails.
 void complain(const std::string& command, const std::string& reason) {
   const std::string rank = rank_in_job();
-  if (rank.empty() || rank == "0") {
+  if (speaks_for_job(rank)) {
     fmt::print(stderr, "stoker {}: {}\n", command, reason);
     return;
   }
@@ -208,7 +211,7 @@ int run(const RunOptions& options) {
       return 0;
     }
     if (options.dry_run) {
-      if (const std::string rank = rank_in_job(); rank.empty() || rank == "0") {
+      if (speaks_for_job(rank_in_job())) {
         print(mpi, drop_in, variables, options.command);
       }
       return 0;
