@@ -17,7 +17,7 @@ namespace {
 
 std::size_t root_of(const DistributedVector& vector) { return static_cast<std::size_t>(vector.root); }
 
-// Of all its ranks, in order.
+// The blocks of the node's ranks, in order.
 Blocks blocks_of_node(const topology::Layout& layout, std::size_t node) {
   const auto ranks = layout.node_ranks(static_cast<int>(node));
   return {ranks.begin(), ranks.end()};

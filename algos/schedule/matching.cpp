@@ -92,7 +92,7 @@ StepId next_fence(const Program& program, const Step& step, const std::vector<St
   return first;
 }
 
-// Of a put and the recv that it meets.
+// What is wrong with a put and the recv that it meets; empty if nothing is.
 std::string put_defect(std::span<const Program> programs, const Matching& matching, const End& source, const End& end) {
   const Program& sender = programs[source.rank];
   const Program& target = programs[end.rank];

@@ -59,8 +59,8 @@ void complete_all(const std::vector<Request*>& list) {
     const std::optional<Error> error = stoker::engine::attempt([&] { request.wait(); });
     failure = failure ? failure : error;
   };
-  // A wait for one request brings the inline ones of its engine on. Those of another engine may be what other ranks wait
-  // for.
+  // A wait for one request brings the inline ones of its engine on. Those of another engine may be what other
+  // ranks wait for.
   if (Request::are_inline_and_of_several_engines(list)) {
     const auto wrong = stoker::engine::attempt([&] {
       for (int i = Request::wait_any(list); i >= 0; i = Request::wait_any(list)) {

@@ -31,8 +31,8 @@ struct MpiOfCommand {
   std::string reason; // how that, or that nothing, was found out
 };
 
-// Throws CannotRun where no library can be preloaded, whatever the MPI library is. `is_known`: the caller knows which one
-// it is, so nothing is thrown that is only a guess. In this order:
+// Throws CannotRun where no library can be preloaded, whatever the MPI library is. `is_known`: the caller knows
+// which one it is, so nothing is thrown that is only a guess. In this order:
 // - the first word of the command that names a program which loads an MPI library, as the program's loader says. The
 //   interpreter of a script stands before the script;
 // - the variables that launchers set;

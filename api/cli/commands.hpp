@@ -31,8 +31,8 @@ struct RunOptions {
 };
 // Returns only if the command cannot be run, or with `dry_run` or `exports`.
 int run(const RunOptions& options);
-// The value of STOKER_PMPI_SUMMARY for a file, or for "-", which stands for standard error. Throws std::invalid_argument
-// for what is neither.
+// The value of STOKER_PMPI_SUMMARY for a file, or for "-", which stands for standard error. Throws
+// std::invalid_argument for what is neither.
 std::string summary_place(const std::string& file);
 
 struct PlanOptions {

@@ -29,8 +29,8 @@ bool is_misplaced(const CollectiveCall& call, bool at_root) {
          (call.recvbuf == MPI_IN_PLACE && receives && !may_receive);
 }
 
-// Whether the MPI library refuses the datatype, which is not null: it is not committed. Without an engine nobody asks
-// before the MPI library has.
+// Whether the MPI library refuses the datatype, which is not null: it is not committed. Without an engine
+// nobody asks before the MPI library has.
 bool is_refused(MPI_Datatype type) {
   std::byte nothing{};
   int position = 0;

@@ -21,8 +21,8 @@ void* allocate(MPI_Aint size, MPI_Info info) {
   return wanted ? arena_memory(bytes) : nullptr;
 }
 
-// What MPI_Alloc_mem has given of the arena, and nobody has freed. The MPI library's own function may give blocks of it,
-// too, by malloc where the heap library is there, and has records of those.
+// What MPI_Alloc_mem has given of the arena, and nobody has freed. The MPI library's own function may give
+// blocks of it, too, by malloc where the heap library is there, and has records of those.
 struct Given {
   std::mutex mutex;
   std::set<void*> blocks;

@@ -73,9 +73,9 @@ private:
   Scratch<int> places_;
 };
 
-// A call for several requests: ours(split) where one of them is this library's, else theirs(), as without all that it
-// writes to (`complete`). A Split is not begun while there is no request of this library's at all. `handles` changes only
-// if ours() puts some back.
+// A call for several requests: ours(split) where one of them is this library's, else theirs(), as without all
+// that it writes to (`complete`). A Split is not begun while there is no request of this library's at all.
+// `handles` changes only if ours() puts some back.
 template <class Ours, class Theirs>
 int for_several(int count, const MPI_Request* handles, bool complete, Ours ours, Theirs theirs) {
   if (worth_a_look(count, handles) && complete) {
@@ -87,8 +87,8 @@ int for_several(int count, const MPI_Request* handles, bool complete, Ours ours,
   return theirs();
 }
 
-// Whether all that a call writes to is there. MPI libraries refuse null addresses; with some of them, null stands for a
-// status that nobody wants.
+// Whether all that a call writes to is there. MPI libraries refuse null addresses; with some of them, null
+// stands for a status that nobody wants.
 template <class... Numbers>
 [[nodiscard]] bool has_results(const MPI_Status* status, const Numbers*... numbers) {
   return (status != nullptr || status == MPI_STATUS_IGNORE) && (... && (numbers != nullptr));

@@ -3,8 +3,8 @@
 
 #include "engine/base/agreement.hpp"
 
-// Functions of MPI-4, which the library may lack; null then. They tell of all datatypes, the others only of those that
-// were made by functions with int.
+// Functions of MPI-4, which the library may lack; null then. They tell of all datatypes, the others only of
+// those that were made by functions with int.
 extern "C" [[gnu::weak]] int PMPI_Type_get_envelope_c(MPI_Datatype type, MPI_Count* integers, MPI_Count* addresses,
                                                       MPI_Count* counts, MPI_Count* types, int* combiner);
 extern "C" [[gnu::weak]] int PMPI_Type_get_contents_c(MPI_Datatype type, MPI_Count most_integers,

@@ -18,8 +18,8 @@ extern "C" [[gnu::weak]] int PMPI_Unpack_c(const void* inbuf, MPI_Count insize, 
 namespace stoker::engine {
 namespace {
 
-// MPI_Pack and MPI_Unpack count in int: larger blocks go in parts, each part's packed bytes being an int too. Not for
-// elements of 2 GiB and more.
+// MPI_Pack and MPI_Unpack count in int: larger blocks go in parts, each part's packed bytes being an int too.
+// Not for elements of 2 GiB and more.
 template <class Call>
 void in_parts(const Datatype& type, const UserBlock& block, Call call) {
   const std::int64_t most =

@@ -42,8 +42,8 @@ struct AllocationFacts {
 // Throws Error(access), which names the driver's error, unless `code` is 0.
 void check(const Driver& driver, int code, const char* call, const void* address);
 
-// The calling thread's context for as long as this lives. Meanwhile another thread's capture of a stream, which forbids
-// some calls to all threads, is no concern of this one's.
+// The calling thread's context for as long as this lives. Meanwhile another thread's capture of a stream, which
+// forbids some calls to all threads, is no concern of this one's.
 class CurrentContext {
 public:
   CurrentContext(const Driver& driver, Driver::Context context) : driver_(driver), code_(driver.push_context(context)) {

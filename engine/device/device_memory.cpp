@@ -108,8 +108,8 @@ Residence residence_of(const void* address, MemoryKinds kinds) {
   }
   const AllocationFacts facts = facts_of(*driver, address);
   if (facts.on_device() && facts.is_managed == 0 && facts.settles == 0 && driver->has_kernels) {
-    // The copies go through a stream of their own, which waits for none of the application's. Where that is refused, or
-    // the memory is about to go, the application's calls are what they are.
+    // The copies go through a stream of their own, which waits for none of the application's. Where that is
+    // refused, or the memory is about to go, the application's calls are what they are.
     (void)attempt([&] { (void)settle_synchronous_calls(*driver, context_of(*driver, facts, address), address); });
   }
   return facts.on_device() ? Residence::device : facts.pinned() ? Residence::pinned : Residence::host;

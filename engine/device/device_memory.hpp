@@ -21,7 +21,8 @@ enum class MemoryKinds : std::uint8_t {
   host, // which no driver of a device manages
 };
 
-// `list`: the value of MPI-4.1's info key mpi_assert_memory_alloc_kinds (section 11.4.3), such as "system,mpi:alloc_mem".
+// `list`: the value of MPI-4.1's info key mpi_assert_memory_alloc_kinds (section 11.4.3), such as
+// "system,mpi:alloc_mem".
 [[nodiscard]] MemoryKinds kinds_in(std::string_view list);
 
 // Where the memory at an address is. Thread-safe. Host for everything that the driver does not know, and, without

@@ -27,8 +27,8 @@ struct Node {
 [[nodiscard]] bool has_work(std::span<const algos::Program> programs, const algos::Matching& matching,
                             const Node& node);
 
-// Throws Error(argument) where steps wait for each other in a circle. `programs` match. Nodes that are done together with
-// another one of their rank, or from the beginning, are in nobody's `after`.
+// Throws Error(argument) where steps wait for each other in a circle. `programs` match. Nodes that are done
+// together with another one of their rank, or from the beginning, are in nobody's `after`.
 [[nodiscard]] std::vector<Node> step_graph(std::span<const algos::Program> programs, const algos::Matching& matching);
 
 } // namespace stoker::engine::device

@@ -100,8 +100,8 @@ bool WindowSteps::poll() {
     } else if (pending.phase == Phase::flushing) {
       // An error here is reported at the end: the others wait for this rank to enter the barrier.
       const int flushed = pending.task->window->flush_all();
-      // The same barrier tells all ranks whether the puts have succeeded, and put what they should. It depends on them,
-      // so the block has their errors.
+      // The same barrier tells all ranks whether the puts have succeeded, and put what they should. It depends
+      // on them, so the block has their errors.
       const bool erred = pending.task->program.block().error.load(std::memory_order_relaxed) != 0;
       *pending.failed = flushed == MPI_SUCCESS && !erred ? 0 : 1;
       const int met = PMPI_Iallreduce(MPI_IN_PLACE, pending.failed.get(), 1, MPI_INT, MPI_MAX, pending.task->meeting,

@@ -17,8 +17,8 @@ namespace stoker::engine {
 // The value of a key of `info`, which may be MPI_INFO_NULL.
 [[nodiscard]] std::optional<std::string> info_value(MPI_Info info, const char* key);
 
-// What `info` asserts of the memory of buffers (MPI-4.1's mpi_assert_memory_alloc_kinds), else `otherwise`. Local: ranks
-// may differ.
+// What `info` asserts of the memory of buffers (MPI-4.1's mpi_assert_memory_alloc_kinds), else `otherwise`.
+// Local: ranks may differ.
 [[nodiscard]] MemoryKinds asserted_kinds(MPI_Info info, MemoryKinds otherwise);
 
 // Throw Error(setting), or Error(unsupported) where helpers are demanded and there are none, or the operation is

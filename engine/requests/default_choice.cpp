@@ -40,8 +40,8 @@ struct Weights {
   std::vector<double> init;
 };
 
-// The place of this rank among all that judge. A judge holds the programs of a node's ranks, so judges are spread over
-// the nodes where these are equal.
+// The place of this rank among all that judge. A judge holds the programs of a node's ranks, so judges are
+// spread over the nodes where these are equal.
 std::size_t place_among_all(const CommContext& context) {
   const topology::Layout& layout = context.layout();
   const std::size_t ranks_per_node = layout.node_ranks(0).size();

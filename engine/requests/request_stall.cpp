@@ -62,7 +62,8 @@ void Request::give_up_damaged(int rank) {
   give_up("the shared memory of engine rank " + std::to_string(rank) + " " + memory_->damage(arena));
 }
 
-// Nobody executes the request's steps while it holds. Those of an inline request any thread of the rank may execute.
+// Nobody executes the request's steps while it holds. Those of an inline request any thread of the rank may
+// execute.
 class Request::Hold {
 public:
   explicit Hold(const Request& request) : ownership_(request.block_->ownership) {

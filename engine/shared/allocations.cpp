@@ -64,8 +64,8 @@ void before_fork() {
   for (const auto& [begin, entry] : allocations.entries) {
     const std::size_t whole = round_up(entry.bytes, page_size());
     bytes += whole;
-    // A network's library may have advised the opposite, lest a child's pages take those that the network writes to. That
-    // does not happen to shared ones, and the child has to read them.
+    // A network's library may have advised the opposite, lest a child's pages take those that the network
+    // writes to. That does not happen to shared ones, and the child has to read them.
     madvise(begin, whole, MADV_DOFORK);
   }
   // The system grants a mapping that it has no memory for, and kills somebody when it is written to.

@@ -20,9 +20,9 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 
-// What a file of the kernel's has; nothing where there is none. Allocations come here: a program's malloc may hold the
-// lock of a stream, or be cancelled, and so neither streams of the C library nor functions that are cancellation points
-// are used.
+// What a file of the kernel's has; nothing where there is none. Allocations come here: a program's malloc may
+// hold the lock of a stream, or be cancelled, and so neither streams of the C library nor functions that are
+// cancellation points are used.
 std::istringstream contents_of(const fs::path& path) {
   std::string all;
   const auto file = static_cast<int>(syscall(SYS_openat, AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC));

@@ -92,8 +92,8 @@ void Messages::begin_unmeasured(std::uint32_t transfer) {
   }
 }
 
-// The receiver has the first piece, which may be all, or the length. After an error of the latter it goes on with what it
-// expects.
+// The receiver has the first piece, which may be all, or the length. After an error of the latter it goes on
+// with what it expects.
 void Messages::go_on_unmeasured(std::uint32_t transfer, int code, std::uint64_t bytes) {
   Transfer& t = transfers_[transfer];
   Message& m = t.message;

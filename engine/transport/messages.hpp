@@ -37,8 +37,8 @@ public:
     std::uint32_t message = 0; // what post() returned, which may return it anew from now on
     std::uint64_t bytes = 0;   // sent or received
     int error = MPI_SUCCESS;
-    // The transport has refused a call, or more was sent than is received, so either side may take a message of the next
-    // epoch for one of this.
+    // The transport has refused a call, or more was sent than is received, so either side may take a message of
+    // the next epoch for one of this.
     bool out_of_step = false;
   };
 

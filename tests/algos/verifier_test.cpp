@@ -364,8 +364,8 @@ TEST(Verifier, FindsAMissingEdgeWhereNoneIsIdle) {
   }
 }
 
-// The put's own edge to the last fence counts as well as that of its recv: a window is flushed for what its fence waits
-// for.
+// The put's own edge to the last fence counts as well as that of its recv: a window is flushed for what its
+// fence waits for.
 TEST(Verifier, FindsAPutThatDoesNotWait) {
   int count = 0;
   for (const WholeExchange& exchange : exchanges()) {

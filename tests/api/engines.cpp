@@ -540,7 +540,8 @@ TEST_P(Pause, TestsCompleteAfterResume) {
   }
 }
 
-// Exchanges in several rounds, which every rank has to bring on for others. Ranks wait for them in opposite orders.
+// Exchanges in several rounds, which every rank has to bring on for others. Ranks wait for them in opposite
+// orders.
 TEST(Engines, WaitallBringsOnInlineRequestsOfSeveralEngines) {
   const EngineOwner first(MPI_COMM_WORLD, {{"executor", "inline"}});
   const EngineOwner second(MPI_COMM_WORLD, {{"executor", "inline"}});

@@ -75,7 +75,8 @@ MPI_Comm graph_of(const Edges& edges) {
   return comm;
 }
 
-// Whether the MPI library's own call hands over the blocks of several edges between two ranks in the reverse order.
+// Whether the MPI library's own call hands over the blocks of several edges between two ranks in the reverse
+// order.
 bool mpi_reverses() {
   const std::vector<int> to_itself{0, 0};
   MPI_Comm comm = MPI_COMM_NULL;
@@ -91,8 +92,8 @@ bool mpi_reverses() {
   return received != sent;
 }
 
-// The edges to a rank, by the place in which their blocks arrive. The k-th from another rank arrives as the k-th block
-// from there, or as the k-th from the end.
+// The edges to a rank, by the place in which their blocks arrive. The k-th from another rank arrives as the
+// k-th block from there, or as the k-th from the end.
 Edges arriving_at(int rank, const Edges& edges, bool reversed) {
   Edges arriving;
   std::ranges::copy_if(edges, std::back_inserter(arriving), [&](const Edge& edge) { return edge.target == rank; });

@@ -145,7 +145,7 @@ void check_all(int count) {
   MPI_Type_free(&strided);
 }
 
-// Of the buffers that a few calls on comm bring.
+// How often a driver was asked about the buffers of a few calls on comm.
 int questions_about_the_host(MPI_Comm comm) {
   const int before = device_tests::questions();
   std::vector<int> send(static_cast<std::size_t>(ranks) * 1000);

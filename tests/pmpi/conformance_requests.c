@@ -1014,8 +1014,8 @@ static void null_results(void) {
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
 }
 
-// A message and a collective, completed together without an error: the error fields of the statuses are the program's, or
-// say that there was none.
+// A message and a collective, completed together without an error: the error fields of the statuses are the
+// program's, or say that there was none.
 static void error_fields(void) {
   enum { requests = 2, untouched = 4711 };
   static int in[large_count], out[large_count];

@@ -178,9 +178,9 @@ int stoker_dealloc(void* memory);
  *         stoker_starts         how often the request will be started, a number from 1. Where the algorithm is the cost
  *                               model's choice, init and so many starts together are to take the least time
  *       This key is MPI-4.1's (section 11.4.3), and ranks may differ in it:
- *         mpi_assert_memory_alloc_kinds  kinds of memory that the buffers have. If all of them are "system" or "mpi", no
- *                               driver of a device is asked where the buffers are, and a buffer on a device is an error
- *                               that nobody sees
+ *         mpi_assert_memory_alloc_kinds  kinds of memory that the buffers have. If all of them are "system" or
+ *                               "mpi", no driver of a device is asked where the buffers are, and a
+ *                               buffer on a device is an error that nobody sees
  * engine: a live engine.
  * request: set to the new request, which the caller releases with stoker_request_free.
  *
