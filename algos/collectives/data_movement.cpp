@@ -174,37 +174,26 @@ Program allgather_node_aware(const DistributedVector& vector, const Tuning& tuni
   VectorSteps& steps = gathering_of_all.steps;
   const Home& home = gathering_of_all.home;
   const int node = layout.node_of(vector.rank);
-  const auto of_lane = [&](std::size_t lane, int on_node) {
-    Blocks blocks;
-    for (const int rank : layout.node_ranks(on_node)) {
-      if (lanes.lane_of(rank) == lane) {
-        blocks.push_back(static_cast<std::size_t>(rank));
-      }
-    }
-    return blocks;
-  };
+  const auto of_lane = [&](int on_node) { return lanes.blocks_of(lanes.mine(), layout.node_ranks(on_node)); };
   const std::size_t acts = lanes.lane_of(vector.rank);
   const auto own = static_cast<std::size_t>(vector.rank);
   if (lanes.mine() == lanes.count()) {
     steps.send(lanes.here(acts), Blocks{own});
   } else {
-    for (const std::size_t block : of_lane(lanes.mine(), node)) {
+    for (const std::size_t block : of_lane(node)) {
       if (block != own) {
         steps.receive(static_cast<int>(block), Blocks{block}, home);
       }
     }
     allgather(
         steps, lanes.between(lanes.mine()), tuning.factors_between,
-        [&](std::size_t member) { return of_lane(lanes.mine(), static_cast<int>(member)); }, home);
+        [&](std::size_t member) { return of_lane(static_cast<int>(member)); }, home);
   }
   // Every rank has its own block already.
+  const Group all = all_ranks(vector);
   const auto from_lane = [&](std::size_t lane, int to) {
-    Blocks blocks;
-    for (int rank = 0; rank < layout.ranks(); ++rank) {
-      if (lanes.lane_of(rank) == lane && rank != to) {
-        blocks.push_back(static_cast<std::size_t>(rank));
-      }
-    }
+    Blocks blocks = lanes.blocks_of(lane, all.members);
+    std::erase(blocks, static_cast<std::size_t>(to));
     return blocks;
   };
   share_from_lanes(steps, lanes, from_lane, home);

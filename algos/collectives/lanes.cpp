@@ -63,6 +63,16 @@ std::size_t Lanes::head() const {
   return static_cast<std::size_t>(std::ranges::find(node_.members, here(0)) - node_.members.begin());
 }
 
+Blocks Lanes::blocks_of(std::size_t lane, std::span<const int> ranks) const {
+  Blocks blocks;
+  for (const int rank : ranks) {
+    if (lane_of(rank) == lane) {
+      blocks.push_back(static_cast<std::size_t>(rank));
+    }
+  }
+  return blocks;
+}
+
 Group Lanes::between(std::size_t lane) const { return {lanes_[lane], static_cast<std::size_t>(my_node_)}; }
 
 void share_from_lanes(VectorSteps& steps, const Lanes& lanes,

@@ -6,6 +6,7 @@
 #include "algos/collectives/vector_steps.hpp"
 
 #include <functional>
+#include <span>
 #include <vector>
 
 namespace stoker::algos {
@@ -30,6 +31,8 @@ public:
   [[nodiscard]] Group between(std::size_t lane) const;
   // Which lane acts for a rank of any node.
   [[nodiscard]] std::size_t lane_of(int rank) const { return lane_of_[static_cast<std::size_t>(rank)]; }
+  // The blocks of those of the ranks for which the lane acts.
+  [[nodiscard]] Blocks blocks_of(std::size_t lane, std::span<const int> ranks) const;
 
 private:
   Group node_;

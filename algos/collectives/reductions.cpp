@@ -288,31 +288,17 @@ Program reduce_scatter_node_aware(const DistributedVector& vector, const Tuning&
   const topology::Layout& layout = vector.layout;
   BlockReduction reduction(vector);
   VectorSteps& steps = reduction.steps;
-  const auto blocks_of = [&](std::size_t lane, int node) { // node -1: of all
-    Blocks blocks;
-    const auto add = [&](int rank) {
-      if (lanes.lane_of(rank) == lane) {
-        blocks.push_back(static_cast<std::size_t>(rank));
-      }
-    };
-    if (node >= 0) {
-      std::ranges::for_each(layout.node_ranks(node), add);
-    } else {
-      for (int rank = 0; rank < layout.ranks(); ++rank) {
-        add(rank);
-      }
-    }
-    return blocks;
-  };
+  const auto of_lane = [&](int on_node) { return lanes.blocks_of(lanes.mine(), layout.node_ranks(on_node)); };
+  const Group all = all_ranks(vector);
   const Blocks mine = reduce_to_lanes(
-      steps, lanes, [&](std::size_t lane) { return blocks_of(lane, -1); }, steps.aside());
+      steps, lanes, [&](std::size_t lane) { return lanes.blocks_of(lane, all.members); }, steps.aside());
   const int node = layout.node_of(vector.rank);
   if (!mine.empty()) {
     for (int i = 1; i < lanes.nodes(); ++i) {
       const int other = (node + i) % lanes.nodes();
-      steps.send(lanes.rank(lanes.mine(), other), blocks_of(lanes.mine(), other));
+      steps.send(lanes.rank(lanes.mine(), other), of_lane(other));
     }
-    const Blocks here = blocks_of(lanes.mine(), node);
+    const Blocks here = of_lane(node);
     steps.reduce_here(lanes.between(lanes.mine()), here, steps.aside());
     for (const std::size_t block : here) {
       if (block != static_cast<std::size_t>(vector.rank)) {
