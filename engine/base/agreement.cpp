@@ -24,10 +24,11 @@ void agree(MPI_Comm comm, const std::optional<Error>& mine) {
     std::snprintf(message.text.data(), message.text.size(), "%s", mine->what());
   }
   check_mpi(PMPI_Bcast(&message, sizeof message, MPI_BYTE, first, comm), "MPI_Bcast");
-  if (mine) {
+  const auto code = static_cast<Code>(message.code);
+  if (mine && mine->code() == code) {
     throw *mine;
   }
-  throw Error(static_cast<Code>(message.code), message.text.data());
+  throw Error(code, message.text.data());
 }
 
 std::string text_of_rank_0(MPI_Comm comm, std::string mine) {

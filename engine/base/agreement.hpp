@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Errors of collective calls: either nobody fails or everybody does, with the text of the lowest rank that failed.
+// Errors of collective calls: either nobody fails or everybody does, with the code of the lowest rank that failed.
 #pragma once
 
 #include "engine/base/error.hpp"
@@ -20,8 +20,8 @@ namespace stoker::engine {
   return rank;
 }
 
-// Collective over comm. Throws on all ranks if `mine` holds an error on any. A rank whose own error it was keeps its
-// text.
+// Collective over comm. Throws on all ranks if `mine` holds an error on any. All throw the same code, since what they do
+// next may depend on it. The text is that of the lowest rank that failed, or a rank's own about an error of that code.
 void agree(MPI_Comm comm, const std::optional<Error>& mine);
 
 // Collective over comm.

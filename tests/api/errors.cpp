@@ -311,6 +311,18 @@ TEST_F(Errors, CommunicatorBeyondTheEngine) {
       refused(alltoall([&](Arguments& a) { a.engine = small.get(); }), STOKER_ERR_ARGUMENT, {"comm", "engine"}));
 }
 
+// Whatever each rank found, all go on in one way.
+TEST_F(Errors, AnotherOnEachRank) {
+  EXPECT_TRUE(refused(alltoall([](Arguments& a) {
+                        if (world_rank() == 0) {
+                          a.send = nullptr;
+                        } else {
+                          a.send_count = 3; // and 4 are received of its own
+                        }
+                      }),
+                      STOKER_ERR_ARGUMENT, {rank_word(0), "send"}));
+}
+
 TEST_F(Errors, NullOutputs) {
   EXPECT_TRUE(refused(stoker_engine_create(MPI_COMM_WORLD, nullptr, 0, nullptr), STOKER_ERR_ARGUMENT, {"engine"}));
   EXPECT_TRUE(refused(stoker_alltoall_init(send_.data(), 4, MPI_INT, recv_.data(), 4, MPI_INT, MPI_COMM_WORLD,
