@@ -86,7 +86,7 @@ Advice rank_on(const std::string& host) {
   return advice;
 }
 
-Advice job() {
+Advice advised_job() {
   Advice advice;
   for (const char* const host : {"a", "a", "b", "b"}) {
     advice.add(rank_on(host));
@@ -95,7 +95,7 @@ Advice job() {
 }
 
 TEST(Advice, ACoreCostsTheComputationOfANodeByItsRanks) {
-  const CoreForHelper core = core_for_helper(job());
+  const CoreForHelper core = core_for_helper(advised_job());
   EXPECT_EQ(core.ranks_per_node, 2);
   EXPECT_EQ(core.computing_seconds, 6);
   EXPECT_EQ(core.hideable_seconds, 2);
@@ -104,17 +104,17 @@ TEST(Advice, ACoreCostsTheComputationOfANodeByItsRanks) {
 }
 
 TEST(Advice, CallsThatAreLeftDoNotPayForACore) {
-  Advice advice = job();
+  Advice advice = advised_job();
   advice.calls[blocking].hideable_seconds = 1000;
   EXPECT_FALSE(core_for_helper(advice).may_pay());
   advice.calls[nonblocking].hideable_seconds = 1000;
   EXPECT_TRUE(core_for_helper(advice).may_pay());
 }
 
-TEST(Advice, SurvivesTheWayToRank0) { EXPECT_EQ(packed(unpacked<Advice>(packed(job()))), packed(job())); }
+TEST(Advice, SurvivesTheWayToRank0) { EXPECT_EQ(packed(unpacked<Advice>(packed(advised_job()))), packed(advised_job())); }
 
 TEST(Advice, AsText) {
-  const std::string text = text_of(job());
+  const std::string text = text_of(advised_job());
   for (
       const char* const part :
       {"advice for 4 ranks, 2 nodes; nothing was taken over\n10.000 s from MPI_Init to MPI_Finalize, 4.000 s of them",
@@ -135,7 +135,7 @@ TEST(Advice, WithoutCallsSaysSo) {
 
 TEST(Advice, AsJson) {
   const Job described{.program = "solver", .id = "", .mpi = "MPI 1", .stoker = "0.0.0", .finished = 0};
-  const nlohmann::json report = nlohmann::json::parse(json_of(described, job()));
+  const nlohmann::json report = nlohmann::json::parse(json_of(described, advised_job()));
   EXPECT_EQ(report["ranks"], 4);
   EXPECT_EQ(report["nodes"], 2);
   EXPECT_EQ(report["seconds"], 40);

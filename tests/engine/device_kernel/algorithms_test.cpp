@@ -24,7 +24,6 @@ using algos::Collective;
 using topology::Layout;
 
 constexpr std::uint64_t epochs = 3;
-constexpr std::byte poison{0xee};
 
 struct Case {
   std::vector<algos::Program> programs;

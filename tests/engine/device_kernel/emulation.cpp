@@ -9,7 +9,6 @@
 namespace stoker::engine::device {
 namespace {
 
-constexpr std::byte poison{0xee};
 constexpr std::uint64_t alignment = 16;
 
 } // namespace

@@ -16,6 +16,8 @@
 
 namespace stoker::engine::device {
 
+inline constexpr std::byte poison{0xee}; // of memory that nobody has written
+
 // How the ranks get to the kernel.
 struct Launching {
   bool together = true; // one launch of all ranks; else each has its own, which begins when it likes

@@ -16,8 +16,8 @@
 namespace stoker::engine {
 namespace {
 
-constexpr std::uint64_t wild = 0x5a17c3d29b84e06f;
-constexpr std::uint32_t carrier = 0, origin = 1, target = 2;
+constexpr std::uint64_t wild_word = 0x5a17c3d29b84e06f;
+constexpr std::uint32_t carrier_rank = 0, origin_rank = 1, target_rank = 2;
 constexpr std::uint64_t bytes = 1000;
 
 class OneNode {
@@ -31,11 +31,11 @@ public:
     for (std::uint32_t rank = 0; rank < memories_.size(); ++rank) {
       memories_[rank]->attach(rank, introductions);
     }
-    record_ = allocate(origin, sizeof(GlobalOperation));
-    operation = new (memories_[origin]->arena().base() + record_) GlobalOperation;
-    local_ = allocate(origin, bytes);
-    place_ = allocate(target, 3 * bytes); // bytes in the middle are the target
-    access_ = std::make_unique<GlobalAccess>(*memories_[carrier], Network{}, windows_);
+    record_ = allocate(origin_rank, sizeof(GlobalOperation));
+    operation = new (memories_[origin_rank]->arena().base() + record_) GlobalOperation;
+    local_ = allocate(origin_rank, bytes);
+    place_ = allocate(target_rank, 3 * bytes); // bytes in the middle are the target
+    access_ = std::make_unique<GlobalAccess>(*memories_[carrier_rank], Network{}, windows_);
   }
 
   // What rank 1 does to put its bytes, or get them.
@@ -45,8 +45,8 @@ public:
     std::fill_n(whole_target(), 3 * bytes, std::byte(0x80 + epoch));
     OperationRequest request;
     request.kind = kind;
-    request.unit = target;
-    request.arena = target;
+    request.unit = target_rank;
+    request.arena = target_rank;
     request.place = place_ + bytes;
     request.bytes = bytes;
     request.local = {.path = Path::mapped, .offset = local_};
@@ -54,7 +54,7 @@ public:
     write_request(request, *operation);
   }
   // What the helper does.
-  void take() { access_->adopt(origin, {.block = record_, .epoch = epoch, .what = Submitted::operation}, 0); }
+  void take() { access_->adopt(origin_rank, {.block = record_, .epoch = epoch, .what = Submitted::operation}, 0); }
   void carry_on() {
     while (access_->poll()) {
     }
@@ -64,9 +64,9 @@ public:
     carry_on();
   }
   [[nodiscard]] bool done() const { return operation->completed.reached(epoch); }
-  [[nodiscard]] bool damaged(std::uint32_t rank) const { return memories_[carrier]->damaged(rank); }
-  [[nodiscard]] std::byte* local() const { return memories_[origin]->arena().base() + local_; }
-  [[nodiscard]] std::byte* whole_target() const { return memories_[target]->arena().base() + place_; }
+  [[nodiscard]] bool damaged(std::uint32_t rank) const { return memories_[carrier_rank]->damaged(rank); }
+  [[nodiscard]] std::byte* local() const { return memories_[origin_rank]->arena().base() + local_; }
+  [[nodiscard]] std::byte* whole_target() const { return memories_[target_rank]->arena().base() + place_; }
 
   GlobalOperation* operation = nullptr;
   std::uint64_t epoch = 0;
@@ -103,7 +103,7 @@ TEST(GlobalOperationByHand, PutsAndGets) {
       EXPECT_EQ(node.operation->error, 0);
     }
   }
-  EXPECT_FALSE(node.damaged(origin));
+  EXPECT_FALSE(node.damaged(origin_rank));
 }
 
 // Any word of the record that the rank writes is damaged, one at a time.
@@ -113,12 +113,12 @@ TEST(GlobalOperationByHand, IsNotCarriedOutWhereItsRecordIsDamaged) {
     SCOPED_TRACE(word);
     OneNode node;
     node.submit(OperationKind::put);
-    std::memcpy(reinterpret_cast<std::byte*>(node.operation) + word * sizeof wild, &wild, sizeof wild);
+    std::memcpy(reinterpret_cast<std::byte*>(node.operation) + word * sizeof wild_word, &wild_word, sizeof wild_word);
     node.carry_out();
     EXPECT_FALSE(node.done());
-    EXPECT_TRUE(node.damaged(origin));
-    EXPECT_FALSE(node.damaged(carrier));
-    EXPECT_FALSE(node.damaged(target));
+    EXPECT_TRUE(node.damaged(origin_rank));
+    EXPECT_FALSE(node.damaged(carrier_rank));
+    EXPECT_FALSE(node.damaged(target_rank));
     EXPECT_TRUE(all(node.whole_target(), 3 * bytes, std::byte(0x80 + node.epoch)));
   }
 }
