@@ -54,7 +54,7 @@ build_for() { # build folder, suites or tests
   ninja -C "$1" --quiet build.ninja
   mapfile -t targets < <(needs_of "$1" "$2")
   if [[ ${#targets[@]} -gt 0 ]]; then
-    ninja_targets "$1" "${targets[@]}"
+    ninja_targets "$1" tests/rig/contained "${targets[@]}"
   fi
 }
 
