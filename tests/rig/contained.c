@@ -2,10 +2,11 @@
 // Runs a command and leaves nothing behind: its processes end with it, whichever sessions they are in, and so does a folder.
 //
 //   contained SECONDS FOLDER COMMAND [ARGUMENT...]
-//       SECONDS   as long as it may take; then it is terminated, and killed 5 s later
+//       SECONDS   as long as it may take; then it is asked to end, and killed 5 s later
 //       FOLDER    is made, and removed at the end
 //
-// The exit status is the command's, 124 if it took too long, and 128 plus the signal that ended it.
+// SIGINT, SIGTERM and SIGHUP end it at once. The exit status is the command's; 124 if it took too long; 128 plus the signal that
+// ended it; 125 if this program failed.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -21,23 +22,34 @@
 #include <time.h>
 #include <unistd.h>
 
-static const time_t grace_seconds = 5;
+enum { grace_seconds = 5 };
 
 static _Noreturn void die(const char* what) {
   fprintf(stderr, "contained: %s: %s\n", what, strerror(errno));
   exit(125);
 }
 
-static struct timespec now(void) {
+static long now_ms(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
-  return time;
+  return time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+// Waits for a signal until then. 0: there was none.
+static int caught_until(long end_ms, const sigset_t* signals) {
+  const long rest_ms = end_ms - now_ms();
+  if (rest_ms <= 0) {
+    return 0;
+  }
+  const struct timespec rest = {.tv_sec = rest_ms / 1000, .tv_nsec = rest_ms % 1000 * 1000000};
+  const int caught = sigtimedwait(signals, NULL, &rest);
+  return caught > 0 ? caught : 0;
 }
 
 // Waits for the command, and meanwhile for what else ends. False: it takes too long, or a signal asks for an end, which is
 // stored.
-static bool await(pid_t command, int* status, time_t seconds, const sigset_t* signals, int* asked) {
-  const struct timespec begin = now();
+static bool await(pid_t command, int* status, long seconds, const sigset_t* signals, int* asked) {
+  const long end_ms = now_ms() + seconds * 1000;
   for (;;) {
     int ended_status = 0;
     pid_t ended = 0;
@@ -47,12 +59,10 @@ static bool await(pid_t command, int* status, time_t seconds, const sigset_t* si
         return true;
       }
     }
-    const time_t passed = now().tv_sec - begin.tv_sec;
-    if (passed >= seconds) {
+    if (now_ms() >= end_ms) {
       return false;
     }
-    const struct timespec rest = {.tv_sec = seconds - passed};
-    const int caught = sigtimedwait(signals, NULL, &rest);
+    const int caught = caught_until(end_ms, signals);
     if (caught > 0 && caught != SIGCHLD) {
       *asked = caught;
       return false;
@@ -60,21 +70,33 @@ static bool await(pid_t command, int* status, time_t seconds, const sigset_t* si
   }
 }
 
-// Orphans among its descendants become children of this process, so in the end all are its children.
-static void kill_all(void) {
+// Orphans among its descendants become children of this process, so in the end all are its children. Those that the kernel
+// does not let end are left.
+static void kill_all(const sigset_t* signals) {
   char path[64];
   snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-  while (waitpid(-1, NULL, WNOHANG) >= 0) {
+  const long end_ms = now_ms() + grace_seconds * 1000L;
+  pid_t ended = 0;
+  while ((ended = waitpid(-1, NULL, WNOHANG)) >= 0) {
+    if (ended > 0) {
+      continue;
+    }
     FILE* const children = fopen(path, "re");
+    if (children == NULL || now_ms() >= end_ms) {
+      fprintf(stderr, "contained: processes are left behind: %s\n", children == NULL ? path : "they do not end");
+    }
     if (children == NULL) {
-      die(path);
+      return;
     }
     int pid = 0;
     while (fscanf(children, "%d", &pid) == 1) {
       kill(pid, SIGKILL);
     }
     fclose(children);
-    waitpid(-1, NULL, 0);
+    if (now_ms() >= end_ms) {
+      return;
+    }
+    (void)caught_until(end_ms, signals); // SIGCHLD
   }
 }
 
@@ -91,12 +113,10 @@ int main(int argc, char** argv) {
     fputs("usage: contained SECONDS FOLDER COMMAND [ARGUMENT...]\n", stderr);
     return 125;
   }
-  const time_t seconds = strtol(argv[1], NULL, 10);
+  const long seconds = strtol(argv[1], NULL, 10);
   const char* const folder = argv[2];
-  if (mkdir(folder, 0700) != 0) {
-    die(folder);
-  }
   prctl(PR_SET_CHILD_SUBREAPER, 1);
+  signal(SIGCHLD, SIG_DFL); // who started this may ignore it
   sigset_t signals;
   sigset_t before;
   sigemptyset(&signals);
@@ -105,8 +125,14 @@ int main(int argc, char** argv) {
     sigaddset(&signals, ends[i]);
   }
   sigprocmask(SIG_BLOCK, &signals, &before);
+  if (mkdir(folder, 0700) != 0) {
+    die(folder);
+  }
   const pid_t command = fork();
   if (command < 0) {
+    const int reason = errno;
+    rmdir(folder);
+    errno = reason;
     die("fork");
   }
   if (command == 0) {
@@ -118,15 +144,16 @@ int main(int argc, char** argv) {
   int status = 0;
   int asked = 0;
   const bool in_time = await(command, &status, seconds, &signals, &asked);
-  if (!in_time) {
-    if (asked == 0) {
-      fprintf(stderr, "contained: stopped after %ld s: %s\n", (long)seconds, argv[3]);
+  if (!in_time && asked == 0) {
+    fprintf(stderr, "contained: stopped after %ld s:", seconds);
+    for (char** word = argv + 3; *word != NULL; ++word) {
+      fprintf(stderr, " %s", *word);
     }
+    fputc('\n', stderr);
     kill(command, SIGTERM);
-    int again = 0;
-    (void)await(command, &status, grace_seconds, &signals, &again);
+    (void)await(command, &status, grace_seconds, &signals, &asked);
   }
-  kill_all();
+  kill_all(&signals);
   nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
   if (asked != 0) {
     return 128 + asked;
