@@ -96,11 +96,11 @@ std::string thread_level_name() {
   }
 }
 
-// Environment variables that change what is measured; scripts mark the processes of a run with two more.
+// Environment variables that change what is measured; scripts mark the processes of a run with others.
 std::vector<std::string> telling_environment() {
   constexpr std::array<std::string_view, 4> telling = {"STOKER_", "UCX_", "MPIR_CVAR_",
                                                        "OMPI_MCA_mpi_yield_when_idle="};
-  constexpr std::array<std::string_view, 2> marks = {"STOKER_RIG_", "STOKER_CLUSTER_"};
+  constexpr std::array<std::string_view, 2> marks = {"STOKER_BUILD=", "STOKER_CLUSTER_"};
   std::vector<std::string> found;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);

@@ -26,8 +26,7 @@ namespace {
 constexpr std::string_view environment_prefix = "STOKER_";
 constexpr const char* file_variable = "STOKER_SETTINGS_FILE";
 // Not settings, but variables of this project's scripts and tests.
-constexpr std::array<std::string_view, 4> tool_prefixes{"STOKER_BUILD", "STOKER_CLUSTER", "STOKER_RIG_",
-                                                        "STOKER_TEST_"};
+constexpr std::array<std::string_view, 3> tool_prefixes{"STOKER_BUILD", "STOKER_CLUSTER", "STOKER_TEST_"};
 
 const SettingRow* find_row(std::string_view key) {
   const auto found = std::ranges::find(setting_table(), key, &SettingRow::key);
