@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The manual pages of the commands, the page of the settings, and the completion of bash, from what `stoker` says of itself.
 

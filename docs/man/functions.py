@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The manual pages of the C interface, from the comments of its headers.
 
