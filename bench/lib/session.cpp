@@ -96,7 +96,7 @@ std::string thread_level_name() {
   }
 }
 
-// Environment variables that change what is measured; scripts mark the processes of a run with others.
+// Environment variables that change what is measured, without those by which scripts find things.
 std::vector<std::string> telling_environment() {
   constexpr std::array<std::string_view, 4> telling = {"STOKER_", "UCX_", "MPIR_CVAR_",
                                                        "OMPI_MCA_mpi_yield_when_idle="};

@@ -111,7 +111,9 @@ TEST(Advice, CallsThatAreLeftDoNotPayForACore) {
   EXPECT_TRUE(core_for_helper(advice).may_pay());
 }
 
-TEST(Advice, SurvivesTheWayToRank0) { EXPECT_EQ(packed(unpacked<Advice>(packed(advised_job()))), packed(advised_job())); }
+TEST(Advice, SurvivesTheWayToRank0) {
+  EXPECT_EQ(packed(unpacked<Advice>(packed(advised_job()))), packed(advised_job()));
+}
 
 TEST(Advice, AsText) {
   const std::string text = text_of(advised_job());
