@@ -20,8 +20,9 @@ namespace stoker::engine {
   return rank;
 }
 
-// Collective over comm. Throws on all ranks if `mine` holds an error on any. All throw the same code, since what they do
-// next may depend on it. The text is that of the lowest rank that failed, or a rank's own about an error of that code.
+// Collective over comm. Throws on all ranks if `mine` holds an error on any. All throw the same code, since what they
+// do next may depend on it. The text is that of the lowest rank that failed, or a rank's own about an error of that
+// code.
 void agree(MPI_Comm comm, const std::optional<Error>& mine);
 
 // Collective over comm.

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs a command and leaves nothing behind: its processes end with it, whichever sessions they are in, and so does a folder.
+// Runs a command and leaves nothing behind: its processes end with it, whichever sessions they are in, and so does
+// a folder.
 //
 //   contained SECONDS FOLDER COMMAND [ARGUMENT...]
 //       SECONDS   as long as it may take; then it is asked to end, and killed 5 s later
 //       FOLDER    is made, and removed at the end
 //
-// SIGINT, SIGTERM and SIGHUP end it at once. The exit status is the command's; 124 if it took too long; 128 plus the signal that
-// ended it; 125 if this program failed.
+// SIGINT, SIGTERM and SIGHUP end it at once. The exit status is the command's; 124 if it took too long; 128 plus the
+// signal that ended it; 125 if this program failed.
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -46,8 +46,8 @@ static int caught_until(long end_ms, const sigset_t* signals) {
   return caught > 0 ? caught : 0;
 }
 
-// Waits for the command, and meanwhile for what else ends. False: it takes too long, or a signal asks for an end, which is
-// stored.
+// Waits for the command, and meanwhile for what else ends. False: it takes too long, or a signal asks for an end, which
+// is stored.
 static bool await(pid_t command, int* status, long seconds, const sigset_t* signals, int* asked) {
   const long end_ms = now_ms() + seconds * 1000;
   for (;;) {
@@ -70,8 +70,8 @@ static bool await(pid_t command, int* status, long seconds, const sigset_t* sign
   }
 }
 
-// Orphans among its descendants become children of this process, so in the end all are its children. Those that the kernel
-// does not let end are left.
+// Orphans among its descendants become children of this process, so in the end all are its children. Those that the
+// kernel does not let end are left.
 static void kill_all(const sigset_t* signals) {
   char path[64];
   snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
@@ -81,11 +81,9 @@ static void kill_all(const sigset_t* signals) {
     if (ended > 0) {
       continue;
     }
-    FILE* const children = fopen(path, "re");
-    if (children == NULL || now_ms() >= end_ms) {
-      fprintf(stderr, "contained: processes are left behind: %s\n", children == NULL ? path : "they do not end");
-    }
+    FILE* const children = now_ms() < end_ms ? fopen(path, "re") : NULL;
     if (children == NULL) {
+      fputs("contained: processes are left behind\n", stderr);
       return;
     }
     int pid = 0;
@@ -93,9 +91,6 @@ static void kill_all(const sigset_t* signals) {
       kill(pid, SIGKILL);
     }
     fclose(children);
-    if (now_ms() >= end_ms) {
-      return;
-    }
     (void)caught_until(end_ms, signals); // SIGCHLD
   }
 }
