@@ -10,6 +10,7 @@ namespace {
 // Values of cuda.h.
 constexpr int buffer_id_attribute = 7;
 constexpr int ipc_capable_attribute = 10;
+constexpr int mps_attribute = 133;
 constexpr unsigned enable_peer_access = 1;
 constexpr unsigned portable = 1;
 constexpr unsigned device_map = 2;
@@ -27,6 +28,8 @@ int Device::attribute(int name) const {
   int value = 0;
   return driver->kernels.device_attribute(&value, name, ordinal) == 0 ? value : 0;
 }
+
+bool Device::runs_processes_together() const { return attribute(mps_attribute) != 0; }
 
 DeviceBuffer shared_buffer(const void* address, std::uint64_t bytes) {
   const Driver& driver = *loaded_driver(); // there is device memory
@@ -84,8 +87,8 @@ ImportedMemory::ImportedMemory(const Device& device, const MemoryHandle& handle)
   const int code = device.driver->kernels.import_memory(&address_, handle, enable_peer_access);
   if (code != 0) {
     throw Error(Code::access,
-                "cuIpcOpenMemHandle of another process's memory failed ({}); expected processes that share a device "
-                "and their PID namespace",
+                "cuIpcOpenMemHandle of another process's memory failed ({}); expected processes that share "
+                "their PID namespace, and a device, or devices that reach each other's memory",
                 device.driver->name_of(code));
   }
 }

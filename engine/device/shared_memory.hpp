@@ -19,6 +19,8 @@ struct Device {
   int ordinal = 0;
 
   [[nodiscard]] int attribute(int name) const; // 0 where the driver does not know it
+  // By CUDA's MPS; else processes have it in turn.
+  [[nodiscard]] bool runs_processes_together() const;
 };
 
 using MemoryHandle = Driver::IpcHandle; // of a whole allocation, for other processes

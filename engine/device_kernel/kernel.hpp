@@ -9,11 +9,12 @@
 //             epoch's number by the last worker (release), which has acquired the others' shares; acquired by blocks of
 //             the other rank. Only one instruction writes a flag.
 //   Within a block its first thread speaks for all: they meet before it adds 1, and again behind a wait.
-//   started, completed: see Control.
+//   started, completed: see Control. Who waits looks now and then whether the host has abandoned the epoch, and then
+//   leaves it as it is: no memory is read or written after that.
 //
 // Why nobody waits for ever: the order of instructions is one of all ranks together, in which what an instruction waits
-// for comes before it, and every block goes through its rank's part of that order. All blocks run at the same time. Of
-// all instructions that are not done in the oldest epoch that some rank is in, consider the first. What it waits for is
+// for comes before it, and every block goes through its rank's part of that order. All blocks of all launches run at the same
+// time. Of all instructions that are not done in the oldest epoch that some rank is in, consider the first. What it waits for is
 // done, and so is all that its workers have before it; so they get to it, wait for nothing, and do it. Within a warp,
 // threads may poll a word that waits for the first thread to add 1: threads that have parted have to go on each by
 // itself, as they do on devices since Volta.
@@ -140,12 +141,6 @@ STOKER_DEVICE void combine_share(const Piece& piece, OperationCode operation) {
   });
 }
 
-STOKER_DEVICE void await(std::uint64_t& word, std::uint64_t least_value) {
-  while (SystemWord(word).load(acquire) < least_value) {
-    pause();
-  }
-}
-
 // One block's part of one rank's epoch.
 class BlockOfRank {
 public:
@@ -158,7 +153,9 @@ public:
     const auto* const instructions = in_program<Instruction>(program, program.instructions_at) + range.begin;
     for (std::uint32_t i = 0; i < range.count; ++i) {
       if (block_ < instructions[i].workers) {
-        wait(instructions[i], epoch);
+        if (!wait(instructions[i], epoch)) {
+          return;
+        }
         work(instructions[i]);
         finish(instructions[i], epoch);
       }
@@ -173,22 +170,35 @@ public:
     bool stopped = false;
     if (thread() == 0) {
       std::uint64_t& started = launch_.controls[rank_]->started;
-      await(started, epoch);
-      stopped = SystemWord(started).load(relaxed) == Control::stop;
+      stopped = !await(started, epoch) || SystemWord(started).load(relaxed) == Control::stop;
     }
     return !any(stopped);
   }
 
 private:
-  STOKER_DEVICE void wait(const Instruction& instruction, std::uint64_t epoch) const {
+  // False: the epoch is abandoned.
+  [[nodiscard]] STOKER_DEVICE bool await(std::uint64_t& word, std::uint64_t least_value) const {
+    for (std::uint32_t looks = 1; SystemWord(word).load(acquire) < least_value; ++looks) {
+      // The host's memory is far away.
+      if (looks % 4096 == 0 && SystemWord(launch_.controls[rank_]->completed).load(relaxed) == Control::abandoned) {
+        return false;
+      }
+      pause();
+    }
+    return true;
+  }
+
+  // Likewise, and on all threads.
+  [[nodiscard]] STOKER_DEVICE bool wait(const Instruction& instruction, std::uint64_t epoch) const {
     if (instruction.waits.count == 0) {
-      return;
+      return true;
     }
     const auto* const waits = in_program<Wait>(*launch_.program, launch_.program->waits_at) + instruction.waits.begin;
-    for (std::uint32_t i = thread(); i < instruction.waits.count; i += threads()) {
-      await(words_[waits[i].word], epoch * waits[i].per_epoch);
+    bool abandoned = false;
+    for (std::uint32_t i = thread(); i < instruction.waits.count && !abandoned; i += threads()) {
+      abandoned = !await(words_[waits[i].word], epoch * waits[i].per_epoch);
     }
-    meet();
+    return !any(abandoned);
   }
 
   STOKER_DEVICE void work(const Instruction& instruction) const {

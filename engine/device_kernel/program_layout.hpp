@@ -94,7 +94,9 @@ struct Control {
   std::uint64_t started = 0;
   std::uint64_t unused[7] = {};
   // The newest epoch that is done. Written by the rank's first block (release), its last access in that epoch;
-  // acquired by the host.
+  // acquired by the host. Or abandoned, by the host: what other launches should have done for this epoch does not
+  // come. No epoch has that number, which streams, that see words with a sign, take for the greatest.
+  static constexpr std::uint64_t abandoned = ~std::uint64_t{0} >> 1U;
   std::uint64_t completed = 0;
   std::uint64_t unused_too[7] = {};
 };

@@ -9,10 +9,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <list>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -20,11 +20,14 @@ namespace stoker::engine {
 
 using algos::Buffer;
 
+// Of a device; those of its ranks follow.
 struct DeviceEpochs::Words {
   alignas(cache_line) std::atomic<std::uint64_t> launched{0};
   alignas(cache_line) std::atomic<std::uint32_t> users{0};
-  std::atomic<std::uint32_t> failed{0}; // 1: somebody writes the text; 2: it is there
-  char failure[256] = {};
+  // Of the first device, for all.
+  std::atomic<std::uint32_t> failed{0}; // 1: somebody writes what follows; 2: it is there
+  Code failure = Code::access;
+  char text[256] = {};
 };
 
 struct DeviceEpochs::RankWords {
@@ -32,7 +35,7 @@ struct DeviceEpochs::RankWords {
   alignas(cache_line) std::atomic<std::uint64_t> called{0};
 };
 
-// What rank 0 has allocated.
+// What the lowest rank of a device has allocated.
 struct DeviceEpochs::Owned {
   std::shared_ptr<NodeMemory> memory;
   DeviceAllocation on_device;
@@ -63,32 +66,41 @@ private:
   std::list<std::unique_ptr<Owned>> all_;
 };
 
-// Where things are in rank 0's memory on the device: equal on all ranks.
+// Where things are in that memory on the device: equal on all ranks.
 struct DeviceEpochs::Layout {
   static constexpr std::uint64_t unit = 256;
   std::uint64_t bytes = 0;
   std::uint64_t words_begin = 0;
   std::uint64_t words_end = 0;
-  std::vector<std::uint64_t> words;   // of each rank
+  std::vector<std::uint64_t> words;   // by rank, of those on the device
   std::vector<std::uint64_t> scratch; // likewise; 0: it has none
 
-  Layout(const device::DeviceProgram& program, std::span<const algos::Program> programs)
-      : bytes(round_up(program.bytes().size(), unit)), words_begin(bytes) {
-    for (std::uint32_t rank = 0; rank < programs.size(); ++rank) {
-      words.push_back(take(program.words(rank) * sizeof(std::uint64_t)));
+  Layout(const device::DeviceProgram& program, std::span<const algos::Program> programs, std::span<const int> ranks)
+      : bytes(round_up(program.bytes().size(), unit)), words_begin(bytes), words(programs.size()),
+        scratch(programs.size()) {
+    for (const int rank : ranks) {
+      words[static_cast<std::size_t>(rank)] =
+          take(program.words(static_cast<std::uint32_t>(rank)) * sizeof(std::uint64_t));
     }
     words_end = bytes;
-    for (const algos::Program& one : programs) {
-      scratch.push_back(one.scratch_bytes == 0 ? 0 : take(one.scratch_bytes));
+    for (const int rank : ranks) {
+      const std::uint64_t needed = programs[static_cast<std::size_t>(rank)].scratch_bytes;
+      scratch[static_cast<std::size_t>(rank)] = needed == 0 ? 0 : take(needed);
     }
   }
   std::uint64_t take(std::uint64_t length) { return std::exchange(bytes, bytes + round_up(length, unit)); }
 };
 
-namespace {
+// What a device's ranks use, as this process reaches it.
+struct DeviceEpochs::Place {
+  std::optional<ImportedMemory> imported; // none: this process owns it
+  std::byte* memory = nullptr;            // on the device
+  std::byte* pages = nullptr;
+  MappedPages mapped;
+  [[nodiscard]] Words& words() const { return *reinterpret_cast<Words*>(pages); }
+};
 
-// No epoch's number. Streams compare words with a sign.
-constexpr std::uint64_t never = std::numeric_limits<std::int64_t>::max();
+namespace {
 
 void upload(std::byte* to, const void* from, std::size_t bytes) {
   const DevicePiece piece{static_cast<std::byte*>(const_cast<void*>(from)), to, bytes};
@@ -113,7 +125,7 @@ std::vector<algos::Program> gathered_programs(MPI_Comm comm, const algos::Progra
   return programs;
 }
 
-// What rank 0 tells the others.
+// What the lowest rank of a device tells the others.
 struct Announcement {
   MemoryHandle handle{};
   std::uint64_t pages = 0;
@@ -122,11 +134,18 @@ struct Announcement {
 } // namespace
 
 DeviceEpochs::RankWords& DeviceEpochs::of(int rank) const {
-  return reinterpret_cast<RankWords*>(pages_ + sizeof(Words))[rank];
+  const std::size_t device = reach_->device_of(rank);
+  const std::vector<int>& ranks = reach_->ranks_on(device);
+  const auto index = std::ranges::lower_bound(ranks, rank) - ranks.begin();
+  return reinterpret_cast<RankWords*>(places_[device].pages + sizeof(Words))[index];
 }
 
-std::uint64_t DeviceEpochs::pages_bytes() const {
-  return round_up(sizeof(Words) + static_cast<std::size_t>(ranks_) * sizeof(RankWords), page_size());
+Driver::Address DeviceEpochs::of_device(int rank, const void* place) const {
+  return places_[reach_->device_of(rank)].mapped.of_device(place);
+}
+
+std::uint64_t DeviceEpochs::pages_bytes(std::size_t device) const {
+  return round_up(sizeof(Words) + reach_->ranks_on(device).size() * sizeof(RankWords), page_size());
 }
 
 DeviceEpochs::DeviceEpochs(Engine& engine, const RequestPlan& plan, const algos::Program& program)
@@ -136,72 +155,101 @@ DeviceEpochs::DeviceEpochs(Engine& engine, const RequestPlan& plan, const algos:
   engine.attachments().get<Leftovers>()->sweep();
   const std::vector<algos::Program> programs = gathered_programs(comm, program);
   std::optional<device::DeviceProgram> made;
-  std::optional<Layout> layout;
-  Announcement announced;
+  std::vector<Layout> layouts;
+  Announcement mine;
   attempt_on_all(comm, [&] {
     const device::ProgramOptions usual;
-    const std::uint32_t most = reach_->kernel().most_blocks / static_cast<std::uint32_t>(ranks_);
     made.emplace(programs, device::ProgramOptions{.operation = plan.operation.code(),
-                                                  .most_blocks = std::min(usual.most_blocks, most)});
-    layout.emplace(*made, programs);
-    if (rank_ == 0) {
-      own(*made, *layout);
-      announced = {owned_->on_device.handle(), owned_->pages};
+                                                  .most_blocks = std::min(usual.most_blocks, reach_->most_blocks())});
+    for (std::size_t device = 0; device < reach_->devices(); ++device) {
+      layouts.emplace_back(*made, programs, reach_->ranks_on(device));
+    }
+    if (reach_->ranks_on(own_device()).front() == rank_) {
+      own(*made, layouts[own_device()]);
+      mine = {owned_->on_device.handle(), owned_->pages};
     }
   });
-  check_mpi(PMPI_Bcast(&announced, sizeof announced, MPI_BYTE, 0, comm), "MPI_Bcast");
+  const std::vector<Announcement> announced = gathered(comm, mine);
   arguments_.blocks = made->header().blocks;
-  attempt_on_all(comm, [&] {
-    if (rank_ == 0) {
-      shared_ = owned_->on_device.address();
-    } else {
-      shared_ = imported_.emplace(reach_->device(), announced.handle).address();
-    }
-    pages_ = memory_->base(engine.arena_of(context_->engine_rank(0))) + announced.pages;
-    mapped_ = MappedPages(reach_->device(), pages_, pages_bytes());
-    fill_tables(*layout);
-    stream_ = std::make_unique<OwnStream>(reach_->device());
-  });
+  try {
+    attempt_on_all(comm, [&] {
+      for (std::size_t device = 0; device < reach_->devices(); ++device) {
+        const Announcement& of_owner = announced[static_cast<std::size_t>(reach_->ranks_on(device).front())];
+        find(device, of_owner.handle, of_owner.pages);
+      }
+      fill_tables(layouts);
+      if (reach_->devices() > 1) {
+        reserved_ =
+            device::ReservedBlocks(reach_->device(), blocks_of_launch(), reach_->kernel().most_blocks / sharers());
+      }
+      stream_ = std::make_unique<OwnStream>(reach_->device());
+    });
+  } catch (...) {
+    places_.clear();
+    PMPI_Barrier(comm); // nobody has imported what this rank owns any more
+    throw;
+  }
+}
+
+// Each may launch kernels of its requests.
+std::uint32_t DeviceEpochs::sharers() const {
+  const topology::Layout& layout = engine_.layout();
+  return reach_->device().runs_processes_together()
+             ? static_cast<std::uint32_t>(layout.node_ranks(layout.node_of(engine_.rank())).size())
+             : 1;
 }
 
 void DeviceEpochs::own(const device::DeviceProgram& program, const Layout& layout) {
-  owned_ = std::make_unique<Owned>(memory_, DeviceAllocation(reach_->device(), layout.bytes), pages_bytes());
+  const std::size_t device = own_device();
+  owned_ = std::make_unique<Owned>(memory_, DeviceAllocation(reach_->device(), layout.bytes), pages_bytes(device));
   std::byte* const place = memory_->arena().base() + owned_->pages;
   new (place) Words;
   owned_->words().users.store(static_cast<std::uint32_t>(ranks_), std::memory_order_relaxed); // MPI's messages follow
-  for (int rank = 0; rank < ranks_; ++rank) {
-    new (place + sizeof(Words) + static_cast<std::size_t>(rank) * sizeof(RankWords)) RankWords;
+  for (std::size_t i = 0; i < reach_->ranks_on(device).size(); ++i) {
+    new (place + sizeof(Words) + i * sizeof(RankWords)) RankWords;
   }
   upload(owned_->on_device.address(), program.bytes().data(), program.bytes().size());
   const std::vector<std::byte> zeros(layout.words_end - layout.words_begin);
   upload(owned_->on_device.address() + layout.words_begin, zeros.data(), zeros.size());
 }
 
-void DeviceEpochs::fill_tables(const Layout& layout) {
+void DeviceEpochs::find(std::size_t device, const MemoryHandle& memory, std::uint64_t pages) {
+  const int owner = reach_->ranks_on(device).front();
+  Place& place = places_.emplace_back();
+  place.memory =
+      owner == rank_ ? owned_->on_device.address() : place.imported.emplace(reach_->device(), memory).address();
+  place.pages = memory_->base(engine_.arena_of(context_->engine_rank(owner))) + pages;
+  place.mapped = MappedPages(reach_->device(), place.pages, pages_bytes(device));
+}
+
+void DeviceEpochs::fill_tables(std::span<const Layout> layouts) {
   const auto n = static_cast<std::size_t>(ranks_);
-  // 3 buffers of each rank, then its words, then its control; behind them the ranks of a launch: all.
+  const auto address_of = [&](int rank, std::uint64_t place) {
+    return reinterpret_cast<std::uint64_t>(places_[reach_->device_of(rank)].memory + place);
+  };
+  // 3 buffers of each rank, then its words, then its control; behind them the ranks of a launch.
   std::vector<std::uint64_t> table;
   for (int rank = 0; rank < ranks_; ++rank) {
     for (const Buffer buffer : {Buffer::send, Buffer::recv}) {
       table.push_back(reinterpret_cast<std::uint64_t>(reach_->address(rank, buffer)));
     }
-    const std::uint64_t scratch = layout.scratch[static_cast<std::size_t>(rank)];
-    table.push_back(scratch == 0 ? 0 : reinterpret_cast<std::uint64_t>(shared_ + scratch));
-  }
-  for (const std::uint64_t place : layout.words) {
-    table.push_back(reinterpret_cast<std::uint64_t>(shared_ + place));
+    const std::uint64_t scratch = layouts[reach_->device_of(rank)].scratch[static_cast<std::size_t>(rank)];
+    table.push_back(scratch == 0 ? 0 : address_of(rank, scratch));
   }
   for (int rank = 0; rank < ranks_; ++rank) {
-    table.push_back(mapped_.of_device(&of(rank).control));
+    table.push_back(address_of(rank, layouts[reach_->device_of(rank)].words[static_cast<std::size_t>(rank)]));
   }
-  std::vector<std::uint32_t> launched(n);
-  std::iota(launched.begin(), launched.end(), 0U);
+  for (int rank = 0; rank < ranks_; ++rank) {
+    table.push_back(of_device(rank, &of(rank).control));
+  }
+  const std::vector<int>& own_ranks = reach_->ranks_on(own_device());
+  const std::vector<std::uint32_t> launched(own_ranks.begin(), own_ranks.end());
   const std::size_t bytes = table.size() * sizeof(std::uint64_t);
   tables_ = DeviceAllocation(reach_->device(), bytes + launched.size() * sizeof(std::uint32_t));
   std::byte* const begin = tables_.address();
   upload(begin, table.data(), bytes);
   upload(begin + bytes, launched.data(), launched.size() * sizeof(std::uint32_t));
-  arguments_.program = reinterpret_cast<const device::ProgramHeader*>(shared_);
+  arguments_.program = reinterpret_cast<const device::ProgramHeader*>(places_[own_device()].memory);
   arguments_.buffers = reinterpret_cast<std::byte**>(begin);
   arguments_.words = reinterpret_cast<std::uint64_t**>(begin + 3 * n * sizeof(std::uint64_t));
   arguments_.controls = reinterpret_cast<device::Control**>(begin + 4 * n * sizeof(std::uint64_t));
@@ -211,14 +259,17 @@ void DeviceEpochs::fill_tables(const Layout& layout) {
 DeviceEpochs::~DeviceEpochs() {
   stream_.reset(); // no launch of this process uses anything any more
   tables_ = {};
-  mapped_ = {};
-  imported_.reset();
-  if (pages_ == nullptr || engine_.destroyed()) {
-    return;
-  }
-  const bool last = words().users.fetch_sub(1, std::memory_order_acq_rel) == 1;
-  if (owned_ != nullptr && !last) {
-    engine_.attachments().get<Leftovers>()->add(std::move(owned_));
+  for (std::size_t device = 0; device < places_.size(); ++device) {
+    Place& place = places_[device];
+    place.mapped = {};
+    place.imported.reset();
+    if (engine_.destroyed()) {
+      continue;
+    }
+    const bool last = place.words().users.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    if (owned_ != nullptr && device == own_device() && !last) {
+      engine_.attachments().get<Leftovers>()->add(std::move(owned_));
+    }
   }
 }
 
@@ -233,14 +284,14 @@ void DeviceEpochs::start_on(Driver::Stream stream, std::uint64_t epoch) {
   reach_->check_allocated();
   check_stream(stream);
   wait_on(stream, epoch - 1);
-  write_word(reach_->device(), stream, of_device(of(rank_).control.started), epoch);
+  write_word(reach_->device(), stream, of_device(rank_, &of(rank_).control.started), epoch);
   of(rank_).called.store(epoch);
   launch_what_can_be();
 }
 
 void DeviceEpochs::wait_on(Driver::Stream stream, std::uint64_t epoch) const {
   if (!reached(epoch)) {
-    await_word(reach_->device(), stream, of_device(of(rank_).control.completed), epoch);
+    await_word(reach_->device(), stream, of_device(rank_, &of(rank_).control.completed), epoch);
   }
 }
 
@@ -249,9 +300,9 @@ bool DeviceEpochs::reached(std::uint64_t epoch) const {
 }
 
 void DeviceEpochs::launch_what_can_be() {
-  std::atomic<std::uint64_t>& launched = words().launched;
+  std::atomic<std::uint64_t>& launched = places_[own_device()].words().launched;
   for (std::uint64_t epoch = launched.load();;) {
-    for (int rank = 0; rank < ranks_; ++rank) {
+    for (const int rank : reach_->ranks_on(own_device())) {
       if (of(rank).called.load() <= epoch) {
         return;
       }
@@ -267,41 +318,44 @@ void DeviceEpochs::launch(std::uint64_t epoch) {
     for (int rank = 0; rank < ranks_; ++rank) {
       std::uint64_t& started = of(rank).control.started;
       if (device::SystemWord(started).load(device::acquire) < epoch) {
-        await_word(reach_->device(), stream_->handle(), of_device(started), epoch);
+        await_word(reach_->device(), stream_->handle(), of_device(rank, &started), epoch);
       }
     }
     arguments_.epoch = epoch;
-    device::launch(reach_->device(), reach_->kernel(), *stream_, arguments_,
-                   static_cast<std::uint32_t>(ranks_) * arguments_.blocks);
+    device::launch(reach_->device(), reach_->kernel(), *stream_, arguments_, blocks_of_launch());
   });
   if (failure) {
-    fail("rank " + std::to_string(rank_) + ", which launches the kernel: " + failure->what());
+    fail(Error(failure->code(), "rank {}, which launches the kernel: {}", rank_, failure->what()));
   }
 }
 
-void DeviceEpochs::fail(const std::string& text) const {
+void DeviceEpochs::fail(const Error& failure) const {
+  Words& words = places_.front().words();
   std::uint32_t none = 0;
-  if (words().failed.compare_exchange_strong(none, 1)) {
-    std::memcpy(words().failure, text.c_str(), std::min(text.size() + 1, sizeof words().failure - 1));
-    words().failed.store(2, std::memory_order_release);
+  if (words.failed.compare_exchange_strong(none, 1)) {
+    words.failure = failure.code();
+    const std::string text = failure.what();
+    std::memcpy(words.text, text.c_str(), std::min(text.size() + 1, sizeof words.text - 1));
+    words.failed.store(2, std::memory_order_release);
     for (int rank = 0; rank < ranks_; ++rank) {
-      device::SystemWord(of(rank).control.completed).store(never, device::release);
+      device::SystemWord(of(rank).control.completed).store(device::Control::abandoned, device::release);
     }
   }
 }
 
 void DeviceEpochs::note_failure() const {
   if (const int code = stream_->error(); code != 0) {
-    fail(fmt::format("the device fails ({}), as rank {} sees; expected one that works",
-                     reach_->device().driver->name_of(code), rank_));
+    fail(Error(Code::access, "the device fails ({}), as rank {} sees; expected one that works",
+               reach_->device().driver->name_of(code), rank_));
   }
 }
 
-void DeviceEpochs::check_launches() const {
-  if (words().failed.load(std::memory_order_acquire) == 2) {
+void DeviceEpochs::check_failure() const {
+  const Words& words = places_.front().words();
+  if (words.failed.load(std::memory_order_acquire) == 2) {
     // A kernel that was under way has written its epoch's number since.
-    device::SystemWord(of(rank_).control.completed).store(never, device::release);
-    throw Error(Code::access, std::string(words().failure, strnlen(words().failure, sizeof words().failure)));
+    device::SystemWord(of(rank_).control.completed).store(device::Control::abandoned, device::release);
+    throw Error(words.failure, std::string(words.text, strnlen(words.text, sizeof words.text)));
   }
 }
 

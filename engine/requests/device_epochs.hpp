@@ -1,40 +1,47 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The epochs of a request that the kernel of a device carries out: one launch for all ranks of its communicator, by
-// whichever process is the last to start the epoch.
+// The epochs of a request that kernels of devices carry out: one launch on each device, for the ranks whose data are
+// there, by whichever of their processes is the last to start the epoch. The launch waits in its stream for ranks of
+// other devices that have not started yet.
 //
-// Rank 0 owns what the launches of all processes use: on the device the program, the words of all ranks and their
-// scratch; in its arena, pages that the device maps, the words below. Each process has tables of its own with the
-// addresses at which it reaches all that.
+// The lowest rank of each device owns what its ranks use: on the device the program, and the words and the scratch of
+// these ranks, so that only flags, messages and puts go from device to device; in its arena, pages that all devices map,
+// with the words below. Each process has tables of its own with the addresses at which it reaches all that.
 //
 // Which acquire meets which release, of the words in the pages:
-//   started    of a rank: its data are in their places. Stored by the rank's Start, or by its stream (release); the
+//   started    of a rank: its data are in their places. Stored by the rank's Start, or by its stream (release); each
 //              launching process, or its stream, acquires it before the kernel.
-//   called     of a rank: its Start has been called. launched: the newest epoch that somebody has undertaken to launch.
-//              All sequentially consistent: each Start stores its `called` before it reads the others', so the last one
-//              of them sees all. Of those that see all, who moves `launched` on launches.
+//   called     of a rank: its Start has been called. launched, of a device: the newest epoch that somebody has
+//              undertaken to launch there. All sequentially consistent: each Start stores its `called` before it reads
+//              those of its device's other ranks, so the last one of them sees all. Of those that see all, who moves
+//              `launched` on launches.
 //   completed  of a rank: the kernel's last access for it in this epoch (release; see kernel.hpp); acquired by the rank,
 //              or its stream.
-//   failure    the text of a launch that failed: written before `failed` (release), acquired by all who wait. Then all
-//              `completed` are more than any epoch's number, so that streams do not wait for ever.
-//   users      processes that may still use what rank 0 owns. Each gives up its part when its launches are done and its
-//              imports closed (release); rank 0 acquires 0 before it gives the memory back.
+//   failure    what has failed: written before `failed` (release), acquired by all who wait. Then all `completed` are
+//              more than any epoch's number: streams do not wait for ever, nor do kernels for those of other devices.
+//   users      of a device: processes that may still use what its lowest rank owns. Each gives up its part when its
+//              launches are done and its imports closed (release); the owner acquires 0 before it gives the memory back.
 //
 // Epochs are in order although each may be launched by another process, and before the one before is done: a rank has
 // started an epoch only once it has completed the one before, and a kernel begins once all ranks have started.
+//
+// Kernels of several devices wait for each other, so all of them must get onto their devices. Those of other requests,
+// which may wait in another order, leave them room: see ReservedBlocks.
 #pragma once
 
 #include "engine/core/engine.hpp"
 #include "engine/device/shared_memory.hpp"
 #include "engine/device/stream_words.hpp"
 #include "engine/device_kernel/device_program.hpp"
+#include "engine/device_kernel/reserved_blocks.hpp"
 #include "engine/requests/device_reach.hpp"
 #include "engine/requests/request.hpp"
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace stoker::engine {
 
@@ -59,10 +66,12 @@ public:
   [[nodiscard]] bool has_stream_words() const { return has_stream_words_; }
 
   [[nodiscard]] bool reached(std::uint64_t epoch) const;
-  // Throws Error(access) if a launch is known to have failed, or the device. Only looks at a word.
-  void check_launches() const;
-  // Asks the device.
+  // Throws what a rank has failed for, if it is known. Only looks at a word.
+  void check_failure() const;
+  // Asks this rank's device.
   void note_failure() const;
+  // No epoch under way will complete: all ranks' waits throw that, unless there was a failure before.
+  void fail(const Error& failure) const;
   // The ranks that have not started it, as text; "": all have.
   [[nodiscard]] std::string missing(std::uint64_t epoch) const;
 
@@ -72,16 +81,23 @@ private:
   struct Owned;
   class Leftovers;
   struct Layout;
+  struct Place;
 
-  [[nodiscard]] Words& words() const { return *reinterpret_cast<Words*>(pages_); }
+  [[nodiscard]] std::size_t own_device() const { return reach_->device_of(rank_); }
   [[nodiscard]] RankWords& of(int rank) const;
-  [[nodiscard]] std::uint64_t pages_bytes() const;
-  [[nodiscard]] Driver::Address of_device(const std::uint64_t& word) const { return mapped_.of_device(&word); }
+  // This rank's device has it there.
+  [[nodiscard]] Driver::Address of_device(int rank, const void* place) const;
+  [[nodiscard]] std::uint64_t pages_bytes(std::size_t device) const;
   void own(const device::DeviceProgram& program, const Layout& layout);
-  void fill_tables(const Layout& layout);
+  void find(std::size_t device, const MemoryHandle& memory, std::uint64_t pages);
+  void fill_tables(std::span<const Layout> layouts);
+  [[nodiscard]] std::uint32_t blocks_of_launch() const {
+    return static_cast<std::uint32_t>(reach_->ranks_on(own_device()).size()) * arguments_.blocks;
+  }
+  // How many processes the device may run at the same time, at most.
+  [[nodiscard]] std::uint32_t sharers() const;
   void launch_what_can_be();
   void launch(std::uint64_t epoch);
-  void fail(const std::string& text) const; // the first one counts
 
   Engine& engine_;
   std::shared_ptr<CommContext> context_;
@@ -90,13 +106,11 @@ private:
   int rank_;
   int ranks_;
   bool has_stream_words_;
-  std::unique_ptr<Owned> owned_;           // rank 0's
-  std::optional<ImportedMemory> imported_; // of others
-  std::byte* shared_ = nullptr;            // that memory, in this process
-  std::byte* pages_ = nullptr;
-  MappedPages mapped_;
+  std::unique_ptr<Owned> owned_; // of the lowest rank of a device
+  std::vector<Place> places_;    // by device
   DeviceAllocation tables_;
   device::Launch arguments_;
+  device::ReservedBlocks reserved_;
   std::unique_ptr<OwnStream> stream_;
 };
 

@@ -4,11 +4,13 @@
 #include "engine/base/agreement.hpp"
 #include "engine/device/device_context.hpp"
 #include "engine/device/kernel_file.hpp"
+#include "engine/device/stream_words.hpp"
 #include "engine/device_kernel/device_program.hpp"
 #include "engine/requests/choices.hpp"
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -57,11 +59,8 @@ public:
       throw Error(Code::access, "this rank has no data on a device; expected some on every rank");
     }
     reach_->kernel_ = device::kernel_in(reach_->device_, path);
-    if (reach_->kernel_.most_blocks < static_cast<std::uint32_t>(plan_.context->ranks())) {
-      throw Error(Code::unsupported, "the device runs {} blocks at a time; expected one for each of {} ranks",
-                  reach_->kernel_.most_blocks, plan_.context->ranks());
-    }
     offer_.most_blocks = reach_->kernel_.most_blocks;
+    offer_.stream_words = has_stream_words(reach_->device_);
     check(*reach_->device_.driver,
           reach_->device_.driver->kernels.device_uuid(offer_.uuid.data(), reach_->device_.ordinal), "cuDeviceGetUuid",
           nullptr);
@@ -70,13 +69,38 @@ public:
   // Collective: what the others have. All ranks get to know the same.
   void exchange_offers() { offers_ = gathered(plan_.context->comm(), offer_); }
 
-  void check_same_device() const {
+  // Which ranks share a device, and how many blocks each of them may have.
+  void group_ranks() {
+    std::uint32_t most_blocks = std::numeric_limits<std::uint32_t>::max();
     for (std::size_t rank = 0; rank < offers_.size(); ++rank) {
-      if (offers_[rank].uuid != offer_.uuid) {
-        throw Error(Code::access, "the buffers of rank {} are on another device; expected one device for all ranks",
-                    rank);
+      const auto same = [&](const std::vector<int>& ranks) {
+        return offers_[static_cast<std::size_t>(ranks.front())].uuid == offers_[rank].uuid;
+      };
+      auto& all = reach_->ranks_on_;
+      const auto found = std::ranges::find_if(all, same);
+      reach_->device_of_.push_back(static_cast<std::size_t>(found - all.begin()));
+      auto& ranks = found != all.end() ? *found : all.emplace_back();
+      ranks.push_back(static_cast<int>(rank));
+    }
+    for (const std::vector<int>& ranks : reach_->ranks_on_) {
+      for (const int rank : ranks) {
+        const Offer& offer = offers_[static_cast<std::size_t>(rank)];
+        if (offer.most_blocks < ranks.size()) {
+          throw Error(Code::unsupported,
+                      "the device of rank {} runs {} blocks at a time; expected one for each of {} ranks", rank,
+                      offer.most_blocks, ranks.size());
+        }
+        if (reach_->devices() > 1 && !offer.stream_words) {
+          throw Error(
+              Code::unsupported,
+              "the ranks have {} devices, and streams of that of rank {} know no words of 64 bits; expected one "
+              "device, or streams that know them",
+              reach_->devices(), rank);
+        }
+        most_blocks = std::min(most_blocks, offer.most_blocks / static_cast<std::uint32_t>(ranks.size()));
       }
     }
+    reach_->most_blocks_ = most_blocks;
   }
 
   std::shared_ptr<const DeviceReach> import_all() {
@@ -91,7 +115,6 @@ public:
         }
         reach_->addresses_.push_back(address);
       }
-      reach_->kernel_.most_blocks = std::min(reach_->kernel_.most_blocks, offers_[rank].most_blocks);
     }
     for (const DeviceReach::Own& own : reach_->own_) {
       if (own.address != nullptr) {
@@ -109,8 +132,9 @@ private:
   };
   struct Offer {
     std::array<char, 16> uuid{};
-    std::uint32_t most_blocks = 0; // processes may have different parts of the device
-    Exported exported[2];          // by algos::Buffer
+    std::uint32_t most_blocks = 0; // processes may have different parts of a device
+    bool stream_words = false;
+    Exported exported[2]; // by algos::Buffer
   };
 
   void take(const UserBuffer& buffer, Buffer which, const char* argument) {
@@ -203,7 +227,7 @@ void take_device(Engine& engine, Collective collective, RequestPlan& plan) {
   search.exchange_offers();
   std::shared_ptr<const DeviceReach> reach;
   if (on_all_ranks([&] {
-        search.check_same_device();
+        search.group_ranks();
         reach = search.import_all();
       })) {
     plan.device = std::move(reach);

@@ -123,7 +123,7 @@ void Request::look_at_device() {
 
 void Request::look_for_failure() {
   try {
-    device_->check_launches();
+    device_->check_failure();
   } catch (const Error& error) {
     state_ = State::broken;
     on_stream_ = false;

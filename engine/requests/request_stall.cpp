@@ -52,6 +52,9 @@ void Request::look_around(std::uint64_t waited_ns) {
 
 void Request::give_up(const std::string& reason) {
   state_ = State::broken;
+  if (device_ != nullptr) { // kernels and streams wait, too
+    device_->fail(Error(Code::peer_lost, "rank {}: {}", lowered_.rank, reason));
+  }
   throw Error(Code::peer_lost, "rank " + std::to_string(lowered_.rank) + ": " + reason + "; epoch " +
                                    std::to_string(epoch_) + " cannot complete");
 }

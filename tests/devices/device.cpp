@@ -59,7 +59,12 @@ public:
   }
 };
 
+int usual = 0;
+
 } // namespace
+
+int usual_device() { return usual; }
+void set_usual_device(int ordinal) { usual = ordinal; }
 
 void* driver_function(const char* name) { return dlsym(driver(), name); }
 

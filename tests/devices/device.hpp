@@ -10,10 +10,15 @@ namespace device_tests {
 
 enum class Kind : std::uint8_t { device, pool, managed, pinned };
 
+// That which memory and streams are of where none is named.
+[[nodiscard]] int usual_device();
+void set_usual_device(int ordinal);
+
 class DeviceMemory {
 public:
   DeviceMemory() = default;
-  DeviceMemory(std::size_t bytes, Kind kind = Kind::device, int device = 0); // ends the process where there is none
+  DeviceMemory(std::size_t bytes, Kind kind = Kind::device,
+               int device = usual_device()); // ends the process where there is none
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
   DeviceMemory(DeviceMemory&& other) noexcept;
@@ -35,7 +40,7 @@ private:
 // A stream of a device, as an application has one.
 class Stream {
 public:
-  explicit Stream(int device = 0);
+  explicit Stream(int device = usual_device());
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream();

@@ -43,78 +43,111 @@ std::vector<std::uint32_t> values(std::uint32_t first) {
   return result;
 }
 
-TEST(KernelLaunch, CarriesOutEpochsInTheOrderOfItsStream) {
-  const std::vector<algos::Program> programs{sum_of_two(0), sum_of_two(1)};
-  const std::array<DeviceMemory, 2> send{DeviceMemory(bytes), DeviceMemory(bytes)};
-  const std::array<DeviceMemory, 2> recv{DeviceMemory(bytes), DeviceMemory(bytes)};
-  const Device device = shared_buffer(send[0].address(), bytes).device;
-  ASSERT_TRUE(has_stream_words(device));
-  const Kernel kernel = kernel_in(device, std::getenv("STOKER_DEVICE_KERNEL"));
-  ASSERT_GE(kernel.most_blocks, 2U);
-  const DeviceProgram program(programs, {.operation = {ReduceOp::sum, ReduceType::uint32},
-                                         .most_blocks = std::min(kernel.most_blocks / 2, 4U)});
-
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  void* const pages = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(pages, MAP_FAILED);
-  auto* const controls = static_cast<Control*>(pages);
-  const DeviceMemory on_device(program.bytes().size());
-  on_device.upload(program.bytes().data(), program.bytes().size());
-  const std::vector<std::uint64_t> zeros(program.words(0) + program.words(1));
-  const DeviceMemory words(zeros.size() * sizeof zeros[0]);
-  words.upload(zeros.data(), zeros.size() * sizeof zeros[0]);
-  {
-    const MappedPages mapped(device, pages, page);
+// Their buffers, and what launches of them use.
+class KernelLaunch : public testing::Test {
+protected:
+  KernelLaunch() {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    void* const pages = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT_NE(pages, MAP_FAILED);
+    controls_ = static_cast<Control*>(pages);
+    mapped_ = MappedPages(device_, pages, page);
+    on_device_.upload(program_.bytes().data(), program_.bytes().size());
+    const std::vector<std::uint64_t> zeros(program_.words(0) + program_.words(1));
+    words_.upload(zeros.data(), zeros.size() * sizeof zeros[0]);
     const auto place = [](const DeviceMemory& memory) { return reinterpret_cast<std::uint64_t>(memory.address()); };
-    const std::array<std::uint64_t, 11> table{place(send[0]),
-                                              place(recv[0]),
+    const std::array<std::uint64_t, 11> table{place(send_[0]),
+                                              place(recv_[0]),
                                               0,
-                                              place(send[1]),
-                                              place(recv[1]),
+                                              place(send_[1]),
+                                              place(recv_[1]),
                                               0,
-                                              place(words),
-                                              place(words) + program.words(0) * sizeof(std::uint64_t),
-                                              mapped.of_device(&controls[0]),
-                                              mapped.of_device(&controls[1]),
+                                              place(words_),
+                                              place(words_) + program_.words(0) * sizeof(std::uint64_t),
+                                              mapped_.of_device(&controls_[0]),
+                                              mapped_.of_device(&controls_[1]),
                                               std::uint64_t{1} << 32U}; // ranks 0 and 1
-    const DeviceMemory tables(sizeof table);
-    tables.upload(table.data(), sizeof table);
-    const auto* const begin = reinterpret_cast<const std::uint64_t*>(tables.address());
-    Launch launch_of{.program = reinterpret_cast<const ProgramHeader*>(on_device.address()),
-                     .buffers = reinterpret_cast<std::byte* const*>(begin),
-                     .words = reinterpret_cast<std::uint64_t* const*>(begin + 6),
-                     .controls = reinterpret_cast<Control* const*>(begin + 8),
-                     .launched = reinterpret_cast<const std::uint32_t*>(begin + 10),
-                     .blocks = program.header().blocks};
-    const OwnStream stream(device);
-    for (std::uint32_t epoch = 1; epoch <= 5; ++epoch) {
-      launch_of.epoch = epoch;
-      for (const std::uint32_t rank : {0U, 1U}) {
-        await_word(device, stream.handle(), mapped.of_device(&controls[rank].started), epoch);
+    static_assert(sizeof table == table_bytes);
+    tables_.upload(table.data(), sizeof table);
+    const auto* const begin = reinterpret_cast<const std::uint64_t*>(tables_.address());
+    launch_ = {.program = reinterpret_cast<const ProgramHeader*>(on_device_.address()),
+               .buffers = reinterpret_cast<std::byte* const*>(begin),
+               .words = reinterpret_cast<std::uint64_t* const*>(begin + 6),
+               .controls = reinterpret_cast<Control* const*>(begin + 8),
+               .launched = reinterpret_cast<const std::uint32_t*>(begin + 10),
+               .blocks = program_.header().blocks};
+  }
+  ~KernelLaunch() override {
+    mapped_ = {};
+    munmap(controls_, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
+  }
+
+  // The first `ranks` of them.
+  void launch(std::uint64_t epoch, std::uint32_t ranks) {
+    launch_.epoch = epoch;
+    device::launch(device_, kernel_, stream_, launch_, ranks * launch_.blocks);
+  }
+
+  static constexpr std::size_t table_bytes = 88;
+  const std::array<DeviceMemory, 2> send_{DeviceMemory(bytes), DeviceMemory(bytes)};
+  const std::array<DeviceMemory, 2> recv_{DeviceMemory(bytes), DeviceMemory(bytes)};
+  const Device device_ = shared_buffer(send_[0].address(), bytes).device;
+  const Kernel kernel_ = kernel_in(device_, std::getenv("STOKER_DEVICE_KERNEL"));
+  const std::vector<algos::Program> programs_{sum_of_two(0), sum_of_two(1)};
+  const DeviceProgram program_{
+      programs_,
+      {.operation = {ReduceOp::sum, ReduceType::uint32}, .most_blocks = std::min(kernel_.most_blocks / 2, 4U)}};
+  Control* controls_ = nullptr; // in pages of the host
+  MappedPages mapped_;
+  const DeviceMemory on_device_{program_.bytes().size()};
+  const DeviceMemory words_{(program_.words(0) + program_.words(1)) * sizeof(std::uint64_t)};
+  const DeviceMemory tables_{table_bytes};
+  Launch launch_;
+  const OwnStream stream_{device_}; // goes first
+};
+
+TEST_F(KernelLaunch, CarriesOutEpochsInTheOrderOfItsStream) {
+  ASSERT_TRUE(has_stream_words(device_));
+  ASSERT_GE(kernel_.most_blocks, 2U);
+  for (std::uint32_t epoch = 1; epoch <= 5; ++epoch) {
+    for (const std::uint32_t rank : {0U, 1U}) {
+      await_word(device_, stream_.handle(), mapped_.of_device(&controls_[rank].started), epoch);
+    }
+    launch(epoch, 2);
+    for (const std::uint32_t rank : {0U, 1U}) {
+      send_[rank].upload(values(1000 * epoch + rank).data(), bytes);
+      recv_[rank].upload(std::vector<std::uint32_t>(count, 7).data(), bytes);
+      SystemWord(controls_[rank].started).store(epoch, release);
+    }
+    std::vector<std::uint32_t> expected(count);
+    std::iota(expected.begin(), expected.end(), 0U);
+    for (std::uint32_t& value : expected) {
+      value = 2 * (1000 * epoch + value) + 1;
+    }
+    for (const std::uint32_t rank : {0U, 1U}) {
+      while (SystemWord(controls_[rank].completed).load(acquire) < epoch) {
+        ASSERT_EQ(stream_.error(), 0);
+        pause();
       }
-      launch(device, kernel, stream, launch_of, 2 * launch_of.blocks);
-      for (const std::uint32_t rank : {0U, 1U}) {
-        send[rank].upload(values(1000 * epoch + rank).data(), bytes);
-        recv[rank].upload(std::vector<std::uint32_t>(count, 7).data(), bytes);
-        SystemWord(controls[rank].started).store(epoch, release);
-      }
-      std::vector<std::uint32_t> expected(count);
-      std::iota(expected.begin(), expected.end(), 0U);
-      for (std::uint32_t& value : expected) {
-        value = 2 * (1000 * epoch + value) + 1;
-      }
-      for (const std::uint32_t rank : {0U, 1U}) {
-        while (SystemWord(controls[rank].completed).load(acquire) < epoch) {
-          ASSERT_EQ(stream.error(), 0);
-          pause();
-        }
-        std::vector<std::uint32_t> result(count);
-        recv[rank].download(result.data(), bytes);
-        EXPECT_EQ(result, expected) << "rank " << rank << ", epoch " << epoch;
-      }
+      std::vector<std::uint32_t> result(count);
+      recv_[rank].download(result.data(), bytes);
+      EXPECT_EQ(result, expected) << "rank " << rank << ", epoch " << epoch;
     }
   }
-  munmap(pages, page);
+}
+
+TEST_F(KernelLaunch, EndsWhenItsEpochIsAbandoned) {
+  const std::vector<std::uint32_t> before(count, 7);
+  recv_[0].upload(before.data(), bytes);
+  launch(1, 1); // the other rank's part never comes
+  usleep(1000);
+  EXPECT_EQ(SystemWord(controls_[0].completed).load(acquire), 0U);
+  SystemWord(controls_[0].completed).store(Control::abandoned, release);
+  EXPECT_EQ(device_.driver->synchronize(stream_.handle()), 0);
+  EXPECT_EQ(SystemWord(controls_[0].completed).load(acquire), Control::abandoned);
+  std::vector<std::uint32_t> after(count);
+  recv_[0].download(after.data(), bytes);
+  EXPECT_EQ(after, before);
 }
 
 } // namespace

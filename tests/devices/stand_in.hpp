@@ -2,8 +2,8 @@
 // A CUDA driver without a device: the functions that stoker and its tests call, with memory that the host cannot touch,
 // but for managed memory. stand_in_driver.cpp has contexts and memory, stand_in_streams.cpp streams, copies and words,
 // stand_in_kernel.cpp kernels. Stricter than a real one: a copy happens when its stream is synchronized and not before,
-// unless the stream also has kernels or words, and memory takes no part in a copy while another device's context is
-// current. It shows that each access is by the driver, and in the right order; it does not show how long anything takes.
+// unless the stream also has kernels or words, memory takes no part in a copy while another device's context is
+// current, and a kernel's program and counters are in the memory of its own device. It shows that each access is by the driver, and in the right order; it does not show how long anything takes.
 #pragma once
 
 #include <condition_variable>
@@ -24,6 +24,7 @@ constexpr int success = 0;
 constexpr int invalid_value = 1;
 constexpr int out_of_memory = 2;
 constexpr int invalid_context = 201;
+constexpr int no_peer_access = 217;
 constexpr int invalid_handle = 400;
 constexpr int not_found = 500;
 constexpr int not_ready = 600;
@@ -44,10 +45,11 @@ enum class Kind : std::uint8_t { device, pool, managed, pinned, registered, impo
 struct Allocation {
   Kind kind = Kind::device;
   std::size_t bytes = 0;
-  int device = 0;
+  int device = 0; // that reaches it
   std::uint64_t id = 0;
   unsigned imports = 0; // of imported memory: how often
   unsigned settles = 0; // see attribute 6
+  int home = 0;         // of imported memory: the device that it is memory of
 };
 
 class Stream;

@@ -193,6 +193,9 @@ int cuDeviceGetAttribute(int* value, int attribute, int /*device*/) {
   case 122: // words of 64 bits in streams
     *value = told_to("STAND_IN_NO_STREAM_WORDS") ? 0 : 1;
     return success;
+  case 133: // runs processes at the same time
+    *value = told_to("STAND_IN_MPS") ? 1 : 0;
+    return success;
   default:
     return invalid_value;
   }
@@ -321,8 +324,11 @@ int cuIpcOpenMemHandle_v2(Address* address, CUipcMemHandle handle, unsigned /*fl
   const std::lock_guard lock(d.mutex);
   Exported from;
   std::memcpy(static_cast<void*>(&from), &handle, sizeof from);
-  if (from.pid == getpid() || d.current() == nullptr || d.current()->device != from.device) {
+  if (from.pid == getpid() || d.current() == nullptr) {
     return invalid_context; // a process has its own memory already
+  }
+  if (d.current()->device != from.device && told_to("STAND_IN_NO_PEER_ACCESS")) {
+    return no_peer_access;
   }
   if (told_to("STAND_IN_NO_IPC")) {
     return invalid_value;
@@ -337,8 +343,10 @@ int cuIpcOpenMemHandle_v2(Address* address, CUipcMemHandle handle, unsigned /*fl
     }
   }
   *address = known->second;
-  ++d.allocations[*address].imports;
-  return success;
+  Allocation& imported = d.allocations[*address];
+  ++imported.imports;
+  imported.home = from.device;
+  return imported.device == d.current()->device ? success : invalid_context; // one context of a process has it
 }
 
 int cuIpcCloseMemHandle(Address address) {
@@ -390,6 +398,7 @@ int cuGetErrorName(int code, const char** text) {
   static const std::map<int, const char*> names = {{invalid_value, "CUDA_ERROR_INVALID_VALUE"},
                                                    {out_of_memory, "CUDA_ERROR_OUT_OF_MEMORY"},
                                                    {invalid_context, "CUDA_ERROR_INVALID_CONTEXT"},
+                                                   {no_peer_access, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED"},
                                                    {invalid_handle, "CUDA_ERROR_INVALID_HANDLE"},
                                                    {not_found, "CUDA_ERROR_NOT_FOUND"},
                                                    {illegal_address, "CUDA_ERROR_ILLEGAL_ADDRESS"},

@@ -33,11 +33,19 @@ T* reach(Driver& d, T* pointer) {
 }
 
 // False: a device would not get at all of it.
-bool translate(const device::Launch& given, Reached& reached) {
+bool translate(const device::Launch& given, unsigned blocks, Reached& reached) {
   Driver& d = driver();
   const std::lock_guard lock(d.mutex);
-  const auto there = [&d](const void* pointer) { return d.find(reinterpret_cast<Address>(pointer)) != nullptr; };
-  if (!there(given.program) || !there(given.buffers) || !there(given.words) || !there(given.controls) ||
+  const int device = Driver::current()->device;
+  const auto there = [&d, device](const void* pointer) {
+    const Allocation* const found = d.find(reinterpret_cast<Address>(pointer));
+    return found != nullptr && (found->device == device || found->kind == Kind::registered);
+  };
+  const auto at_home = [&d, device](const void* pointer) {
+    const Allocation* const found = d.find(reinterpret_cast<Address>(pointer));
+    return found != nullptr && (found->kind == Kind::imported ? found->home : found->device) == device;
+  };
+  if (!at_home(given.program) || !there(given.buffers) || !there(given.words) || !there(given.controls) ||
       !there(given.launched)) {
     return false;
   }
@@ -60,6 +68,11 @@ bool translate(const device::Launch& given, Reached& reached) {
     reached.words.push_back(reach(d, words));
     reached.controls.push_back(control);
   }
+  for (unsigned block = 0; block < blocks; block += given.blocks) {
+    if (!at_home(reach(d, given.words)[reached.launch.launched[block / given.blocks]])) {
+      return false;
+    }
+  }
   reached.launch.buffers = reached.buffers.data();
   reached.launch.words = reached.words.data();
   reached.launch.controls = reached.controls.data();
@@ -68,7 +81,7 @@ bool translate(const device::Launch& given, Reached& reached) {
 
 int run(const device::Launch& launch, unsigned blocks) {
   Reached reached;
-  if (!translate(launch, reached)) {
+  if (!translate(launch, blocks, reached)) {
     return illegal_address;
   }
   std::vector<std::thread> threads;
