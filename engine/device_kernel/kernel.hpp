@@ -10,14 +10,14 @@
 //             the other rank. Only one instruction writes a flag.
 //   Within a block its first thread speaks for all: they meet before it adds 1, and again behind a wait.
 //   started, completed: see Control. Who waits looks now and then whether the host has abandoned the epoch, and then
-//   leaves it as it is: no memory is read or written after that.
+//   leaves it as it is: it reads and writes no memory after that.
 //
 // Why nobody waits for ever: the order of instructions is one of all ranks together, in which what an instruction waits
-// for comes before it, and every block goes through its rank's part of that order. All blocks of all launches run at the same
-// time. Of all instructions that are not done in the oldest epoch that some rank is in, consider the first. What it waits for is
-// done, and so is all that its workers have before it; so they get to it, wait for nothing, and do it. Within a warp,
-// threads may poll a word that waits for the first thread to add 1: threads that have parted have to go on each by
-// itself, as they do on devices since Volta.
+// for comes before it, and every block goes through its rank's part of that order. All blocks of all launches run at
+// the same time. Of all instructions that are not done in the oldest epoch that some rank is in, consider the first.
+// What it waits for is done, and so is all that its workers have before it; so they get to it, wait for nothing, and do
+// it. Within a warp, threads may poll a word that waits for the first thread to add 1: threads that have parted have to
+// go on each by itself, as they do on devices since Volta.
 //
 // Why words are never cleared: they only grow, and every wait is for a number that grows with the epoch. 2^64 is not
 // reached: with 10^6 epochs a second and 10^3 workers that takes 500 years. A flag may be one epoch ahead of a rank
