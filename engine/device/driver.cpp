@@ -54,6 +54,7 @@ void look_up_kernels(void* handle, Driver& driver) {
   bool& complete = driver.has_kernels = true;
   look_up(handle, "cuDeviceGetAttribute", kernels.device_attribute, complete);
   look_up(handle, "cuDeviceGetUuid_v2", kernels.device_uuid, complete);
+  look_up(handle, "cuCtxGetId", kernels.context_id, complete);
   look_up(handle, "cuPointerSetAttribute", kernels.set_pointer_attribute, complete);
   look_up(handle, "cuMemAlloc_v2", kernels.allocate, complete);
   look_up(handle, "cuMemFree_v2", kernels.free, complete);

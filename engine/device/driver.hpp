@@ -38,6 +38,7 @@ struct Driver {
   struct Kernels {
     int (*device_attribute)(int* value, int attribute, int device) = nullptr;
     int (*device_uuid)(void* uuid, int device) = nullptr; // 16 bytes
+    int (*context_id)(Context, unsigned long long* id) = nullptr;
     int (*set_pointer_attribute)(const void* value, int attribute, Address pointer) = nullptr;
     int (*allocate)(Address*, std::size_t bytes) = nullptr;
     int (*free)(Address) = nullptr;

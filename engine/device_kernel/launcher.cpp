@@ -49,12 +49,14 @@ Kernel load(const Device& device, const std::string& path) {
 } // namespace
 
 Kernel kernel_in(const Device& device, const std::string& path) {
+  // A context that was destroyed may have another one at its address; its number is never used again.
+  unsigned long long context = 0;
+  check(*device.driver, device.driver->kernels.context_id(device.context, &context), "cuCtxGetId", nullptr);
   static std::mutex mutex;
-  static auto& loaded = *new std::map<std::pair<Driver::Context, std::string>, Kernel>; // as long as the process lives
+  static auto& loaded = *new std::map<std::pair<unsigned long long, std::string>, Kernel>; // until the process ends
   const std::lock_guard lock(mutex);
-  const auto known = loaded.find({device.context, path});
-  return known != loaded.end() ? known->second
-                               : loaded.try_emplace({device.context, path}, load(device, path)).first->second;
+  const auto known = loaded.find({context, path});
+  return known != loaded.end() ? known->second : loaded.try_emplace({context, path}, load(device, path)).first->second;
 }
 
 void launch(const Device& device, const Kernel& kernel, const OwnStream& stream, Launch arguments,

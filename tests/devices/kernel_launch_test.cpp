@@ -44,9 +44,9 @@ std::vector<std::uint32_t> values(std::uint32_t first) {
 }
 
 // Their buffers, and what launches of them use.
-class KernelLaunch : public testing::Test {
-protected:
-  KernelLaunch() {
+class TwoRanks {
+public:
+  TwoRanks() {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     void* const pages = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     EXPECT_NE(pages, MAP_FAILED);
@@ -77,17 +77,57 @@ protected:
                .launched = reinterpret_cast<const std::uint32_t*>(begin + 10),
                .blocks = program_.header().blocks};
   }
-  ~KernelLaunch() override {
+  TwoRanks(const TwoRanks&) = delete;
+  TwoRanks& operator=(const TwoRanks&) = delete;
+  ~TwoRanks() {
     mapped_ = {};
     munmap(controls_, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
   }
 
-  // The first `ranks` of them.
+  // Launches the first `ranks` of them.
   void launch(std::uint64_t epoch, std::uint32_t ranks) {
     launch_.epoch = epoch;
     device::launch(device_, kernel_, stream_, launch_, ranks * launch_.blocks);
   }
 
+  // An epoch that is launched before its ranks have started.
+  void run(std::uint32_t epoch) {
+    for (const std::uint32_t rank : {0U, 1U}) {
+      await_word(device_, stream_.handle(), mapped_.of_device(&controls_[rank].started), epoch);
+    }
+    launch(epoch, 2);
+    for (const std::uint32_t rank : {0U, 1U}) {
+      send_[rank].upload(values(1000 * epoch + rank).data(), bytes);
+      poison(rank);
+      SystemWord(controls_[rank].started).store(epoch, release);
+    }
+    std::vector<std::uint32_t> expected(count);
+    std::iota(expected.begin(), expected.end(), 0U);
+    for (std::uint32_t& value : expected) {
+      value = 2 * (1000 * epoch + value) + 1;
+    }
+    for (const std::uint32_t rank : {0U, 1U}) {
+      while (completed(rank) < epoch) {
+        ASSERT_EQ(stream_.error(), 0);
+        pause();
+      }
+      EXPECT_EQ(result(rank), expected) << "rank " << rank << ", epoch " << epoch;
+    }
+  }
+
+  [[nodiscard]] std::uint64_t completed(std::uint32_t rank) const {
+    return SystemWord(controls_[rank].completed).load(acquire);
+  }
+  void abandon(std::uint32_t rank) const { SystemWord(controls_[rank].completed).store(Control::abandoned, release); }
+  [[nodiscard]] int synchronize() const { return device_.driver->synchronize(stream_.handle()); }
+  void poison(std::uint32_t rank) const { recv_[rank].upload(std::vector<std::uint32_t>(count, 7).data(), bytes); }
+  [[nodiscard]] std::vector<std::uint32_t> result(std::uint32_t rank) const {
+    std::vector<std::uint32_t> got(count);
+    recv_[rank].download(got.data(), bytes);
+    return got;
+  }
+
+private:
   static constexpr std::size_t table_bytes = 88;
   const std::array<DeviceMemory, 2> send_{DeviceMemory(bytes), DeviceMemory(bytes)};
   const std::array<DeviceMemory, 2> recv_{DeviceMemory(bytes), DeviceMemory(bytes)};
@@ -106,48 +146,31 @@ protected:
   const OwnStream stream_{device_}; // goes first
 };
 
-TEST_F(KernelLaunch, CarriesOutEpochsInTheOrderOfItsStream) {
-  ASSERT_TRUE(has_stream_words(device_));
-  ASSERT_GE(kernel_.most_blocks, 2U);
+TEST(KernelLaunch, CarriesOutEpochsInTheOrderOfItsStream) {
+  TwoRanks ranks;
   for (std::uint32_t epoch = 1; epoch <= 5; ++epoch) {
-    for (const std::uint32_t rank : {0U, 1U}) {
-      await_word(device_, stream_.handle(), mapped_.of_device(&controls_[rank].started), epoch);
-    }
-    launch(epoch, 2);
-    for (const std::uint32_t rank : {0U, 1U}) {
-      send_[rank].upload(values(1000 * epoch + rank).data(), bytes);
-      recv_[rank].upload(std::vector<std::uint32_t>(count, 7).data(), bytes);
-      SystemWord(controls_[rank].started).store(epoch, release);
-    }
-    std::vector<std::uint32_t> expected(count);
-    std::iota(expected.begin(), expected.end(), 0U);
-    for (std::uint32_t& value : expected) {
-      value = 2 * (1000 * epoch + value) + 1;
-    }
-    for (const std::uint32_t rank : {0U, 1U}) {
-      while (SystemWord(controls_[rank].completed).load(acquire) < epoch) {
-        ASSERT_EQ(stream_.error(), 0);
-        pause();
-      }
-      std::vector<std::uint32_t> result(count);
-      recv_[rank].download(result.data(), bytes);
-      EXPECT_EQ(result, expected) << "rank " << rank << ", epoch " << epoch;
-    }
+    ranks.run(epoch);
   }
 }
 
-TEST_F(KernelLaunch, EndsWhenItsEpochIsAbandoned) {
-  const std::vector<std::uint32_t> before(count, 7);
-  recv_[0].upload(before.data(), bytes);
-  launch(1, 1); // the other rank's part never comes
+TEST(KernelLaunch, EndsWhenItsEpochIsAbandoned) {
+  TwoRanks ranks;
+  ranks.poison(0);
+  ranks.launch(1, 1); // the other rank's part never comes
   usleep(1000);
-  EXPECT_EQ(SystemWord(controls_[0].completed).load(acquire), 0U);
-  SystemWord(controls_[0].completed).store(Control::abandoned, release);
-  EXPECT_EQ(device_.driver->synchronize(stream_.handle()), 0);
-  EXPECT_EQ(SystemWord(controls_[0].completed).load(acquire), Control::abandoned);
-  std::vector<std::uint32_t> after(count);
-  recv_[0].download(after.data(), bytes);
-  EXPECT_EQ(after, before);
+  EXPECT_EQ(ranks.completed(0), 0U);
+  ranks.abandon(0);
+  EXPECT_EQ(ranks.synchronize(), 0);
+  EXPECT_EQ(ranks.completed(0), Control::abandoned);
+  EXPECT_EQ(ranks.result(0), std::vector<std::uint32_t>(count, 7));
+}
+
+TEST(KernelLaunch, GoesOnAfterADeviceWasReset) {
+  auto* const reset = reinterpret_cast<int (*)(int)>(device_tests::driver_function("cuDevicePrimaryCtxReset_v2"));
+  ASSERT_NE(reset, nullptr);
+  TwoRanks().run(1);
+  ASSERT_EQ(reset(0), 0);
+  TwoRanks().run(1);
 }
 
 } // namespace

@@ -214,6 +214,14 @@ int cuDevicePrimaryCtxReset_v2(int device) {
   return success;
 }
 
+int cuCtxGetId(void* context, unsigned long long* id) {
+  const auto* const one = static_cast<const Context*>(context);
+  Driver& d = driver();
+  const std::lock_guard lock(d.mutex);
+  *id = static_cast<unsigned long long>(one->resets * devices + one->device);
+  return success;
+}
+
 int cuCtxPushCurrent_v2(void* context) {
   if (context == nullptr) {
     return invalid_context;

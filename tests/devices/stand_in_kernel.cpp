@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <list>
 #include <thread>
 #include <vector>
 
@@ -15,9 +16,12 @@ namespace {
 
 namespace device = stoker::engine::device;
 
-// What functions are, but for their addresses.
-char runs_programs;
-char sleeps;
+// As long as its context.
+struct Function {
+  const Context* context = nullptr;
+  int resets = 0;
+  bool runs_programs = false; // else it sleeps
+};
 
 // The tables of a launch, with addresses at which the host gets at the memory.
 struct Reached {
@@ -119,7 +123,11 @@ int cuModuleLoadData(void** module, const void* /*image*/) {
 }
 
 int cuModuleGetFunction(void** function, void* /*module*/, const char* name) {
-  *function = std::strcmp(name, "stoker_run_programs") == 0 ? &runs_programs : &sleeps;
+  static auto& all = *new std::list<Function>;
+  Driver& d = driver();
+  const std::lock_guard lock(d.mutex);
+  const Context* const context = Driver::current();
+  *function = &all.emplace_back(context, context->resets, std::strcmp(name, "stoker_run_programs") == 0);
   return success;
 }
 
@@ -132,12 +140,17 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* /*function*/,
 int cuLaunchCooperativeKernel(void* function, unsigned grid_x, unsigned /*grid_y*/, unsigned /*grid_z*/,
                               unsigned /*block_x*/, unsigned /*block_y*/, unsigned /*block_z*/,
                               unsigned /*shared_bytes*/, void* stream, void** arguments) {
-  if (function != &runs_programs) {
-    return invalid_handle;
-  }
+  const auto& kernel = *static_cast<const Function*>(function);
   Driver& d = driver();
-  if (const std::lock_guard lock(d.mutex); grid_x > multiprocessors * blocks_of_each || d.refuses_launches) {
-    return launch_too_large;
+  {
+    const std::lock_guard lock(d.mutex);
+    const Context* const context = Driver::current();
+    if (!kernel.runs_programs || kernel.context != context || kernel.resets != context->resets) {
+      return invalid_handle;
+    }
+    if (grid_x > multiprocessors * blocks_of_each || d.refuses_launches) {
+      return launch_too_large;
+    }
   }
   const auto launch = *static_cast<const device::Launch*>(arguments[0]);
   return enqueue(stream, [launch, grid_x] { return run(launch, grid_x); });
