@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def clean_environment(**extra):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("STOKER_") or k == "STOKER_BUILD"}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("STOKER_")}
     environment.update(extra)
     return environment
 

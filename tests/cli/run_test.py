@@ -28,7 +28,7 @@ HAS_MPI4PY = subprocess.run([PYTHON, "-c", "import mpi4py"], capture_output=True
 def clean_environment(**extra):
     launchers = ("STOKER_", "PMI_", "PMIX_", "OMPI_", "MPI_", "SLURM_")
     environment = {k: v for k, v in os.environ.items()
-                   if (not k.startswith(launchers) or k == "STOKER_BUILD") and k not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
+                   if not k.startswith(launchers) and k not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
     environment.update({key: str(value) for key, value in extra.items()})
     return environment
 

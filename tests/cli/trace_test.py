@@ -26,7 +26,7 @@ AHEAD = 5000  # seconds, the other clock
 
 
 def run(*command, **options):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("STOKER_") or k == "STOKER_BUILD"}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("STOKER_")}
     return subprocess.run(command, capture_output=True, text=True, timeout=150, check=False,
                           env={**environment, **options.pop("variables", {})}, **options)
 

@@ -29,7 +29,7 @@ OTHER_BUILD = {"mpich": "build-openmpi", "openmpi": "build", "abi": "build"}[MPI
 
 def clean_environment(**extra):
     environment = {key: value for key, value in os.environ.items()
-                   if (not key.startswith("STOKER_") or key == "STOKER_BUILD") and key != "LD_PRELOAD"}
+                   if not key.startswith("STOKER_") and key != "LD_PRELOAD"}
     environment.update(extra)
     return environment
 

@@ -41,7 +41,7 @@ class Runner:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stoker-real."))
         self.summary = self.folder / "summary"
         self.environment = {key: value for key, value in os.environ.items()
-                            if (not key.startswith("STOKER_") or key == "STOKER_BUILD") and key != "LD_PRELOAD"}
+                            if not key.startswith("STOKER_") and key != "LD_PRELOAD"}
         self.environment.update(RIG_TIMEOUT="200", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
     def build(self, source, *flags):

@@ -35,7 +35,7 @@ class Case(unittest.TestCase):
 
     def run_job(self, *command, **settings):
         environment = {key: value for key, value in os.environ.items()
-                       if (not key.startswith("STOKER_") or key == "STOKER_BUILD") and key not in BATCH}
+                       if not key.startswith("STOKER_") and key not in BATCH}
         settings = {"LD_PRELOAD": LIBRARY, "STOKER_PMPI_TRIALS": "0", **settings}
         result = subprocess.run([MPIRUN, MPI, str(RANKS), "env", *(f"{key}={value}" for key, value in settings.items()), *command],
                                 capture_output=True, text=True, env=environment | {"RIG_TIMEOUT": "60"}, check=False)

@@ -16,7 +16,7 @@ MPIRUN, MPI, LIBRARY, PROGRAM = sys.argv[1:]
 
 def listing(before, *options):
     environment = {key: value for key, value in os.environ.items()
-                   if (not key.startswith("STOKER_") or key == "STOKER_BUILD") and key != "LD_PRELOAD"}
+                   if not key.startswith("STOKER_") and key != "LD_PRELOAD"}
     result = subprocess.run([MPIRUN, MPI, "2", *before, PROGRAM, *options, "listing"], capture_output=True, text=True, env=environment, check=False)
     if result.returncode != 0:
         sys.exit(result.stderr)
