@@ -29,6 +29,12 @@ int Device::attribute(int name) const {
   return driver->kernels.device_attribute(&value, name, ordinal) == 0 ? value : 0;
 }
 
+unsigned long long Device::context_number() const {
+  unsigned long long number = 0;
+  check(*driver, driver->kernels.context_id(context, &number), "cuCtxGetId", nullptr);
+  return number;
+}
+
 bool Device::runs_processes_together() const { return attribute(mps_attribute) != 0; }
 
 DeviceBuffer shared_buffer(const void* address, std::uint64_t bytes) {

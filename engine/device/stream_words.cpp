@@ -4,6 +4,8 @@
 #include "engine/base/error.hpp"
 #include "engine/device/device_context.hpp"
 
+#include <algorithm>
+
 namespace stoker::engine {
 namespace {
 
@@ -43,14 +45,15 @@ void check_not_captured(const Device& device, Driver::Stream stream) {
   }
 }
 
-OwnStream::OwnStream(const Device& device) : device_(device) {
+OwnStream::OwnStream(const Device& device, bool awaited_by_others) : device_(device) {
   const Driver& driver = *device.driver;
   const CurrentContext current(driver, device.context);
   current.check_entered();
   int least = 0;
   int greatest = 0;
   check(driver, driver.kernels.stream_priorities(&least, &greatest), "cuCtxGetStreamPriorityRange", nullptr);
-  check(driver, driver.kernels.create_stream(&stream_, Driver::non_blocking, greatest), "cuStreamCreateWithPriority",
+  const int priority = awaited_by_others ? greatest : std::min(greatest + 1, least); // greater ones are less
+  check(driver, driver.kernels.create_stream(&stream_, Driver::non_blocking, priority), "cuStreamCreateWithPriority",
         nullptr);
 }
 
@@ -62,10 +65,16 @@ OwnStream::~OwnStream() {
   }
 }
 
-int OwnStream::error() const {
+int OwnStream::query() const {
   const CurrentContext current(*device_.driver, device_.context);
-  const int code = device_.driver->kernels.query(stream_);
+  return device_.driver->kernels.query(stream_);
+}
+
+int OwnStream::error() const {
+  const int code = query();
   return code == not_ready ? 0 : code;
 }
+
+bool OwnStream::idle() const { return query() != not_ready; }
 
 } // namespace stoker::engine

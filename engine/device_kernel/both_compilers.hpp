@@ -27,6 +27,8 @@ inline constexpr auto acquire = cuda::memory_order_acquire;
 inline constexpr auto release = cuda::memory_order_release;
 inline constexpr auto acquire_release = cuda::memory_order_acq_rel;
 
+// Sequentially consistent, for the host and all devices.
+STOKER_DEVICE void fence() { cuda::atomic_thread_fence(cuda::memory_order_seq_cst, cuda::thread_scope_system); }
 STOKER_DEVICE std::uint32_t thread() { return threadIdx.x; }
 STOKER_DEVICE std::uint32_t threads() { return blockDim.x; }
 // All threads of the block meet. What one wrote before, all may read after.
@@ -44,6 +46,7 @@ inline constexpr auto acquire = std::memory_order_acquire;
 inline constexpr auto release = std::memory_order_release;
 inline constexpr auto acquire_release = std::memory_order_acq_rel;
 
+STOKER_DEVICE void fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 STOKER_DEVICE std::uint32_t thread() { return 0; }
 STOKER_DEVICE std::uint32_t threads() { return 1; }
 STOKER_DEVICE void meet() {}

@@ -148,6 +148,9 @@ public:
       : launch_(launch), rank_(rank), block_(block), words_(launch.words[rank]) {}
 
   STOKER_DEVICE void run(std::uint64_t epoch) const {
+    if (launch_.waited != 0 && any(thread() == 0 && abandoned())) {
+      return;
+    }
     const ProgramHeader& program = *launch_.program;
     const Range range = in_program<RankPart>(program, program.ranks_at)[rank_].instructions;
     const auto* const instructions = in_program<Instruction>(program, program.instructions_at) + range.begin;
@@ -161,7 +164,12 @@ public:
       }
     }
     if (block_ == 0 && thread() == 0) { // the last instruction is this block's, and waits for all that is to be done
-      SystemWord(launch_.controls[rank_]->completed).store(epoch, release);
+      SystemWord completed(launch_.controls[rank_]->completed);
+      completed.store(epoch, release);
+      fence(); // either this sees that the epochs are abandoned, or the host's `never` comes after the number
+      if (abandoned()) {
+        completed.store(Control::never, release);
+      }
     }
   }
 
@@ -176,11 +184,15 @@ public:
   }
 
 private:
+  [[nodiscard]] STOKER_DEVICE bool abandoned() const {
+    return SystemWord(launch_.controls[rank_]->abandoned).load(acquire) != 0;
+  }
+
   // False: the epoch is abandoned.
   [[nodiscard]] STOKER_DEVICE bool await(std::uint64_t& word, std::uint64_t least_value) const {
     for (std::uint32_t looks = 1; SystemWord(word).load(acquire) < least_value; ++looks) {
       // The host's memory is far away.
-      if (looks % 4096 == 0 && SystemWord(launch_.controls[rank_]->completed).load(relaxed) == Control::abandoned) {
+      if (looks % 4096 == 0 && abandoned()) {
         return false;
       }
       pause();
@@ -194,11 +206,11 @@ private:
       return true;
     }
     const auto* const waits = in_program<Wait>(*launch_.program, launch_.program->waits_at) + instruction.waits.begin;
-    bool abandoned = false;
-    for (std::uint32_t i = thread(); i < instruction.waits.count && !abandoned; i += threads()) {
-      abandoned = !await(words_[waits[i].word], epoch * waits[i].per_epoch);
+    bool there = true;
+    for (std::uint32_t i = thread(); i < instruction.waits.count && there; i += threads()) {
+      there = await(words_[waits[i].word], epoch * waits[i].per_epoch);
     }
-    return !any(abandoned);
+    return !any(!there);
   }
 
   STOKER_DEVICE void work(const Instruction& instruction) const {

@@ -49,9 +49,7 @@ Kernel load(const Device& device, const std::string& path) {
 } // namespace
 
 Kernel kernel_in(const Device& device, const std::string& path) {
-  // A context that was destroyed may have another one at its address; its number is never used again.
-  unsigned long long context = 0;
-  check(*device.driver, device.driver->kernels.context_id(device.context, &context), "cuCtxGetId", nullptr);
+  const unsigned long long context = device.context_number();
   static std::mutex mutex;
   static auto& loaded = *new std::map<std::pair<unsigned long long, std::string>, Kernel>; // until the process ends
   const std::lock_guard lock(mutex);

@@ -94,11 +94,14 @@ struct Control {
   std::uint64_t started = 0;
   std::uint64_t unused[7] = {};
   // The newest epoch that is done. Written by the rank's first block (release), its last access in that epoch;
-  // acquired by the host. Or abandoned, by the host: what other launches should have done for this epoch does not
-  // come. No epoch has that number, which streams, that see words with a sign, take for the greatest.
-  static constexpr std::uint64_t abandoned = ~std::uint64_t{0} >> 1U;
+  // acquired by the host.
   std::uint64_t completed = 0;
-  std::uint64_t unused_too[7] = {};
+  // Not 0: the host has abandoned all epochs that are not done, because what another launch should have done does not
+  // come. Then it also writes `never` to `started` and `completed`, so that no stream waits. Written (release) before
+  // these; a kernel that writes `completed` after that looks here, and writes `never` itself.
+  std::uint64_t abandoned = 0;
+  std::uint64_t unused_too[6] = {};
+  static constexpr std::uint64_t never = ~std::uint64_t{0} >> 1U; // no epoch has it; streams see words with a sign
 };
 
 // Whether a kernel carries out one epoch, or stays for all that follow until it is stopped.
@@ -114,6 +117,7 @@ struct Launch {
   std::uint64_t epoch = 1;                 // the first one, which every rank's first epoch is; counts from 1
   std::uint32_t blocks = 1;                // of each rank: those of the program
   Stay stay = Stay::one_epoch;
+  std::uint32_t waited = 0; // not 0: its stream waited for ranks to start, and may have been told not to
 };
 
 } // namespace stoker::engine::device

@@ -10,23 +10,23 @@
 namespace stoker::engine::device {
 namespace {
 
-std::mutex reserved_mutex; // guards what follows
-std::map<Driver::Context, std::uint32_t>& reserved() {
-  static auto& all = *new std::map<Driver::Context, std::uint32_t>; // requests may outlive main()
+std::mutex reserved_mutex;                                             // guards what follows
+std::map<unsigned long long, std::uint32_t>& reserved() {              // by the number of the context
+  static auto& all = *new std::map<unsigned long long, std::uint32_t>; // requests may outlive main()
   return all;
 }
 
 } // namespace
 
-ReservedBlocks::ReservedBlocks(const Device& device, std::uint32_t blocks, std::uint32_t most)
-    : context_(device.context), blocks_(blocks) {
+ReservedBlocks::ReservedBlocks(const Device& device, std::uint32_t blocks, std::uint32_t room)
+    : context_number_(device.context_number()), blocks_(blocks) {
   const std::lock_guard lock(reserved_mutex);
-  std::uint32_t& taken = reserved()[context_];
-  if (blocks > most - std::min(most, taken)) {
+  std::uint32_t& taken = reserved()[context_number_];
+  if (blocks > room - std::min(room, taken)) {
     throw Error(Code::resource,
-                "requests over several devices have {} of the {} blocks that the device runs at a time, and this one "
-                "needs {}; expected fewer such requests at a time",
-                taken, most, blocks);
+                "requests over several devices have {} of the {} blocks that there is room for on the device, and this "
+                "one needs {}; expected fewer such requests at a time",
+                taken, room, blocks);
   }
   taken += blocks;
 }
@@ -34,7 +34,7 @@ ReservedBlocks::ReservedBlocks(const Device& device, std::uint32_t blocks, std::
 ReservedBlocks::~ReservedBlocks() {
   if (blocks_ != 0) {
     const std::lock_guard lock(reserved_mutex);
-    reserved()[context_] -= blocks_;
+    reserved()[context_number_] -= blocks_;
   }
 }
 

@@ -179,24 +179,16 @@ DeviceEpochs::DeviceEpochs(Engine& engine, const RequestPlan& plan, const algos:
       }
       fill_tables(layouts);
       if (reach_->devices() > 1) {
-        reserved_ =
-            device::ReservedBlocks(reach_->device(), blocks_of_launch(), reach_->kernel().most_blocks / sharers());
+        give_back_room_of_abandoned();
+        reserved_ = device::ReservedBlocks(reach_->device(), blocks_of_launch(), reach_->room());
       }
-      stream_ = std::make_unique<OwnStream>(reach_->device());
+      stream_ = std::make_unique<OwnStream>(reach_->device(), reach_->devices() > 1);
     });
   } catch (...) {
     places_.clear();
     PMPI_Barrier(comm); // nobody has imported what this rank owns any more
     throw;
   }
-}
-
-// Each may launch kernels of its requests.
-std::uint32_t DeviceEpochs::sharers() const {
-  const topology::Layout& layout = engine_.layout();
-  return reach_->device().runs_processes_together()
-             ? static_cast<std::uint32_t>(layout.node_ranks(layout.node_of(engine_.rank())).size())
-             : 1;
 }
 
 void DeviceEpochs::own(const device::DeviceProgram& program, const Layout& layout) {
@@ -314,10 +306,12 @@ void DeviceEpochs::launch_what_can_be() {
 }
 
 void DeviceEpochs::launch(std::uint64_t epoch) {
+  arguments_.waited = 0;
   const auto failure = attempt([&] {
     for (int rank = 0; rank < ranks_; ++rank) {
       std::uint64_t& started = of(rank).control.started;
       if (device::SystemWord(started).load(device::acquire) < epoch) {
+        arguments_.waited = 1;
         await_word(reach_->device(), stream_->handle(), of_device(rank, &started), epoch);
       }
     }
@@ -337,10 +331,18 @@ void DeviceEpochs::fail(const Error& failure) const {
     const std::string text = failure.what();
     std::memcpy(words.text, text.c_str(), std::min(text.size() + 1, sizeof words.text - 1));
     words.failed.store(2, std::memory_order_release);
-    for (int rank = 0; rank < ranks_; ++rank) {
-      device::SystemWord(of(rank).control.completed).store(device::Control::abandoned, device::release);
-    }
   }
+  for (int rank = 0; rank < ranks_; ++rank) {
+    abandon(rank);
+  }
+}
+
+void DeviceEpochs::abandon(int rank) const {
+  device::Control& control = of(rank).control;
+  device::SystemWord(control.abandoned).store(1, device::release);
+  device::fence();
+  device::SystemWord(control.started).store(device::Control::never, device::release);
+  device::SystemWord(control.completed).store(device::Control::never, device::release);
 }
 
 void DeviceEpochs::note_failure() const {
@@ -353,9 +355,36 @@ void DeviceEpochs::note_failure() const {
 void DeviceEpochs::check_failure() const {
   const Words& words = places_.front().words();
   if (words.failed.load(std::memory_order_acquire) == 2) {
-    // A kernel that was under way has written its epoch's number since.
-    device::SystemWord(of(rank_).control.completed).store(device::Control::abandoned, device::release);
+    abandon(rank_); // a stream of this rank may have written that it has started since
     throw Error(words.failure, std::string(words.text, strnlen(words.text, sizeof words.text)));
+  }
+}
+
+namespace {
+
+// Of requests that are broken. Others may still use what is there: it stays as long as the process.
+struct Abandoned {
+  std::mutex mutex; // guards all
+  std::vector<std::unique_ptr<DeviceEpochs>> all;
+};
+Abandoned& abandoned() {
+  static auto& one = *new Abandoned;
+  return one;
+}
+
+} // namespace
+
+void DeviceEpochs::abandon(std::unique_ptr<DeviceEpochs> epochs) {
+  const std::lock_guard lock(abandoned().mutex);
+  abandoned().all.push_back(std::move(epochs));
+}
+
+void DeviceEpochs::give_back_room_of_abandoned() {
+  const std::lock_guard lock(abandoned().mutex);
+  for (const auto& epochs : abandoned().all) {
+    if (epochs->stream_->idle()) {
+      epochs->reserved_ = {};
+    }
   }
 }
 

@@ -16,8 +16,8 @@
 //              `launched` on launches.
 //   completed  of a rank: the kernel's last access for it in this epoch (release; see kernel.hpp); acquired by the rank,
 //              or its stream.
-//   failure    what has failed: written before `failed` (release), acquired by all who wait. Then all `completed` are
-//              more than any epoch's number: streams do not wait for ever, nor do kernels for those of other devices.
+//   failure    what has failed: written before `failed` (release), acquired by all who wait. Then the epochs of all
+//              ranks are abandoned (device::Control), so that no stream and no kernel waits for ever.
 //   users      of a device: processes that may still use what its lowest rank owns. Each gives up its part when its
 //              launches are done and its imports closed (release); the owner acquires 0 before it gives the memory back.
 //
@@ -53,6 +53,8 @@ public:
   DeviceEpochs& operator=(const DeviceEpochs&) = delete;
   // Every epoch that this rank has started is complete, and the engine lives, or all of its requests are complete.
   ~DeviceEpochs();
+  // Else. What they have stays, except for room on the device, which others get once nothing is under way.
+  static void abandon(std::unique_ptr<DeviceEpochs> epochs);
 
   // This rank starts the epoch, which comes after the one before. Throw Error(access) if its buffers are gone, before
   // anything has begun.
@@ -94,8 +96,8 @@ private:
   [[nodiscard]] std::uint32_t blocks_of_launch() const {
     return static_cast<std::uint32_t>(reach_->ranks_on(own_device()).size()) * arguments_.blocks;
   }
-  // How many processes the device may run at the same time, at most.
-  [[nodiscard]] std::uint32_t sharers() const;
+  static void give_back_room_of_abandoned();
+  void abandon(int rank) const; // its epochs
   void launch_what_can_be();
   void launch(std::uint64_t epoch);
 

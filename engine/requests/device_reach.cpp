@@ -60,6 +60,7 @@ public:
     }
     reach_->kernel_ = device::kernel_in(reach_->device_, path);
     offer_.most_blocks = reach_->kernel_.most_blocks;
+    offer_.room = reach_->room_ = offer_.most_blocks / 2 / processes_at_a_time();
     offer_.stream_words = has_stream_words(reach_->device_);
     check(*reach_->device_.driver,
           reach_->device_.driver->kernels.device_uuid(offer_.uuid.data(), reach_->device_.ordinal), "cuDeviceGetUuid",
@@ -85,10 +86,11 @@ public:
     for (const std::vector<int>& ranks : reach_->ranks_on_) {
       for (const int rank : ranks) {
         const Offer& offer = offers_[static_cast<std::size_t>(rank)];
-        if (offer.most_blocks < ranks.size()) {
+        const std::uint32_t blocks = reach_->devices() > 1 ? offer.room : offer.most_blocks;
+        if (blocks < ranks.size()) {
           throw Error(Code::unsupported,
-                      "the device of rank {} runs {} blocks at a time; expected one for each of {} ranks", rank,
-                      offer.most_blocks, ranks.size());
+                      "the device of rank {} has room for {} blocks at a time; expected one for each of {} ranks", rank,
+                      blocks, ranks.size());
         }
         if (reach_->devices() > 1 && !offer.stream_words) {
           throw Error(
@@ -97,7 +99,7 @@ public:
               "device, or streams that know them",
               reach_->devices(), rank);
         }
-        most_blocks = std::min(most_blocks, offer.most_blocks / static_cast<std::uint32_t>(ranks.size()));
+        most_blocks = std::min(most_blocks, blocks / static_cast<std::uint32_t>(ranks.size()));
       }
     }
     reach_->most_blocks_ = most_blocks;
@@ -133,9 +135,18 @@ private:
   struct Offer {
     std::array<char, 16> uuid{};
     std::uint32_t most_blocks = 0; // processes may have different parts of a device
+    std::uint32_t room = 0;        // for requests over several devices
     bool stream_words = false;
     Exported exported[2]; // by algos::Buffer
   };
+
+  // That this rank's device runs, of those that may launch kernels.
+  [[nodiscard]] std::uint32_t processes_at_a_time() const {
+    const topology::Layout& layout = engine_.layout();
+    return reach_->device_.runs_processes_together()
+               ? static_cast<std::uint32_t>(layout.node_ranks(layout.node_of(engine_.rank())).size())
+               : 1;
+  }
 
   void take(const UserBuffer& buffer, Buffer which, const char* argument) {
     if (buffer.bytes() == 0) {

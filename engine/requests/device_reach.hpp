@@ -35,6 +35,9 @@ public:
   [[nodiscard]] const std::vector<int>& ranks_on(std::size_t device) const { return ranks_on_[device]; }
   // So many blocks of each rank run at the same time, on every device.
   [[nodiscard]] std::uint32_t most_blocks() const { return most_blocks_; }
+  // So many blocks of all requests over several devices may be under way on this rank's device, as far as this process
+  // is concerned. Half of what runs at the same time is left to others that wait for devices.
+  [[nodiscard]] std::uint32_t room() const { return room_; }
   // Throws Error(access), which names the argument, if this rank's buffers are not allocated any more.
   void check_allocated() const;
 
@@ -48,6 +51,7 @@ private:
   std::vector<std::size_t> device_of_;
   std::vector<std::vector<int>> ranks_on_; // in their order
   std::uint32_t most_blocks_ = 0;
+  std::uint32_t room_ = 0;
 };
 
 // On all ranks: the kernel was to carry the request out if possible, which it is not.

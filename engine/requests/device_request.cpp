@@ -110,10 +110,9 @@ void Request::finish_on_device() {
 }
 
 void Request::abandon_device_epochs() {
-  static std::mutex mutex;
-  static auto& abandoned = *new std::vector<std::unique_ptr<DeviceEpochs>>;
-  const std::lock_guard lock(mutex);
-  abandoned.push_back(std::move(device_));
+  if (device_ != nullptr) {
+    DeviceEpochs::abandon(std::move(device_));
+  }
 }
 
 void Request::look_at_device() {

@@ -324,7 +324,7 @@ TEST(Requests, OfTwoDevicesLeaveRoomForEachOther) {
   const EngineOwner engine(MPI_COMM_WORLD, {});
   const int on_first = (world_size() + 1) / 2;
   const int processes = std::getenv("STAND_IN_MPS") != nullptr ? world_size() : 1;
-  const int room = 8 / processes / on_first; // a block for each rank
+  const int room = 4 / processes / on_first; // a block for each rank; half of what the device runs
   std::vector<std::unique_ptr<Sum>> sums;
   for (int i = 0; i <= room; ++i) {
     sums.push_back(std::make_unique<Sum>(engine.get()));
@@ -457,6 +457,37 @@ TEST(Errors, OfALaunchThatOneRankIsRefused) {
   EXPECT_TRUE(ok(stoker_request_free(&next.request)));
 }
 
+TEST(Errors, LeaveNoStreamWaiting) {
+  auto* const refuse = reinterpret_cast<void (*)(int)>(device_tests::driver_function("stand_in_refuse_launches"));
+  if (!has_kernel() || refuse == nullptr || variant("hosted")) {
+    GTEST_SKIP() << "the stand-in alone refuses launches at will, and no stream waits";
+  }
+  const EngineOwner engine(MPI_COMM_WORLD, {});
+  Sum sum(engine.get());
+  ASSERT_EQ(sum.code, STOKER_SUCCESS) << sum.text;
+  const bool last = world_rank() == 0; // to start, so that it launches the second epoch
+  {
+    const Stream stream;
+    EXPECT_TRUE(ok(stoker_start_on(sum.request, stream.handle())));
+    EXPECT_TRUE(ok(stoker_wait_on(sum.request, stream.handle())));
+    if (last) {
+      barrier();
+      refuse(1);
+    }
+    EXPECT_TRUE(ok(stoker_start_on(sum.request, stream.handle())));
+    if (last) {
+      refuse(0);
+    } else {
+      EXPECT_TRUE(ok(stoker_wait_on(sum.request, stream.handle())));
+      barrier();
+    }
+    stream.synchronize();   // without a word to the library
+    DeviceMemory(1).free(); // waits for the library's own streams as well
+  }
+  EXPECT_TRUE(refused(stoker_wait(sum.request), STOKER_ERR_ACCESS, {"rank 0, which launches", "epoch 2"}));
+  EXPECT_TRUE(ok(stoker_request_free(&sum.request)));
+}
+
 TEST(Errors, OfAStreamThatIsCaptured) {
   auto* const capture = reinterpret_cast<void (*)(int)>(device_tests::driver_function("stand_in_capture"));
   if (!has_kernel() || capture == nullptr || variant("hosted")) {
@@ -476,7 +507,6 @@ TEST(Errors, OfAStreamThatIsCaptured) {
   EXPECT_TRUE(ok(stoker_request_free(&sum.request)));
 }
 
-// The last test: what the device had is not to be freed by a driver that has lost it.
 TEST(Errors, OfADeviceThatIsLost) {
   auto* const lose = reinterpret_cast<void (*)(int)>(device_tests::driver_function("stand_in_lose"));
   if (!has_kernel() || lose == nullptr) {

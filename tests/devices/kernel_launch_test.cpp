@@ -15,6 +15,8 @@
 #include <array>
 #include <cstdlib>
 #include <numeric>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace stoker::engine::device {
@@ -80,26 +82,26 @@ public:
   TwoRanks(const TwoRanks&) = delete;
   TwoRanks& operator=(const TwoRanks&) = delete;
   ~TwoRanks() {
+    stream_.reset();
     mapped_ = {};
     munmap(controls_, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
   }
 
   // Launches the first `ranks` of them.
-  void launch(std::uint64_t epoch, std::uint32_t ranks) {
+  void launch(std::uint64_t epoch, std::uint32_t ranks, bool waited = false) {
     launch_.epoch = epoch;
-    device::launch(device_, kernel_, stream_, launch_, ranks * launch_.blocks);
+    launch_.waited = waited ? 1 : 0;
+    device::launch(device_, kernel_, *stream_, launch_, ranks * launch_.blocks);
   }
 
   // An epoch that is launched before its ranks have started.
   void run(std::uint32_t epoch) {
-    for (const std::uint32_t rank : {0U, 1U}) {
-      await_word(device_, stream_.handle(), mapped_.of_device(&controls_[rank].started), epoch);
-    }
-    launch(epoch, 2);
+    await_starts(epoch);
+    launch(epoch, 2, true);
     for (const std::uint32_t rank : {0U, 1U}) {
       send_[rank].upload(values(1000 * epoch + rank).data(), bytes);
       poison(rank);
-      SystemWord(controls_[rank].started).store(epoch, release);
+      start(rank, epoch);
     }
     std::vector<std::uint32_t> expected(count);
     std::iota(expected.begin(), expected.end(), 0U);
@@ -108,7 +110,7 @@ public:
     }
     for (const std::uint32_t rank : {0U, 1U}) {
       while (completed(rank) < epoch) {
-        ASSERT_EQ(stream_.error(), 0);
+        ASSERT_EQ(stream_->error(), 0);
         pause();
       }
       EXPECT_EQ(result(rank), expected) << "rank " << rank << ", epoch " << epoch;
@@ -118,8 +120,22 @@ public:
   [[nodiscard]] std::uint64_t completed(std::uint32_t rank) const {
     return SystemWord(controls_[rank].completed).load(acquire);
   }
-  void abandon(std::uint32_t rank) const { SystemWord(controls_[rank].completed).store(Control::abandoned, release); }
-  [[nodiscard]] int synchronize() const { return device_.driver->synchronize(stream_.handle()); }
+  void await_starts(std::uint64_t epoch) const {
+    for (const std::uint32_t rank : {0U, 1U}) {
+      await_word(device_, stream_->handle(), mapped_.of_device(&controls_[rank].started), epoch);
+    }
+  }
+  void start(std::uint32_t rank, std::uint64_t epoch) const {
+    SystemWord(controls_[rank].started).store(epoch, release);
+  }
+  void abandon() const {
+    for (const std::uint32_t rank : {0U, 1U}) {
+      SystemWord(controls_[rank].abandoned).store(1, release);
+      fence();
+      SystemWord(controls_[rank].completed).store(Control::never, release);
+    }
+  }
+  [[nodiscard]] int synchronize() const { return device_.driver->synchronize(stream_->handle()); }
   void poison(std::uint32_t rank) const { recv_[rank].upload(std::vector<std::uint32_t>(count, 7).data(), bytes); }
   [[nodiscard]] std::vector<std::uint32_t> result(std::uint32_t rank) const {
     std::vector<std::uint32_t> got(count);
@@ -143,7 +159,7 @@ private:
   const DeviceMemory words_{(program_.words(0) + program_.words(1)) * sizeof(std::uint64_t)};
   const DeviceMemory tables_{table_bytes};
   Launch launch_;
-  const OwnStream stream_{device_}; // goes first
+  std::optional<OwnStream> stream_{std::in_place, device_};
 };
 
 TEST(KernelLaunch, CarriesOutEpochsInTheOrderOfItsStream) {
@@ -153,16 +169,45 @@ TEST(KernelLaunch, CarriesOutEpochsInTheOrderOfItsStream) {
   }
 }
 
+const std::vector<std::uint32_t> untouched(count, 7);
+
 TEST(KernelLaunch, EndsWhenItsEpochIsAbandoned) {
   TwoRanks ranks;
   ranks.poison(0);
   ranks.launch(1, 1); // the other rank's part never comes
   usleep(1000);
   EXPECT_EQ(ranks.completed(0), 0U);
-  ranks.abandon(0);
+  ranks.abandon();
   EXPECT_EQ(ranks.synchronize(), 0);
-  EXPECT_EQ(ranks.completed(0), Control::abandoned);
-  EXPECT_EQ(ranks.result(0), std::vector<std::uint32_t>(count, 7));
+  EXPECT_EQ(ranks.completed(0), Control::never);
+  EXPECT_EQ(ranks.result(0), untouched);
+}
+
+TEST(KernelLaunch, DoesNothingIfItsEpochIsAbandonedBeforeItsRanksStart) {
+  TwoRanks ranks;
+  ranks.poison(0);
+  ranks.poison(1);
+  ranks.await_starts(1);
+  ranks.launch(1, 2, true);
+  ranks.abandon();
+  ranks.start(0, Control::never);
+  ranks.start(1, Control::never);
+  EXPECT_EQ(ranks.synchronize(), 0);
+  EXPECT_EQ(ranks.completed(0), Control::never);
+  EXPECT_EQ(ranks.result(0), untouched);
+  EXPECT_EQ(ranks.result(1), untouched);
+}
+
+TEST(KernelLaunch, LeavesNoNumberBehindInAnEpochThatIsAbandonedMeanwhile) {
+  TwoRanks ranks;
+  ranks.await_starts(1);
+  ranks.launch(1, 2); // as if it had not waited
+  ranks.abandon();
+  ranks.start(0, 1);
+  ranks.start(1, 1);
+  EXPECT_EQ(ranks.synchronize(), 0);
+  EXPECT_EQ(ranks.completed(0), Control::never);
+  EXPECT_EQ(ranks.completed(1), Control::never);
 }
 
 TEST(KernelLaunch, GoesOnAfterADeviceWasReset) {

@@ -2,8 +2,10 @@
 // A CUDA driver without a device: the functions that stoker and its tests call, with memory that the host cannot touch,
 // but for managed memory. stand_in_driver.cpp has contexts and memory, stand_in_streams.cpp streams, copies and words,
 // stand_in_kernel.cpp kernels. Stricter than a real one: a copy happens when its stream is synchronized and not before,
-// unless the stream also has kernels or words, memory takes no part in a copy while another device's context is
-// current, and a kernel's program and counters are in the memory of its own device. It shows that each access is by the driver, and in the right order; it does not show how long anything takes.
+// unless the stream also has kernels or words; memory takes no part in a copy while another device's context is current;
+// a kernel's program and counters are in the memory of its own device; and freeing memory waits for all streams with
+// kernels or words. It shows that each access is by the driver, and in the right order; it does not show how long
+// anything takes.
 #pragma once
 
 #include <condition_variable>
@@ -72,6 +74,7 @@ public:
   [[nodiscard]] bool good(const Context* current) const { return context_ == current && resets_ == context_->resets; }
   void add(Step step, bool asynchronous);
   int synchronize();
+  void settle(); // where a thread does the steps: waits for it
   int query();
   void end(); // what has not begun is left out
   [[nodiscard]] bool ending();

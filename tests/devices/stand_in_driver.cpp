@@ -264,6 +264,18 @@ int cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned /*flags*/) {
 
 int cuMemFree_v2(Address address) {
   Driver& d = driver();
+  std::vector<Stream*> streams;
+  {
+    const std::lock_guard lock(d.mutex);
+    for (Stream& stream : d.streams) {
+      if (stream.good(Driver::current())) {
+        streams.push_back(&stream);
+      }
+    }
+  }
+  for (Stream* const stream : streams) {
+    stream->settle();
+  }
   const std::lock_guard lock(d.mutex);
   const auto entry = d.allocations.find(address);
   if (entry == d.allocations.end() || entry->second.kind == Kind::imported) {

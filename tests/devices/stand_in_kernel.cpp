@@ -127,7 +127,8 @@ int cuModuleGetFunction(void** function, void* /*module*/, const char* name) {
   Driver& d = driver();
   const std::lock_guard lock(d.mutex);
   const Context* const context = Driver::current();
-  *function = &all.emplace_back(context, context->resets, std::strcmp(name, "stoker_run_programs") == 0);
+  all.push_back({context, context->resets, std::strcmp(name, "stoker_run_programs") == 0});
+  *function = &all.back();
   return success;
 }
 

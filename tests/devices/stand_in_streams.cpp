@@ -55,6 +55,13 @@ int Stream::synchronize() {
   return first;
 }
 
+void Stream::settle() {
+  std::unique_lock lock(mutex_);
+  if (worker_.joinable()) {
+    changed_.wait(lock, [this] { return ends_ || (steps_.empty() && !busy_); });
+  }
+}
+
 int Stream::query() {
   const std::lock_guard lock(mutex_);
   return error_ != success ? error_ : steps_.empty() && !busy_ ? success : not_ready;
