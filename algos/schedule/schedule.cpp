@@ -212,7 +212,7 @@ bool overlap(const Slice& a, const Slice& b) {
 struct Conflict {
   StepId first;
   StepId second;
-  auto operator<=>(const Conflict&) const = default;
+  [[nodiscard]] std::uint64_t order() const { return (std::uint64_t{first} << 32U) | second; }
 };
 
 std::vector<Access> accesses_to(const Program& program, Buffer buffer) {
@@ -395,7 +395,7 @@ std::string find_defect(const Program& program) {
       return defect;
     }
   }
-  std::sort(conflicts.begin(), conflicts.end());
+  std::ranges::sort(conflicts, {}, &Conflict::order);
   return unordered_defect(program, conflicts);
 }
 

@@ -5,6 +5,7 @@
 #include "algos/schedule/print.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace stoker::algos {
@@ -257,14 +258,17 @@ std::vector<Token> Interpreter::read(int rank, StepId step, std::span<const Slic
     const bool input = slice.buffer == Buffer::send;
     const auto& buffer = input ? contents_[rank].send : written_buffer(rank, slice.buffer);
     for (std::uint64_t block = 0; block < slice.count; ++block) {
-      for (std::uint64_t i = 0; i < slice.length; ++i) {
-        const std::uint64_t place = slice.offset + block * slice.stride + i;
-        const Token token = input ? fresh(buffer[place], ranks_[rank].epoch) : buffer[place];
-        if (token == undefined) {
-          fail(name(rank, step) + " reads " + std::string(name_of(slice.buffer)) + "[" + std::to_string(place) +
-               "], which is undefined");
-        }
-        bytes.push_back(token);
+      const auto begin = buffer.begin() + static_cast<std::ptrdiff_t>(slice.offset + block * slice.stride);
+      const auto end = begin + static_cast<std::ptrdiff_t>(slice.length);
+      if (const auto gap = std::find(begin, end, undefined); gap != end) {
+        fail(name(rank, step) + " reads " + std::string(name_of(slice.buffer)) + "[" +
+             std::to_string(gap - buffer.begin()) + "], which is undefined");
+      }
+      if (input) {
+        std::transform(begin, end, std::back_inserter(bytes),
+                       [&](Token token) { return fresh(token, ranks_[rank].epoch); });
+      } else {
+        bytes.insert(bytes.end(), begin, end);
       }
     }
   }

@@ -72,7 +72,7 @@ private:
   [[nodiscard]] std::vector<Token>& written_buffer(int rank, Buffer buffer);
   // The value of an input token in the given epoch.
   [[nodiscard]] Token fresh(Token token, int epoch) {
-    return terms_.moved_on(token, static_cast<Token>(epoch - 1) * tokens_);
+    return Terms::moved_on(token, static_cast<Token>(epoch - 1) * tokens_);
   }
 
   void fail(const std::string& what);

@@ -3,68 +3,62 @@
 // that matters.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <memory_resource>
-#include <span>
-#include <unordered_map>
+#include <map>
+#include <tuple>
 #include <vector>
 
 namespace stoker::algos {
 
 // Stands for one byte: two bytes with equal tokens come from the same place of the same rank's input, or from the same
-// such places by a reduction.
-using Token = std::uint32_t;
+// such places by a reduction. The lower half of a combined token is its first input, the upper half says which shape
+// the others form, seen from the first. So neighbouring bytes, which are combined alike, have the same shape.
+using Token = std::uint64_t;
 constexpr Token undefined = 0;
-constexpr Token first_combined = Token{1} << 31U; // smaller ones are inputs
+constexpr Token first_combined = Token{1} << 32U;
+constexpr Token inputs_end = first_combined / 2; // inputs are smaller, so that sums of one and a distance fit
 [[nodiscard]] constexpr bool is_combined(Token token) { return token >= first_combined; }
 
 class Terms {
 public:
   // The order of operands does not matter to a commutative operation. All operations are associative.
   explicit Terms(bool commutative = true) : commutative_(commutative) {}
-  Terms(Terms&&) = default;
-  Terms& operator=(Terms&&) = delete;
-  Terms(const Terms&) = delete;
-  Terms& operator=(const Terms&) = delete;
-  ~Terms() = default;
 
-  [[nodiscard]] Token combine(Token left, Token right);
+  [[nodiscard]] Token combine(Token left, Token right) {
+    const Pair pair{left / first_combined, right / first_combined, distance(left, right)};
+    if (pair != latest_) {
+      latest_combined_ = look_up(pair);
+      latest_ = pair;
+    }
+    const auto first = static_cast<Token>(static_cast<std::int64_t>(left % first_combined) + latest_combined_.shift);
+    return latest_combined_.shape * first_combined + first;
+  }
   // The inputs in the order of the operation, at least one of them.
   [[nodiscard]] Token of(std::vector<Token> inputs);
   // The same token with every input moved on by so many, as the inputs of a later epoch are.
-  [[nodiscard]] Token moved_on(Token token, Token by) {
-    if (token == undefined || by == 0) {
-      return token;
-    }
-    return is_combined(token) ? combined_moved_on(token, by) : token + by;
-  }
-  // The inputs that a combined token stands for; in ascending order where the operation is commutative.
-  [[nodiscard]] std::span<const Token> inputs(Token combined) const { return terms_[combined - first_combined]; }
+  [[nodiscard]] static Token moved_on(Token token, Token by) { return token == undefined ? undefined : token + by; }
+  // The inputs that a token stands for; in ascending order where the operation is commutative.
+  [[nodiscard]] std::vector<Token> inputs(Token token) const;
 
 private:
-  [[nodiscard]] Token combined_moved_on(Token token, Token by);
-
-  using Inputs = std::span<const Token>;
-  struct Hash {
-    std::size_t operator()(Inputs inputs) const;
-    std::size_t operator()(std::uint64_t pair) const;
+  // Of two tokens: their shapes, and how far the second one's first input is from the first one's.
+  using Pair = std::tuple<Token, Token, std::int64_t>;
+  struct Combined {
+    Token shape = 0;
+    std::int64_t shift = 0; // of the first input, from that of the left token
   };
-  struct Equal {
-    bool operator()(Inputs one, Inputs other) const { return std::ranges::equal(one, other); }
-  };
-  using Asked = std::pmr::unordered_map<std::uint64_t, Token, Hash>; // by a pair of numbers of 32 bits
+  // Of the first inputs.
+  [[nodiscard]] static std::int64_t distance(Token from, Token to) {
+    return static_cast<std::int64_t>(to % first_combined) - static_cast<std::int64_t>(from % first_combined);
+  }
+  [[nodiscard]] Combined look_up(const Pair& pair);
 
   bool commutative_;
-  // Also of the inputs; nothing is forgotten before all is. It stays where it is when the terms are moved.
-  std::unique_ptr<std::pmr::monotonic_buffer_resource> memory_ =
-      std::make_unique<std::pmr::monotonic_buffer_resource>();
-  std::vector<Inputs> terms_;
-  std::pmr::unordered_map<Inputs, Token, Hash, Equal> numbers_{memory_.get()};
-  Asked combined_{memory_.get()}; // answers that were given before
-  Asked moved_on_{memory_.get()};
+  std::vector<std::vector<std::int64_t>> shapes_{{0}}; // by number: distances of the inputs from the first one
+  std::map<std::vector<std::int64_t>, Token> numbers_; // of the shapes of more than one input
+  std::map<Pair, Combined> combined_;                  // answers that were given before
+  Pair latest_{0, 0, 0};                               // which is never asked for before it is known:
+  Combined latest_combined_ = look_up(latest_);
 };
 
 } // namespace stoker::algos

@@ -44,7 +44,7 @@ Token token_count(std::span<const Contents> contents, int epochs) {
       }
     }
   }
-  if (epochs < 1 || largest >= first_combined / static_cast<Token>(epochs)) {
+  if (epochs < 1 || largest >= inputs_end / static_cast<Token>(epochs)) {
     throw std::invalid_argument("too many tokens for this number of epochs");
   }
   return largest + 1;
