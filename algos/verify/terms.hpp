@@ -57,7 +57,7 @@ private:
   std::vector<std::vector<std::int64_t>> shapes_{{0}}; // by number: distances of the inputs from the first one
   std::map<std::vector<std::int64_t>, Token> numbers_; // of the shapes of more than one input
   std::map<Pair, Combined> combined_;                  // answers that were given before
-  Pair latest_{0, 0, 0};                               // which is never asked for before it is known:
+  Pair latest_{0, 0, 0};
   Combined latest_combined_ = look_up(latest_);
 };
 

@@ -4,8 +4,6 @@
 #include "engine/base/error.hpp"
 #include "engine/device/device_context.hpp"
 
-#include <algorithm>
-
 namespace stoker::engine {
 namespace {
 
@@ -52,7 +50,8 @@ OwnStream::OwnStream(const Device& device, bool awaited_by_others) : device_(dev
   int least = 0;
   int greatest = 0;
   check(driver, driver.kernels.stream_priorities(&least, &greatest), "cuCtxGetStreamPriorityRange", nullptr);
-  const int priority = awaited_by_others ? greatest : std::min(greatest + 1, least); // greater ones are less
+  const bool are_many = greatest + 2 <= least; // greater ones are less; `least` is the usual one
+  const int priority = awaited_by_others || !are_many ? greatest : greatest + 1;
   check(driver, driver.kernels.create_stream(&stream_, Driver::non_blocking, priority), "cuStreamCreateWithPriority",
         nullptr);
 }
@@ -65,16 +64,15 @@ OwnStream::~OwnStream() {
   }
 }
 
-int OwnStream::query() const {
-  const CurrentContext current(*device_.driver, device_.context);
-  return device_.driver->kernels.query(stream_);
-}
-
 int OwnStream::error() const {
-  const int code = query();
+  const CurrentContext current(*device_.driver, device_.context);
+  const int code = device_.driver->kernels.query(stream_);
   return code == not_ready ? 0 : code;
 }
 
-bool OwnStream::idle() const { return query() != not_ready; }
+bool OwnStream::idle() const {
+  const CurrentContext current(*device_.driver, device_.context);
+  return !current.entered() || device_.driver->kernels.query(stream_) != not_ready;
+}
 
 } // namespace stoker::engine

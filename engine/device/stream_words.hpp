@@ -32,8 +32,6 @@ public:
   [[nodiscard]] bool idle() const; // nothing is under way in it any more
 
 private:
-  [[nodiscard]] int query() const;
-
   Device device_;
   Driver::Stream stream_ = nullptr;
 };

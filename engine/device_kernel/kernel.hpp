@@ -9,8 +9,8 @@
 //             epoch's number by the last worker (release), which has acquired the others' shares; acquired by blocks of
 //             the other rank. Only one instruction writes a flag.
 //   Within a block its first thread speaks for all: they meet before it adds 1, and again behind a wait.
-//   started, completed: see Control. Who waits looks now and then whether the host has abandoned the epoch, and then
-//   leaves it as it is: it reads and writes no memory after that.
+//   started, completed, abandoned: see Control. A block that waits looks now and then whether the host has abandoned the
+//   epoch, and then does no more.
 //
 // Why nobody waits for ever: the order of instructions is one of all ranks together, in which what an instruction waits
 // for comes before it, and every block goes through its rank's part of that order. All blocks of all launches run at
@@ -178,7 +178,7 @@ public:
     bool stopped = false;
     if (thread() == 0) {
       std::uint64_t& started = launch_.controls[rank_]->started;
-      stopped = !await(started, epoch) || SystemWord(started).load(relaxed) == Control::stop;
+      stopped = !await(started, epoch) || SystemWord(started).load(relaxed) >= Control::never; // or stop
     }
     return !any(stopped);
   }

@@ -85,7 +85,7 @@ struct ProgramHeader {
 static_assert(std::is_trivially_copyable_v<ProgramHeader> && sizeof(ProgramHeader) == 56 && sizeof(Slice) == 40 &&
               sizeof(Instruction) == 64 && sizeof(Wait) == 8 && sizeof(Signal) == 8 && sizeof(RankPart) == 16);
 
-// The two words by which the host and the kernel of one rank talk, in memory that both reach.
+// The words by which the host and the kernel of one rank talk, in memory that both reach.
 struct Control {
   static constexpr std::uint64_t stop = ~std::uint64_t{0};
   // The newest epoch that may begin. Written by the host (release) when the data and the tables of the epoch are in
@@ -93,12 +93,12 @@ struct Control {
   // has a share in it, so all have seen it begin.
   std::uint64_t started = 0;
   std::uint64_t unused[7] = {};
-  // The newest epoch that is done. Written by the rank's first block (release), its last access in that epoch;
+  // The newest epoch that is done. Written by the rank's first block (release) after all accesses to data in that epoch;
   // acquired by the host.
   std::uint64_t completed = 0;
-  // Not 0: the host has abandoned all epochs that are not done, because what another launch should have done does not
-  // come. Then it also writes `never` to `started` and `completed`, so that no stream waits. Written (release) before
-  // these; a kernel that writes `completed` after that looks here, and writes `never` itself.
+  // Not 0: the host has abandoned all epochs that are not done, because a launch has failed or does not come. Then it
+  // also writes `never` to `started` and `completed`, so that no stream waits. Written (release) before these; a kernel
+  // that writes `completed` after that looks here, and writes `never` itself.
   std::uint64_t abandoned = 0;
   std::uint64_t unused_too[6] = {};
   static constexpr std::uint64_t never = ~std::uint64_t{0} >> 1U; // no epoch has it; streams see words with a sign
@@ -117,7 +117,7 @@ struct Launch {
   std::uint64_t epoch = 1;                 // the first one, which every rank's first epoch is; counts from 1
   std::uint32_t blocks = 1;                // of each rank: those of the program
   Stay stay = Stay::one_epoch;
-  std::uint32_t waited = 0; // not 0: its stream waited for ranks to start, and may have been told not to
+  std::uint32_t waited = 0; // not 0: a rank's `started` may have been `never`, so that nothing is to be done
 };
 
 } // namespace stoker::engine::device

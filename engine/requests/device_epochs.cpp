@@ -33,6 +33,7 @@ struct DeviceEpochs::Words {
 struct DeviceEpochs::RankWords {
   alignas(cache_line) device::Control control;
   alignas(cache_line) std::atomic<std::uint64_t> called{0};
+  std::atomic<std::uint64_t> done{0}; // of abandoned epochs: `completed` before
 };
 
 // What the lowest rank of a device has allocated.
@@ -267,7 +268,8 @@ DeviceEpochs::~DeviceEpochs() {
 
 void DeviceEpochs::start(std::uint64_t epoch) {
   reach_->check_allocated();
-  device::SystemWord(of(rank_).control.started).store(epoch, device::release);
+  std::uint64_t before = epoch - 1;
+  device::SystemWord(of(rank_).control.started).compare_exchange_strong(before, epoch); // else the epoch is abandoned
   of(rank_).called.store(epoch);
   launch_what_can_be();
 }
@@ -310,8 +312,11 @@ void DeviceEpochs::launch(std::uint64_t epoch) {
   const auto failure = attempt([&] {
     for (int rank = 0; rank < ranks_; ++rank) {
       std::uint64_t& started = of(rank).control.started;
-      if (device::SystemWord(started).load(device::acquire) < epoch) {
+      const std::uint64_t number = device::SystemWord(started).load(device::acquire);
+      if (number < epoch || number == device::Control::never) {
         arguments_.waited = 1;
+      }
+      if (number < epoch) {
         await_word(reach_->device(), stream_->handle(), of_device(rank, &started), epoch);
       }
     }
@@ -338,7 +343,12 @@ void DeviceEpochs::fail(const Error& failure) const {
 }
 
 void DeviceEpochs::abandon(int rank) const {
-  device::Control& control = of(rank).control;
+  RankWords& words = of(rank);
+  device::Control& control = words.control;
+  const std::uint64_t number = device::SystemWord(control.completed).load(device::acquire);
+  if (number != device::Control::never) {
+    words.done.store(number, std::memory_order_release);
+  }
   device::SystemWord(control.abandoned).store(1, device::release);
   device::fence();
   device::SystemWord(control.started).store(device::Control::never, device::release);
@@ -352,12 +362,20 @@ void DeviceEpochs::note_failure() const {
   }
 }
 
-void DeviceEpochs::check_failure() const {
-  const Words& words = places_.front().words();
-  if (words.failed.load(std::memory_order_acquire) == 2) {
-    abandon(rank_); // a stream of this rank may have written that it has started since
-    throw Error(words.failure, std::string(words.text, strnlen(words.text, sizeof words.text)));
+void DeviceEpochs::check_failure(std::uint64_t epoch) const {
+  RankWords& own = of(rank_);
+  if (device::SystemWord(own.control.abandoned).load(device::acquire) == 0 ||
+      own.done.load(std::memory_order_acquire) >= epoch) {
+    return;
   }
+  for (int rank = 0; rank < ranks_; ++rank) {
+    abandon(rank); // a stream may have written since that a rank has started
+  }
+  const Words& words = places_.front().words();
+  if (words.failed.load(std::memory_order_acquire) != 2) {
+    throw Error(Code::peer_lost, "another rank has abandoned it, and does not say why");
+  }
+  throw Error(words.failure, std::string(words.text, strnlen(words.text, sizeof words.text)));
 }
 
 namespace {

@@ -14,10 +14,12 @@
 //              undertaken to launch there. All sequentially consistent: each Start stores its `called` before it reads
 //              those of its device's other ranks, so the last one of them sees all. Of those that see all, who moves
 //              `launched` on launches.
-//   completed  of a rank: the kernel's last access for it in this epoch (release; see kernel.hpp); acquired by the rank,
-//              or its stream.
+//   completed  of a rank: the kernel's last access to its data in this epoch (release; see kernel.hpp); acquired by the
+//              rank, or its stream.
 //   failure    what has failed: written before `failed` (release), acquired by all who wait. Then the epochs of all
-//              ranks are abandoned (device::Control), so that no stream and no kernel waits for ever.
+//              ranks are abandoned (device::Control), so that no stream and no kernel waits for ever. (A stream that
+//              was to write `started` may do so after that, and others then wait for the rank's next epoch. The next
+//              one to see the failure abandons all epochs once more.)
 //   users      of a device: processes that may still use what its lowest rank owns. Each gives up its part when its
 //              launches are done and its imports closed (release); the owner acquires 0 before it gives the memory back.
 //
@@ -53,7 +55,8 @@ public:
   DeviceEpochs& operator=(const DeviceEpochs&) = delete;
   // Every epoch that this rank has started is complete, and the engine lives, or all of its requests are complete.
   ~DeviceEpochs();
-  // Else. What they have stays, except for room on the device, which others get once nothing is under way.
+  // If an epoch is not complete: what they have stays, except for room on the device, which others get once nothing is
+  // under way.
   static void abandon(std::unique_ptr<DeviceEpochs> epochs);
 
   // This rank starts the epoch, which comes after the one before. Throw Error(access) if its buffers are gone, before
@@ -68,8 +71,9 @@ public:
   [[nodiscard]] bool has_stream_words() const { return has_stream_words_; }
 
   [[nodiscard]] bool reached(std::uint64_t epoch) const;
-  // Throws what a rank has failed for, if it is known. Only looks at a word.
-  void check_failure() const;
+  // Throws what a rank has failed for, if a rank has and the epoch was not complete by then. Else it only looks at words
+  // of this rank.
+  void check_failure(std::uint64_t epoch) const;
   // Asks this rank's device.
   void note_failure() const;
   // No epoch under way will complete: all ranks' waits throw that, unless there was a failure before.

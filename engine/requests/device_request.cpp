@@ -20,7 +20,7 @@ void Request::take_device_epochs(std::unique_ptr<DeviceEpochs> epochs) { device_
 
 template <class Start>
 void Request::start_by_kernel(Start&& start) {
-  look_for_failure();
+  look_for_failure(epoch_ + 1);
   started_ns_ = clock();
   try {
     start(epoch_ + 1);
@@ -61,7 +61,7 @@ void Request::wait_on(void* stream) {
     await(); // throws if it is broken
     return;
   }
-  look_for_failure();
+  look_for_failure(epoch_);
   device_->check_stream(stream);
   device_->wait_on(stream, epoch_);
   on_stream_ = true;
@@ -87,14 +87,14 @@ void Request::await_stream(void* stream) const {
 
 void Request::leave_stream() {
   if (on_stream_ && reached()) {
-    look_for_failure();
+    look_for_failure(epoch_);
     state_ = State::inactive;
     on_stream_ = false;
   }
 }
 
 void Request::finish_on_device() {
-  look_for_failure();
+  look_for_failure(epoch_);
   state_ = State::inactive;
   const bool seen = !std::exchange(on_stream_, false); // when an epoch ends that a stream waits for, nobody sees
   if (timed_ && seen) {
@@ -117,16 +117,16 @@ void Request::abandon_device_epochs() {
 
 void Request::look_at_device() {
   device_->note_failure();
-  look_for_failure();
+  look_for_failure(epoch_);
 }
 
-void Request::look_for_failure() {
+void Request::look_for_failure(std::uint64_t epoch) {
   try {
-    device_->check_failure();
+    device_->check_failure(epoch);
   } catch (const Error& error) {
     state_ = State::broken;
     on_stream_ = false;
-    throw Error(error.code(), "rank {}: {}; epoch {} cannot complete", lowered_.rank, error.what(), epoch_);
+    throw Error(error.code(), "rank {}: {}; epoch {} cannot complete", lowered_.rank, error.what(), epoch);
   }
 }
 

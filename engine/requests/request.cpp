@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/requests/request.hpp"
 
+#include "engine/base/agreement.hpp"
 #include "engine/base/clock.hpp"
 #include "engine/base/error.hpp"
 #include "engine/base/round_up.hpp"
@@ -60,6 +61,9 @@ Request::~Request() {
       abandon_device_epochs();
     }
     return;
+  }
+  if (device_ != nullptr) {
+    (void)attempt([&] { look_for_failure(epoch_ + 1); }); // it is broken then, whether somebody has seen that or not
   }
   engine_->delist(*this);
   if (carrier_ == nullptr) {

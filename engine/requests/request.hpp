@@ -214,10 +214,10 @@ private:
   void start_by_kernel(Start&& start);
   void start_on_device();
   void finish_on_device();
-  void look_at_device(); // in a long wait
-  void look_for_failure();
-  void abandon_device_epochs(); // a launch may wait for ever: what it uses stays as long as the process
-  void leave_stream();          // inactive, if a stream that waits for the epoch has got there
+  void look_at_device();                      // in a long wait
+  void look_for_failure(std::uint64_t epoch); // throws if the epoch cannot complete
+  void abandon_device_epochs();               // launches may be under way: what they use stays as long as the process
+  void leave_stream();                        // inactive, if a stream that waits for the epoch has got there
   void await_stream(void* stream) const;
 
   std::shared_ptr<Engine> engine_;

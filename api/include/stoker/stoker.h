@@ -171,8 +171,8 @@ int stoker_dealloc(void* memory);
  * comm: an intracommunicator whose ranks are all ranks of the engine's communicator, in any order.
  * info: MPI_INFO_NULL, or an info object that holds any of these keys, with equal values on all ranks:
  *         stoker_algorithm      name with parameters, as in "radix:r=4"; `stoker info` lists them
- *         stoker_executor       "auto", "engine" (helpers), "inline", or "device": the kernel of the device that
- *                               all buffers of all ranks are on (docs/devices.md), which auto takes where it can
+ *         stoker_executor       "auto", "engine" (helpers), "inline", or "device": kernels of the devices that all
+ *                               buffers of all ranks are on (docs/devices.md), which auto takes where it can
  *         stoker_deterministic  "1" or "0": whether only algorithms are allowed that combine operands in an order which
  *                               depends on nothing but the number of ranks; overrides the setting `deterministic`
  *         stoker_starts         how often the request will be started, a number from 1. Where the algorithm is the cost
@@ -505,7 +505,8 @@ int stoker_wait(stoker_request request);
  *
  * The request stays active until the stream could go on: then it is inactive without a further call, and may be started
  * or freed. It must not be freed before the stream has passed this place. Before that it takes start_on, test and wait.
- * A stream that waits for a rank which is gone waits for ever, and the statistics have no times of such epochs.
+ * A stream that waits for a rank which is gone goes on once another rank notices, in stoker_wait. The statistics have no
+ * times of such epochs.
  *
  * Returns at once for an inactive request and STOKER_REQUEST_NULL. Errors: as wait; STOKER_ERR_ACCESS (the device
  * refuses), STOKER_ERR_UNSUPPORTED (the stream is being captured into a graph).
