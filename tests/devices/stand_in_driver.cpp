@@ -218,7 +218,7 @@ int cuCtxGetId(void* context, unsigned long long* id) {
   const auto* const one = static_cast<const Context*>(context);
   Driver& d = driver();
   const std::lock_guard lock(d.mutex);
-  *id = static_cast<unsigned long long>(one->resets * devices + one->device);
+  *id = static_cast<unsigned long long>(one->resets) * devices + static_cast<unsigned long long>(one->device);
   return success;
 }
 
