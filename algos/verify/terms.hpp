@@ -41,13 +41,13 @@ public:
   [[nodiscard]] std::vector<Token> inputs(Token token) const;
 
 private:
-  // Of two tokens: their shapes, and how far the second one's first input is from the first one's.
+  // The shapes of two tokens, and how far the second one's first input is from the first one's.
   using Pair = std::tuple<Token, Token, std::int64_t>;
   struct Combined {
     Token shape = 0;
     std::int64_t shift = 0; // of the first input, from that of the left token
   };
-  // Of the first inputs.
+  // From the first input of one to that of the other.
   [[nodiscard]] static std::int64_t distance(Token from, Token to) {
     return static_cast<std::int64_t>(to % first_combined) - static_cast<std::int64_t>(from % first_combined);
   }

@@ -19,7 +19,7 @@ struct Device {
   int ordinal = 0;
 
   [[nodiscard]] int attribute(int name) const; // 0 where the driver does not know it
-  // Of the context: no other one of this process ever has it, at whichever address. Throws Error(access).
+  // No other context of this process ever has the number, at whichever address. Throws Error(access).
   [[nodiscard]] unsigned long long context_number() const;
   // By CUDA's MPS; else processes have it in turn.
   [[nodiscard]] bool runs_processes_together() const;

@@ -9,8 +9,8 @@
 //             epoch's number by the last worker (release), which has acquired the others' shares; acquired by blocks of
 //             the other rank. Only one instruction writes a flag.
 //   Within a block its first thread speaks for all: they meet before it adds 1, and again behind a wait.
-//   started, completed, abandoned: see Control. A block that waits looks now and then whether the host has abandoned the
-//   epoch, and then does no more.
+//   started, completed, abandoned: see Control. A block that waits looks now and then whether the host has abandoned
+//   the epoch, and then does no more.
 //
 // Why nobody waits for ever: the order of instructions is one of all ranks together, in which what an instruction waits
 // for comes before it, and every block goes through its rank's part of that order. All blocks of all launches run at

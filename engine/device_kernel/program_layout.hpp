@@ -93,8 +93,8 @@ struct Control {
   // has a share in it, so all have seen it begin.
   std::uint64_t started = 0;
   std::uint64_t unused[7] = {};
-  // The newest epoch that is done. Written by the rank's first block (release) after all accesses to data in that epoch;
-  // acquired by the host.
+  // The newest epoch that is done. Written by the rank's first block (release) after all accesses to data in that
+  // epoch; acquired by the host.
   std::uint64_t completed = 0;
   // Not 0: the host has abandoned all epochs that are not done, because a launch has failed or does not come. Then it
   // also writes `never` to `started` and `completed`, so that no stream waits. Written (release) before these; a kernel

@@ -20,11 +20,11 @@ namespace stoker::engine {
 
 using algos::Buffer;
 
-// Of a device; those of its ranks follow.
+// A device's; those of its ranks follow.
 struct DeviceEpochs::Words {
   alignas(cache_line) std::atomic<std::uint64_t> launched{0};
   alignas(cache_line) std::atomic<std::uint32_t> users{0};
-  // Of the first device, for all.
+  // The first device's are for all.
   std::atomic<std::uint32_t> failed{0}; // 1: somebody writes what follows; 2: it is there
   Code failure = Code::access;
   char text[256] = {};
@@ -134,13 +134,6 @@ struct Announcement {
 
 } // namespace
 
-DeviceEpochs::RankWords& DeviceEpochs::of(int rank) const {
-  const std::size_t device = reach_->device_of(rank);
-  const std::vector<int>& ranks = reach_->ranks_on(device);
-  const auto index = std::ranges::lower_bound(ranks, rank) - ranks.begin();
-  return reinterpret_cast<RankWords*>(places_[device].pages + sizeof(Words))[index];
-}
-
 Driver::Address DeviceEpochs::of_device(int rank, const void* place) const {
   return places_[reach_->device_of(rank)].mapped.of_device(place);
 }
@@ -151,7 +144,8 @@ std::uint64_t DeviceEpochs::pages_bytes(std::size_t device) const {
 
 DeviceEpochs::DeviceEpochs(Engine& engine, const RequestPlan& plan, const algos::Program& program)
     : engine_(engine), context_(plan.context), memory_(engine.memory()), reach_(plan.device), rank_(context_->rank()),
-      ranks_(context_->ranks()), has_stream_words_(engine::has_stream_words(reach_->device())) {
+      ranks_(context_->ranks()), has_stream_words_(engine::has_stream_words(reach_->device())),
+      words_of_(static_cast<std::size_t>(ranks_)) {
   const MPI_Comm comm = context_->comm();
   engine.attachments().get<Leftovers>()->sweep();
   const std::vector<algos::Program> programs = gathered_programs(comm, program);
@@ -213,6 +207,10 @@ void DeviceEpochs::find(std::size_t device, const MemoryHandle& memory, std::uin
       owner == rank_ ? owned_->on_device.address() : place.imported.emplace(reach_->device(), memory).address();
   place.pages = memory_->base(engine_.arena_of(context_->engine_rank(owner))) + pages;
   place.mapped = MappedPages(reach_->device(), place.pages, pages_bytes(device));
+  auto* words = reinterpret_cast<RankWords*>(place.pages + sizeof(Words));
+  for (const int rank : reach_->ranks_on(device)) {
+    words_of_[static_cast<std::size_t>(rank)] = words++;
+  }
 }
 
 void DeviceEpochs::fill_tables(std::span<const Layout> layouts) {

@@ -4,8 +4,8 @@
 // other devices that have not started yet.
 //
 // The lowest rank of each device owns what its ranks use: on the device the program, and the words and the scratch of
-// these ranks, so that only flags, messages and puts go from device to device; in its arena, pages that all devices map,
-// with the words below. Each process has tables of its own with the addresses at which it reaches all that.
+// these ranks, so that only flags, messages and puts go from device to device; in its arena, pages that all devices
+// map, with the words below. Each process has tables of its own with the addresses at which it reaches all that.
 //
 // Which acquire meets which release, of the words in the pages:
 //   started    of a rank: its data are in their places. Stored by the rank's Start, or by its stream (release); each
@@ -21,7 +21,8 @@
 //              was to write `started` may do so after that, and others then wait for the rank's next epoch. The next
 //              one to see the failure abandons all epochs once more.)
 //   users      of a device: processes that may still use what its lowest rank owns. Each gives up its part when its
-//              launches are done and its imports closed (release); the owner acquires 0 before it gives the memory back.
+//              launches are done and its imports closed (release); the owner acquires 0 before it gives the memory
+//              back.
 //
 // Epochs are in order although each may be launched by another process, and before the one before is done: a rank has
 // started an epoch only once it has completed the one before, and a kernel begins once all ranks have started.
@@ -90,7 +91,7 @@ private:
   struct Place;
 
   [[nodiscard]] std::size_t own_device() const { return reach_->device_of(rank_); }
-  [[nodiscard]] RankWords& of(int rank) const;
+  [[nodiscard]] RankWords& of(int rank) const { return *words_of_[static_cast<std::size_t>(rank)]; }
   // This rank's device has it there.
   [[nodiscard]] Driver::Address of_device(int rank, const void* place) const;
   [[nodiscard]] std::uint64_t pages_bytes(std::size_t device) const;
@@ -112,8 +113,9 @@ private:
   int rank_;
   int ranks_;
   bool has_stream_words_;
-  std::unique_ptr<Owned> owned_; // of the lowest rank of a device
-  std::vector<Place> places_;    // by device
+  std::unique_ptr<Owned> owned_;     // of the lowest rank of a device
+  std::vector<Place> places_;        // by device
+  std::vector<RankWords*> words_of_; // by rank
   DeviceAllocation tables_;
   device::Launch arguments_;
   device::ReservedBlocks reserved_;

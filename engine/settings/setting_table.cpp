@@ -217,10 +217,10 @@ std::vector<SettingRow> engine_rows() {
                    "carried out: by the MPI library through windows, or by messages that are received in place; auto "
                    "takes windows for requests where a trial at their initialisation finds them faster, and messages "
                    "for global memory; window insists on windows, for networks with RDMA"),
-      row<&S::device_kernel, parse_kernel>("device_kernel", "auto, never, or a path",
-                                           "file with the kernel that carries requests out where all their buffers are "
-                                           "on devices of one node; auto: the "
-                                           "one beside the library; never: such buffers are copied by way of the host"),
+      row<&S::device_kernel, parse_kernel>(
+          "device_kernel", "auto, never, or a path",
+          "file with the kernel that carries requests out where all their buffers are on devices of one node; auto: "
+          "the one beside the library; never: such buffers are copied by way of the host"),
       row<&S::domains>("domains", "what shares a helper: the ranks of a NUMA domain or of a whole node"),
       row<&S::threads_per_domain, parse_at_least<1>>("threads_per_domain", from_1,
                                                      "helper threads per domain; its ranks are split among them"),

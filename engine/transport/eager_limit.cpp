@@ -33,22 +33,22 @@ public:
     look_up("mca_base_var_find_by_name", find_);
     look_up("mca_base_var_get_value", place_);
   }
-  [[nodiscard]] bool exists(const char* name) const {
-    int index = 0;
-    return find_ != nullptr && find_(name, &index) == 0;
-  }
-  // Of a variable that is a size there.
+  [[nodiscard]] bool exists(const char* name) const { return index_of(name).has_value(); }
+  // The variable is a size there.
   [[nodiscard]] std::optional<std::uint64_t> value_of(const char* name) const {
-    int index = 0;
+    const auto index = index_of(name);
     const std::size_t* place = nullptr;
-    if (find_ == nullptr || place_ == nullptr || find_(name, &index) != 0 ||
-        place_(index, &place, nullptr, nullptr) != 0 || place == nullptr) {
+    if (!index || place_ == nullptr || place_(*index, &place, nullptr, nullptr) != 0 || place == nullptr) {
       return std::nullopt;
     }
     return *place;
   }
 
 private:
+  [[nodiscard]] std::optional<int> index_of(const char* name) const {
+    int index = 0;
+    return find_ != nullptr && find_(name, &index) == 0 ? std::optional(index) : std::nullopt;
+  }
   template <class Function>
   static void look_up(const char* name, Function*& function) {
     function = reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));

@@ -49,6 +49,8 @@ std::vector<std::uint32_t> values(std::uint32_t first) {
 class TwoRanks {
 public:
   TwoRanks() {
+    EXPECT_TRUE(has_stream_words(device_));
+    EXPECT_GE(kernel_.most_blocks, 2U);
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     void* const pages = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     EXPECT_NE(pages, MAP_FAILED);

@@ -505,8 +505,8 @@ int stoker_wait(stoker_request request);
  *
  * The request stays active until the stream could go on: then it is inactive without a further call, and may be started
  * or freed. It must not be freed before the stream has passed this place. Before that it takes start_on, test and wait.
- * A stream that waits for a rank which is gone goes on once another rank notices, in stoker_wait. The statistics have no
- * times of such epochs.
+ * A stream that waits for a rank which is gone goes on once another rank notices, in stoker_wait. The statistics have
+ * no times of such epochs.
  *
  * Returns at once for an inactive request and STOKER_REQUEST_NULL. Errors: as wait; STOKER_ERR_ACCESS (the device
  * refuses), STOKER_ERR_UNSUPPORTED (the stream is being captured into a graph).
