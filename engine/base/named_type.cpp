@@ -5,12 +5,14 @@
 
 // Functions of MPI-4, which the library may lack; null then. They tell of all datatypes, the others only of
 // those that were made by functions with int.
+// NOLINTBEGIN(readability-redundant-declaration, readability-inconsistent-declaration-parameter-name): some mpi.h have them
 extern "C" [[gnu::weak]] int PMPI_Type_get_envelope_c(MPI_Datatype type, MPI_Count* integers, MPI_Count* addresses,
                                                       MPI_Count* counts, MPI_Count* types, int* combiner);
 extern "C" [[gnu::weak]] int PMPI_Type_get_contents_c(MPI_Datatype type, MPI_Count most_integers,
                                                       MPI_Count most_addresses, MPI_Count most_counts,
                                                       MPI_Count most_types, int integers[], MPI_Aint addresses[],
                                                       MPI_Count counts[], MPI_Datatype types[]);
+// NOLINTEND(readability-redundant-declaration, readability-inconsistent-declaration-parameter-name)
 
 namespace stoker::engine {
 namespace {

@@ -10,10 +10,12 @@
 #include <cstring>
 
 // Functions of MPI-4, which the library may lack; null then.
+// NOLINTBEGIN(readability-redundant-declaration): some mpi.h have them
 extern "C" [[gnu::weak]] int PMPI_Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf,
                                          MPI_Count outsize, MPI_Count* position, MPI_Comm comm);
 extern "C" [[gnu::weak]] int PMPI_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf,
                                            MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm);
+// NOLINTEND(readability-redundant-declaration)
 
 namespace stoker::engine {
 namespace {
