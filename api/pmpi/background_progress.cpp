@@ -8,7 +8,7 @@
 #include "engine/base/clock.hpp"
 #include "engine/base/never_destroyed.hpp"
 #include "engine/base/own_thread.hpp"
-#include "engine/base/owned_handle.hpp"
+#include "engine/base/own_comm.hpp"
 #include "engine/core/engine.hpp"
 #include "engine/helper/idle.hpp"
 #include "engine/shared/doorbell.hpp"

@@ -186,19 +186,26 @@ void Communicator::cover(Budget budget) {
     reason_ = Reason::form_off;
     return;
   }
-  std::array<int, 3> able{has_room_for_comms(engine::Calls::most_comms, budget) ? 1 : 0, off_ ? 0 : 1,
-                          settings().pmpi_trials && !info_.names_how() ? 1 : 0};
-  real().MPI_Allreduce(MPI_IN_PLACE, able.data(), static_cast<int>(able.size()), MPI_INT, MPI_MIN, handle_);
-  if (able[0] == 0 || able[1] == 0) {
-    reason_ = able[1] == 0 ? Reason::off_by_info : Reason::no_comm;
-    if (able[1] != 0) {
+  struct { // the least of all ranks
+    int has_room;
+    int on;
+    int tries;
+    int tag;
+  } agreed{.has_room = has_room_for_comms(engine::Calls::most_comms, budget) ? 1 : 0,
+           .on = off_ ? 0 : 1,
+           .tries = settings().pmpi_trials && !info_.names_how() ? 1 : 0,
+           .tag = engine::CommsTogether::proposed_tag(handle_, the_engine()->control())};
+  real().MPI_Allreduce(MPI_IN_PLACE, &agreed, sizeof agreed / sizeof(int), MPI_INT, MPI_MIN, handle_);
+  if (agreed.has_room == 0 || agreed.on == 0) {
+    reason_ = agreed.on == 0 ? Reason::off_by_info : Reason::no_comm;
+    if (agreed.on != 0) {
       wait_for_use();
     }
     return;
   }
   waits_for_use_ = false;
-  const auto failure =
-      engine::attempt([&] { calls_ = std::make_unique<engine::Calls>(the_engine(), handle_, able[2] != 0); });
+  const auto failure = engine::attempt(
+      [&] { calls_ = std::make_unique<engine::Calls>(the_engine(), handle_, agreed.tries != 0, agreed.tag); });
   if (failure) { // on every rank
     reason_ = failure->code() == engine::Code::mpi ? Reason::no_comm : Reason::not_set_up;
     if (rank_ == 0 && reason_ == Reason::not_set_up) {

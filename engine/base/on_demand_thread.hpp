@@ -26,14 +26,9 @@ public:
   OnDemandThread& operator=(const OnDemandThread&) = delete;
   ~OnDemandThread() { end(); }
 
-  // There is work. With the mutex. Throws Error(resource) if there can be no thread.
-  void wake() {
-    woken_ = true;
-    if (running_) {
-      changed_.notify_one();
-      return;
-    }
-    if (ended_) {
+  // The thread is there, unless this has ended. With the mutex. Throws Error(resource) if there can be none.
+  void have() {
+    if (running_ || ended_) {
       return;
     }
     if (thread_.joinable()) {
@@ -41,6 +36,13 @@ public:
     }
     thread_ = own_thread([this] { run(); });
     running_ = true;
+  }
+
+  // There is work. With the mutex. Throws what have() does.
+  void wake() {
+    woken_ = true;
+    have();
+    changed_.notify_one();
   }
 
   // Returns once nothing is left that is to be done at once; no work comes after that. Without the mutex.

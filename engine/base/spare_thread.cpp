@@ -12,7 +12,7 @@ SpareThread& SpareThread::of_process() {
 
 void SpareThread::have() {
   const std::lock_guard lock(mutex_);
-  thread_.wake();
+  thread_.have();
 }
 
 void SpareThread::run(std::function<void()> work) {

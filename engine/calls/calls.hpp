@@ -11,7 +11,7 @@
 // the ranks agree on what they saw, without waiting for one another.
 #pragma once
 
-#include "engine/base/owned_handle.hpp"
+#include "engine/base/own_comm.hpp"
 #include "engine/calls/call_under_way.hpp"
 #include "engine/calls/graph_lease.hpp"
 #include "engine/calls/initialiser.hpp"
@@ -39,12 +39,13 @@ public:
   static constexpr int most_comms = CommContext::most_comms + 1; // that it takes from the MPI library
 
   // For blocking and nonblocking calls. Collective over comm, whose ranks are the engine's and which is duplicated.
-  // Without trials all calls are the engine's, but those for which it has no request. Throws Error on every rank.
+  // Without trials all calls are the engine's, but those for which it has no request. `tag`: see CommsTogether. Throws
+  // Error on every rank.
   //
   // Where MPI provides MPI_THREAD_MULTIPLE on all ranks, a thread of this object's initialises requests. Elsewhere
   // requests are initialised inside wait(), which waits for the other ranks then: only blocking calls may be made
   // there.
-  Calls(std::shared_ptr<Engine> engine, MPI_Comm comm, bool trials = true);
+  Calls(std::shared_ptr<Engine> engine, MPI_Comm comm, bool trials = true, std::optional<int> tag = std::nullopt);
   // For blocking calls without trials, in a context that nobody else uses meanwhile. Local. Sizes are rounded up, so
   // that calls of many sizes need few requests: up to 64 KiB to the next power of two, at least 64 elements (or bytes,
   // where nothing is combined), and beyond that by an eighth at most. Operations of the application never see an

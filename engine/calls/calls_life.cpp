@@ -5,17 +5,23 @@
 #include "engine/calls/forwarded_errors.hpp"
 
 #include <mutex>
+#include <optional>
 #include <utility>
 
 namespace stoker::engine {
 
-Calls::Calls(std::shared_ptr<Engine> engine, MPI_Comm comm, bool trials)
-    : engine_(std::move(engine)), context_(engine_->private_context(comm)), stands_in_(true), trials_(trials),
-      threaded_(Initialiser::can_be_used(*context_)), waiting_(context_->comm()) {
+Calls::Calls(std::shared_ptr<Engine> engine, MPI_Comm comm, bool trials, std::optional<int> tag)
+    : engine_(std::move(engine)), stands_in_(true), trials_(trials), threaded_(engine_->is_threaded()),
+      waiting_(MPI_COMM_NULL) {
+  CommsTogether together(comm, engine_->control(), tag);
   if (threaded_) {
-    mpi_comm_ = OwnedComm::like(context_->comm());
+    mpi_comm_ = together.like();
+    together.note(attempt(Initialiser::have_threads));
+  }
+  context_ = engine_->private_context(comm, together);
+  waiting_ = WaitingCalls(threaded_ ? MPI_Comm{mpi_comm_} : context_->comm());
+  if (threaded_) {
     forward_errors(mpi_comm_, comm);
-    waiting_ = WaitingCalls(mpi_comm_);
   }
 }
 
@@ -26,8 +32,11 @@ Calls::Calls(std::shared_ptr<Engine> engine, std::shared_ptr<CommContext> contex
 
 Calls::Calls(std::shared_ptr<Engine> engine, MPI_Comm comm, GraphLease lease)
     : engine_(std::move(engine)), context_(lease.context()), stands_in_(true), lease_(std::move(lease)),
-      neighbors_(lease_->neighbors_in_context(comm)), trials_(false), threaded_(true),
-      mpi_comm_(OwnedComm::like(comm, engine_->control())), waiting_(mpi_comm_) {
+      neighbors_(lease_->neighbors_in_context(comm)), trials_(false), threaded_(true), waiting_(MPI_COMM_NULL) {
+  CommsTogether together(comm, engine_->control(), lease_->tag());
+  mpi_comm_ = together.like();
+  together.agree();
+  waiting_ = WaitingCalls(mpi_comm_);
   forward_errors(mpi_comm_, comm);
 }
 

@@ -102,11 +102,13 @@ void GraphFamily::Making::settle() {
 }
 
 GraphFamily::GraphFamily(std::shared_ptr<Engine> engine, MPI_Comm graph, Executor executor, bool trials)
-    : engine_(std::move(engine)), context_(engine_->private_context(graph)), executor_(executor), tries_(trials) {
-  if (!Initialiser::can_be_used(*context_)) {
-    context_->free();
+    : engine_(std::move(engine)), executor_(executor), tries_(trials) {
+  if (!engine_->is_threaded()) {
     throw Error(Code::unsupported, "requests cannot be initialised in the background");
   }
+  CommsTogether together(graph, engine_->control());
+  together.note(attempt(Initialiser::have_threads));
+  context_ = engine_->private_context(graph, together);
 }
 
 GraphFamily::~GraphFamily() {
@@ -137,12 +139,16 @@ GraphFamily::Admission GraphFamily::admit(MPI_Comm graph, bool apart, bool no_ro
   const auto nobody = [](int rank) { return rank == MPI_PROC_NULL; };
   mine.no_neighbors = std::ranges::all_of(neighbors.sources, nobody) && std::ranges::all_of(neighbors.targets, nobody);
   std::vector<std::uint64_t> numbers = mine.numbers();
+  // The least of all, of which the complement is the greatest.
+  numbers.push_back(~static_cast<std::uint64_t>(CommsTogether::proposed_tag(graph, engine_->control())));
   check_mpi(
       PMPI_Allreduce(MPI_IN_PLACE, numbers.data(), static_cast<int>(numbers.size()), MPI_UINT64_T, MPI_MAX, graph),
       "MPI_Allreduce");
+  const auto tag = static_cast<int>(~numbers.back());
+  numbers.pop_back();
   lock.lock();
   const GraphTerms terms = graph_terms(numbers, served_, tries_);
-  Admission admission{.share = terms.share, .number = served_, .lanes = {}, .trials = RouteTrials(tries_)};
+  Admission admission{.share = terms.share, .number = served_, .tag = tag, .lanes = {}, .trials = RouteTrials(tries_)};
   if (tries_) {
     admission.trials = terms.inherits ? learned.for_another() : RouteTrials::begun_by_mpi();
   }

@@ -54,6 +54,7 @@ public:
     GraphTerms::Share share;
     // Where it shares lanes.
     std::uint64_t number;
+    int tag; // for its communicators: see CommsTogether
     std::vector<std::shared_ptr<SharedLane>> lanes;
     RouteTrials trials;
   };

@@ -26,6 +26,7 @@ public:
   [[nodiscard]] const std::shared_ptr<CommContext>& context() const { return family_->context(); }
   // The neighbors of `graph`, as ranks of the context.
   [[nodiscard]] Neighbors neighbors_in_context(MPI_Comm graph) const;
+  [[nodiscard]] int tag() const { return admission_.tag; } // for communicators like the graph
   // All calls on the graph have this one: they are carried out by the same requests, one after the other.
   [[nodiscard]] ShapeKey key() const;
   [[nodiscard]] const RouteTrials& trials() const { return admission_.trials; } // to begin with

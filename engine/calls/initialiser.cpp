@@ -10,17 +10,9 @@
 namespace stoker::engine {
 
 // A start that has no thread to go on without the application is too late to refuse.
-bool Initialiser::can_be_used(const CommContext& context) {
-  int provided = MPI_THREAD_SINGLE;
-  PMPI_Query_thread(&provided);
-  if (!on_all(context.comm(), provided >= MPI_THREAD_MULTIPLE)) {
-    return false;
-  }
-  attempt_on_all(context.comm(), [] {
-    PutOffStarts::of_process().have_thread();
-    SpareThread::of_process().have();
-  });
-  return true;
+void Initialiser::have_threads() {
+  PutOffStarts::of_process().have_thread();
+  SpareThread::of_process().have();
 }
 
 // The thread finds what was added once this one gives the mutex back. Where it cannot be had the spare thread

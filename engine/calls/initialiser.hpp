@@ -4,7 +4,6 @@
 #pragma once
 
 #include "engine/base/on_demand_thread.hpp"
-#include "engine/core/comm_context.hpp"
 
 #include <condition_variable>
 #include <deque>
@@ -28,9 +27,9 @@ public:
   Initialiser& operator=(const Initialiser&) = delete;
   ~Initialiser() = default;
 
-  // Collective. Whether all ranks may initialise in the background: MPI provides MPI_THREAD_MULTIPLE. Then the threads
-  // are there that this process cannot do without later. Throws Error on all ranks if it has none.
-  [[nodiscard]] static bool can_be_used(const CommContext& context);
+  // Before the first that runs in the background, which takes MPI_THREAD_MULTIPLE: the threads are there that this
+  // process cannot do without later. Local. Throws Error(resource) if there can be none.
+  static void have_threads();
 
   // With the mutex, in the same order on all ranks. The next run() gets to it.
   void add(std::unique_ptr<Initialisation> initialisation) { waiting_.push_back(std::move(initialisation)); }

@@ -5,7 +5,7 @@
 // request.
 #pragma once
 
-#include "engine/base/owned_handle.hpp"
+#include "engine/base/own_comm.hpp"
 #include "engine/calls/route_agreement.hpp"
 
 #include <mpi.h>

@@ -35,7 +35,7 @@ public:
   // be none.
   void have_thread() {
     const std::lock_guard lock(mutex_);
-    thread_.wake();
+    thread_.have();
   }
   // From now on the thread tries them; `note` is called before it does, with the mutex.
   template <class Note>

@@ -49,17 +49,17 @@ std::vector<int> translate(MPI_Comm comm, MPI_Group engine_group) {
   return translated;
 }
 
-CommContext::CommContext(MPI_Comm comm, MPI_Comm engine_comm, MPI_Group engine_group,
+CommContext::CommContext(MPI_Comm comm, CommsTogether& together, MPI_Group engine_group,
                          const topology::Layout& engine_layout)
-    : CommContext(comm, engine_comm, translate(comm, engine_group), engine_layout) {}
+    : CommContext(comm, together, translate(comm, engine_group), engine_layout) {}
 
-CommContext::CommContext(MPI_Comm comm, MPI_Comm engine_comm, std::vector<int> engine_ranks,
+CommContext::CommContext(MPI_Comm comm, CommsTogether& together, std::vector<int> engine_ranks,
                          const topology::Layout& engine_layout)
-    : layout_(engine_layout.restricted_to(engine_ranks)), comm_(OwnedComm::like(comm, engine_comm)) {
-  PMPI_Comm_rank(comm_, &rank_);
+    : layout_(engine_layout.restricted_to(engine_ranks)), comm_(together.like()), rank_(rank_in(comm)) {
   if (layout_.nodes() > 1) {
-    node_ = OwnedComm::part_of(comm_, layout_.node_of(rank_));
+    node_ = together.part(node_ranks());
   }
+  together.agree();
   if (layout_.tables().data() != engine_layout.tables().data() && is_large(layout_.tables())) {
     if (auto tables = shared_table(node(), layout_.tables())) {
       layout_ = topology::Layout::over(std::move(tables));

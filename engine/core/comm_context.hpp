@@ -4,7 +4,7 @@
 #pragma once
 
 #include "engine/base/attachments.hpp"
-#include "engine/base/owned_handle.hpp"
+#include "engine/base/own_comm.hpp"
 #include "topology/layout.hpp"
 
 #include <mpi.h>
@@ -25,9 +25,9 @@ public:
   static constexpr int most_comms = 2;                    // that it takes from the MPI library
   static constexpr std::size_t least_shared_bytes = 4096; // of a table of its ranks that the node shares
 
-  // Collective over comm. `engine_comm`, `engine_group` and `engine_layout`: the engine's own ranks. Throws what
-  // translate() does.
-  CommContext(MPI_Comm comm, MPI_Comm engine_comm, MPI_Group engine_group, const topology::Layout& engine_layout);
+  // Collective over comm. `together`: for its communicators and those that the caller made before, on all of which this
+  // agrees. `engine_group` and `engine_layout`: the engine's own ranks. Throws what translate() and that do.
+  CommContext(MPI_Comm comm, CommsTogether& together, MPI_Group engine_group, const topology::Layout& engine_layout);
   CommContext(const CommContext&) = delete;
   CommContext& operator=(const CommContext&) = delete;
   ~CommContext() { free(); }
@@ -49,7 +49,7 @@ public:
 
 private:
   // `engine_ranks`: of each rank of comm.
-  CommContext(MPI_Comm comm, MPI_Comm engine_comm, std::vector<int> engine_ranks,
+  CommContext(MPI_Comm comm, CommsTogether& together, std::vector<int> engine_ranks,
               const topology::Layout& engine_layout);
 
   topology::Layout layout_;

@@ -157,7 +157,8 @@ std::shared_ptr<CommContext> Engine::context(MPI_Comm comm) {
   }
   Plea plea; // ranks that are not here yet may wait for what this one has started
   plead(plea);
-  auto context = std::make_shared<CommContext>(comm, control_, group_, layout());
+  CommsTogether together(comm, control_);
+  auto context = private_context(comm, together);
   check_mpi(PMPI_Comm_set_attr(comm, keyval_, context.get()), "MPI_Comm_set_attr");
   const std::lock_guard lock(contexts_mutex_);
   contexts_.emplace_back(comm, context);

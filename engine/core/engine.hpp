@@ -6,7 +6,7 @@
 #include "algos/select/machine.hpp"
 #include "algos/select/tuning_table.hpp"
 #include "engine/base/attachments.hpp"
-#include "engine/base/owned_handle.hpp"
+#include "engine/base/own_comm.hpp"
 #include "engine/core/comm_context.hpp"
 #include "engine/core/dependent.hpp"
 #include "engine/core/put_windows.hpp"
@@ -77,9 +77,10 @@ public:
   [[nodiscard]] std::shared_ptr<CommContext> context(MPI_Comm comm);
   // Whether context() has one by now, and is local. One thread at a time for each communicator.
   [[nodiscard]] bool has_context(MPI_Comm comm) { return known_context(comm) != nullptr; }
-  // A context of the caller's own, which the engine neither keeps nor frees. Collective over comm.
-  [[nodiscard]] std::shared_ptr<CommContext> private_context(MPI_Comm comm) const {
-    return std::make_shared<CommContext>(comm, control_, group_, layout());
+  // A context of the caller's own, which the engine neither keeps nor frees. Collective over comm. `together`: see
+  // CommContext.
+  [[nodiscard]] std::shared_ptr<CommContext> private_context(MPI_Comm comm, CommsTogether& together) const {
+    return std::make_shared<CommContext>(comm, together, group_, layout());
   }
 
   [[nodiscard]] const Settings& settings() const { return settings_; }
@@ -87,6 +88,8 @@ public:
   [[nodiscard]] const topology::Discovery& discovery() const { return *discovery_; }
   [[nodiscard]] const topology::Layout& layout() const { return discovery_->layout; }
   [[nodiscard]] int rank() const { return rank_; }
+  // Whether MPI provides MPI_THREAD_MULTIPLE on all ranks.
+  [[nodiscard]] bool is_threaded() const { return is_threaded_; }
   [[nodiscard]] bool has_helpers() const { return has_helpers_; } // equal on all ranks
   [[nodiscard]] Helper* helper() const { return helper_.get(); }  // in the carrier's process
   [[nodiscard]] int carrier() const { return layout().domain_ranks(layout().domain_of(rank_)).front(); }
@@ -191,6 +194,7 @@ private:
   std::optional<topology::Discovery> discovery_;
   int rank_ = 0;
   std::optional<TagSpace> tags_;
+  bool is_threaded_ = false;
   bool has_helpers_ = false;
   OwnedComm control_; // for what the application's threads have to say
   algos::Machine cost_model_ = algos::typical_cluster();

@@ -151,14 +151,15 @@ void Engine::choose_executor() {
   PMPI_Query_thread(&provided);
   int lowest = provided;
   check_mpi(PMPI_Allreduce(&provided, &lowest, 1, MPI_INT, MPI_MIN, control_), "MPI_Allreduce");
-  has_helpers_ = settings_.executor != ExecutorChoice::inline_ && lowest >= MPI_THREAD_MULTIPLE;
-  if (lowest < MPI_THREAD_MULTIPLE && settings_.executor == ExecutorChoice::engine) {
+  is_threaded_ = lowest >= MPI_THREAD_MULTIPLE;
+  has_helpers_ = settings_.executor != ExecutorChoice::inline_ && is_threaded_;
+  if (!is_threaded_ && settings_.executor == ExecutorChoice::engine) {
     throw Error(Code::thread_level,
                 "rank {}: executor=engine needs MPI_THREAD_MULTIPLE on all ranks, but MPI provides less; initialise "
                 "MPI with MPI_Init_thread, or use executor=auto",
                 rank_);
   }
-  if (lowest < MPI_THREAD_MULTIPLE && settings_.executor == ExecutorChoice::automatic && rank_ == 0) {
+  if (!is_threaded_ && settings_.executor == ExecutorChoice::automatic && rank_ == 0) {
     log_->warn("MPI does not provide MPI_THREAD_MULTIPLE: no helpers, requests are executed inline");
   }
 }

@@ -3,7 +3,7 @@
 // the numbers of segments.
 #pragma once
 
-#include "engine/base/owned_handle.hpp"
+#include "engine/base/own_comm.hpp"
 #include "engine/core/engine.hpp"
 #include "engine/transport/mpi_transport.hpp"
 

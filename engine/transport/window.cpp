@@ -3,7 +3,7 @@
 
 #include "engine/base/agreement.hpp"
 #include "engine/base/mpi_defects.hpp"
-#include "engine/base/owned_handle.hpp"
+#include "engine/base/own_comm.hpp"
 #include "engine/transport/message_type.hpp"
 
 #include <algorithm>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/base/owned_handle.hpp"
+#include "engine/base/own_comm.hpp"
 
 #include "engine/base/agreement.hpp"
 
 #include <atomic>
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -77,46 +78,32 @@ private:
   MPI_Errhandler handler_ = MPI_ERRHANDLER_NULL;
 };
 
+template <class Make>
+OwnedComm made_by(Make&& make) {
+  MPI_Comm made = MPI_COMM_NULL;
+  make(&made);
+  return OwnedComm(made);
+}
+
+int topology_of(MPI_Comm comm) {
+  int topology = MPI_UNDEFINED;
+  check_mpi(PMPI_Topo_test(comm, &topology), "MPI_Topo_test");
+  return topology;
+}
+
+MPI_Group group_of(MPI_Comm comm) {
+  MPI_Group group = MPI_GROUP_NULL;
+  check_mpi(PMPI_Comm_group(comm, &group), "MPI_Comm_group");
+  return group;
+}
+
 // Collective over comm. Some ranks may have a communicator where others find none left. Those free theirs, which MPI
 // libraries do without waiting for the others.
 template <class Make>
 OwnedComm on_all_or_none(MPI_Comm comm, Make&& make) {
   OwnedComm owned;
-  agree(comm, attempt([&] {
-          MPI_Comm made = MPI_COMM_NULL;
-          make(&made);
-          owned = OwnedComm(made);
-        }));
+  agree(comm, attempt([&] { owned = made_by(make); }));
   return owned;
-}
-
-// `make`: from the group of the ranks.
-template <class Make>
-OwnedComm like_by(MPI_Comm comm, Make&& make) {
-  MPI_Group ranks = MPI_GROUP_NULL;
-  check_mpi(PMPI_Comm_group(comm, &ranks), "MPI_Comm_group");
-  const OwnedHandle<GroupKind> group(ranks);
-  int topology = MPI_UNDEFINED;
-  check_mpi(PMPI_Topo_test(comm, &topology), "MPI_Topo_test");
-  OwnedComm plain = on_all_or_none(comm, [&](MPI_Comm* made) { make(ranks, made); });
-  return topology == MPI_UNDEFINED
-             ? std::move(plain)
-             : on_all_or_none(comm, [&](MPI_Comm* made) { *made = with_topology(plain, comm, topology); });
-}
-
-// Threads may make communicators from the same one at once, and MPI tells these calls apart by their tags. So each has
-// another, which the first rank of the new communicator chooses.
-int creation_tag(MPI_Comm own) {
-  constexpr int least_bound = 32767; // that MPI allows
-  int* tag_bound = nullptr;
-  int found = 0;
-  int has_world = 0;
-  PMPI_Initialized(&has_world); // else there are sessions only
-  PMPI_Comm_get_attr(has_world != 0 ? MPI_COMM_WORLD : own, MPI_TAG_UB, static_cast<void*>(&tag_bound), &found);
-  int ranks = 0;
-  PMPI_Comm_size(own, &ranks);
-  const std::int64_t number = creations.fetch_add(1, std::memory_order_relaxed) * ranks + rank_in(own);
-  return static_cast<int>(number % (found != 0 ? *tag_bound : least_bound));
 }
 
 } // namespace
@@ -140,22 +127,78 @@ MPI_Comm OwnedComm::release() {
 
 OwnedComm OwnedComm::like(MPI_Comm comm) {
   const ErrorsReturned errors(comm);
-  return like_by(comm, [&](MPI_Group ranks, MPI_Comm* made) {
-    check_mpi(PMPI_Comm_create(comm, ranks, made), "MPI_Comm_create");
-  });
+  const OwnedHandle<GroupKind> group(group_of(comm));
+  const int topology = topology_of(comm);
+  OwnedComm plain =
+      on_all_or_none(comm, [&](MPI_Comm* made) { check_mpi(PMPI_Comm_create(comm, group, made), "MPI_Comm_create"); });
+  return topology == MPI_UNDEFINED
+             ? std::move(plain)
+             : on_all_or_none(comm, [&](MPI_Comm* made) { *made = with_topology(plain, comm, topology); });
 }
 
 OwnedComm OwnedComm::like(MPI_Comm comm, MPI_Comm own) {
-  int tag = creation_tag(own);
-  check_mpi(PMPI_Bcast(&tag, 1, MPI_INT, 0, comm), "MPI_Bcast");
-  return like_by(comm, [&](MPI_Group ranks, MPI_Comm* made) {
-    check_mpi(PMPI_Comm_create_group(own, ranks, tag, made), "MPI_Comm_create_group");
-  });
+  CommsTogether together(comm, own);
+  OwnedComm made = together.like();
+  together.agree();
+  return made;
 }
 
 OwnedComm OwnedComm::part_of(MPI_Comm comm, int color) {
   return on_all_or_none(
       comm, [&](MPI_Comm* made) { check_mpi(PMPI_Comm_split(comm, color, rank_in(comm), made), "MPI_Comm_split"); });
 }
+
+int CommsTogether::proposed_tag(MPI_Comm comm, MPI_Comm own) {
+  if (rank_in(comm) != 0) {
+    return INT_MAX;
+  }
+  constexpr int least_bound = 32767; // that MPI allows
+  int* tag_bound = nullptr;
+  int found = 0;
+  int has_world = 0;
+  PMPI_Initialized(&has_world); // else there are sessions only
+  PMPI_Comm_get_attr(has_world != 0 ? MPI_COMM_WORLD : own, MPI_TAG_UB, static_cast<void*>(&tag_bound), &found);
+  int ranks = 0;
+  PMPI_Comm_size(own, &ranks);
+  const std::int64_t number = creations.fetch_add(1, std::memory_order_relaxed) * ranks + rank_in(own);
+  return static_cast<int>(number % (found != 0 ? *tag_bound : least_bound));
+}
+
+CommsTogether::CommsTogether(MPI_Comm comm, MPI_Comm own, std::optional<int> tag)
+    : comm_(comm), own_(own), tag_(tag ? *tag : proposed_tag(comm, own)), topology_(topology_of(comm)) {
+  if (!tag) {
+    check_mpi(PMPI_Bcast(&tag_, 1, MPI_INT, 0, comm), "MPI_Bcast");
+  }
+  group_ = group_of(comm);
+}
+
+CommsTogether::~CommsTogether() { PMPI_Group_free(&group_); }
+
+OwnedComm CommsTogether::made(MPI_Group ranks) {
+  OwnedComm owned;
+  note(attempt([&] {
+    owned = made_by(
+        [&](MPI_Comm* made) { check_mpi(PMPI_Comm_create_group(own_, ranks, tag_, made), "MPI_Comm_create_group"); });
+  }));
+  return owned;
+}
+
+OwnedComm CommsTogether::like() {
+  OwnedComm plain = made(group_);
+  if (topology_ == MPI_UNDEFINED) {
+    return plain;
+  }
+  agree();
+  return on_all_or_none(comm_, [&](MPI_Comm* made) { *made = with_topology(plain, comm_, topology_); });
+}
+
+OwnedComm CommsTogether::part(std::span<const int> ranks) {
+  MPI_Group some = MPI_GROUP_NULL;
+  check_mpi(PMPI_Group_incl(group_, static_cast<int>(ranks.size()), ranks.data(), &some), "MPI_Group_incl");
+  const OwnedHandle<GroupKind> group(some);
+  return made(group);
+}
+
+void CommsTogether::agree() { engine::agree(comm_, failure_); }
 
 } // namespace stoker::engine
