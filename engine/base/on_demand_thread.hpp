@@ -26,7 +26,8 @@ public:
   OnDemandThread& operator=(const OnDemandThread&) = delete;
   ~OnDemandThread() { end(); }
 
-  // The thread is there, unless this has ended. With the mutex. Throws Error(resource) if there can be none.
+  // The thread is there for now, or for good (see Stay), unless this has ended. With the mutex. Throws Error(resource)
+  // if there can be none.
   void have() {
     if (running_ || ended_) {
       return;

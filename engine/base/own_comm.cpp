@@ -57,7 +57,7 @@ MPI_Comm with_topology(MPI_Comm plain, MPI_Comm comm, int topology) {
 }
 
 std::atomic<int> taken{0};
-std::atomic<std::int64_t> creations{0}; // that this rank was the first rank of
+std::atomic<std::int64_t> proposals{0}; // of tags, by this process
 
 // While a communicator of the application's is used. What fails is not the application's.
 class ErrorsReturned {
@@ -160,7 +160,7 @@ int CommsTogether::proposed_tag(MPI_Comm comm, MPI_Comm own) {
   PMPI_Comm_get_attr(has_world != 0 ? MPI_COMM_WORLD : own, MPI_TAG_UB, static_cast<void*>(&tag_bound), &found);
   int ranks = 0;
   PMPI_Comm_size(own, &ranks);
-  const std::int64_t number = creations.fetch_add(1, std::memory_order_relaxed) * ranks + rank_in(own);
+  const std::int64_t number = proposals.fetch_add(1, std::memory_order_relaxed) * ranks + rank_in(own);
   return static_cast<int>(number % (found != 0 ? *tag_bound : least_bound));
 }
 
@@ -174,29 +174,33 @@ CommsTogether::CommsTogether(MPI_Comm comm, MPI_Comm own, std::optional<int> tag
 
 CommsTogether::~CommsTogether() { PMPI_Group_free(&group_); }
 
-OwnedComm CommsTogether::made(MPI_Group ranks) {
+template <class Make>
+OwnedComm CommsTogether::noted(Make&& make) {
   OwnedComm owned;
-  note(attempt([&] {
-    owned = made_by(
-        [&](MPI_Comm* made) { check_mpi(PMPI_Comm_create_group(own_, ranks, tag_, made), "MPI_Comm_create_group"); });
-  }));
+  note(attempt([&] { owned = made_by(make); }));
   return owned;
 }
 
+void CommsTogether::make_from(MPI_Group ranks, MPI_Comm* made) const {
+  check_mpi(PMPI_Comm_create_group(own_, ranks, tag_, made), "MPI_Comm_create_group");
+}
+
 OwnedComm CommsTogether::like() {
-  OwnedComm plain = made(group_);
+  OwnedComm plain = noted([&](MPI_Comm* made) { make_from(group_, made); });
   if (topology_ == MPI_UNDEFINED) {
     return plain;
   }
   agree();
-  return on_all_or_none(comm_, [&](MPI_Comm* made) { *made = with_topology(plain, comm_, topology_); });
+  return noted([&](MPI_Comm* made) { *made = with_topology(plain, comm_, topology_); });
 }
 
 OwnedComm CommsTogether::part(std::span<const int> ranks) {
-  MPI_Group some = MPI_GROUP_NULL;
-  check_mpi(PMPI_Group_incl(group_, static_cast<int>(ranks.size()), ranks.data(), &some), "MPI_Group_incl");
-  const OwnedHandle<GroupKind> group(some);
-  return made(group);
+  return noted([&](MPI_Comm* made) {
+    MPI_Group some = MPI_GROUP_NULL;
+    check_mpi(PMPI_Group_incl(group_, static_cast<int>(ranks.size()), ranks.data(), &some), "MPI_Group_incl");
+    const OwnedHandle<GroupKind> group(some);
+    make_from(group, made);
+  });
 }
 
 void CommsTogether::agree() { engine::agree(comm_, failure_); }

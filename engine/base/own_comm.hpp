@@ -39,13 +39,14 @@ public:
   [[nodiscard]] static OwnedComm part_of(MPI_Comm comm, int color);
 };
 
-// Communicators of the engine's own that are made together for one of the application's: its ranks agree once whether
-// all are there. They are made from `own`, which has all ranks of `comm`. The constructor without a tag, like() and
-// agree() are collective over comm. agree() is called last, and what was made is used after it only.
+// Communicators of the engine's own that are made together for one of the application's: its ranks agree at the end
+// whether all are there. They are made from `own`, which has all ranks of `comm`. The constructor without a tag, like()
+// and agree() are collective over comm. agree() is called last, and what was made is used after it only.
 class CommsTogether {
 public:
   // Local. Threads may make communicators from the same one at once, and MPI tells these calls apart by their tags. The
-  // tag is the least of those that the ranks propose. It is given by those who agree on something else anyway.
+  // tag is the least of those that the ranks propose. Callers that agree on something else anyway find the least there,
+  // and give it to the constructor.
   [[nodiscard]] static int proposed_tag(MPI_Comm comm, MPI_Comm own);
 
   // Throws Error(mpi).
@@ -54,9 +55,11 @@ public:
   CommsTogether& operator=(const CommsTogether&) = delete;
   ~CommsTogether();
 
-  // As OwnedComm::like(). Throws what agree() does where comm has a topology.
+  // Ranks and topology are those that OwnedComm::like() has. Null where it failed here, which is noted. Where comm has a
+  // topology, its ranks agree on a plain communicator first: throws what agree() does.
   [[nodiscard]] OwnedComm like();
-  // Some ranks of comm, this one among them, in their order. Collective over these.
+  // Some ranks of comm, this one among them, in their order. Collective over these. Null where it failed here, which is
+  // noted.
   [[nodiscard]] OwnedComm part(std::span<const int> ranks);
   // Local. An error of this rank's, which agree() throws, too.
   void note(const std::optional<Error>& failure) { failure_ = failure_ ? failure_ : failure; }
@@ -65,7 +68,10 @@ public:
   void agree();
 
 private:
-  [[nodiscard]] OwnedComm made(MPI_Group ranks);
+  // `make(&made)`: the MPI library's calls.
+  template <class Make>
+  [[nodiscard]] OwnedComm noted(Make&& make);
+  void make_from(MPI_Group ranks, MPI_Comm* made) const;
 
   MPI_Comm comm_;
   MPI_Comm own_;

@@ -7,18 +7,20 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace stoker::engine {
 
 Calls::Calls(std::shared_ptr<Engine> engine, MPI_Comm comm, bool trials, std::optional<int> tag)
     : engine_(std::move(engine)), stands_in_(true), trials_(trials), threaded_(engine_->is_threaded()),
       waiting_(MPI_COMM_NULL) {
+  std::vector<int> ranks = engine_->ranks_of(comm);
   CommsTogether together(comm, engine_->control(), tag);
   if (threaded_) {
     mpi_comm_ = together.like();
-    together.note(attempt(Initialiser::have_threads));
+    together.note(with_rank(rank_in(comm), attempt(Initialiser::have_threads)));
   }
-  context_ = engine_->private_context(comm, together);
+  context_ = engine_->private_context(comm, std::move(ranks), together);
   waiting_ = WaitingCalls(threaded_ ? MPI_Comm{mpi_comm_} : context_->comm());
   if (threaded_) {
     forward_errors(mpi_comm_, comm);

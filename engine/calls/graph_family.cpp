@@ -106,9 +106,10 @@ GraphFamily::GraphFamily(std::shared_ptr<Engine> engine, MPI_Comm graph, Executo
   if (!engine_->is_threaded()) {
     throw Error(Code::unsupported, "requests cannot be initialised in the background");
   }
+  std::vector<int> ranks = engine_->ranks_of(graph);
   CommsTogether together(graph, engine_->control());
-  together.note(attempt(Initialiser::have_threads));
-  context_ = engine_->private_context(graph, together);
+  together.note(with_rank(rank_in(graph), attempt(Initialiser::have_threads)));
+  context_ = engine_->private_context(graph, std::move(ranks), together);
 }
 
 GraphFamily::~GraphFamily() {
@@ -139,7 +140,7 @@ GraphFamily::Admission GraphFamily::admit(MPI_Comm graph, bool apart, bool no_ro
   const auto nobody = [](int rank) { return rank == MPI_PROC_NULL; };
   mine.no_neighbors = std::ranges::all_of(neighbors.sources, nobody) && std::ranges::all_of(neighbors.targets, nobody);
   std::vector<std::uint64_t> numbers = mine.numbers();
-  // The least of all, of which the complement is the greatest.
+  // The least tag is the one whose complement is the greatest.
   numbers.push_back(~static_cast<std::uint64_t>(CommsTogether::proposed_tag(graph, engine_->control())));
   check_mpi(
       PMPI_Allreduce(MPI_IN_PLACE, numbers.data(), static_cast<int>(numbers.size()), MPI_UINT64_T, MPI_MAX, graph),

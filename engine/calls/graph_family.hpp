@@ -42,7 +42,7 @@ public:
   static constexpr std::size_t most_kept = 16; // lanes; those beyond go with their graph
 
   // Collective over `graph`, the first. Throws Error on every rank; Error(unsupported) where MPI does not provide
-  // MPI_THREAD_MULTIPLE on all ranks.
+  // MPI_THREAD_MULTIPLE on all ranks of the engine.
   GraphFamily(std::shared_ptr<Engine> engine, MPI_Comm graph, Executor executor, bool trials);
   GraphFamily(const GraphFamily&) = delete;
   GraphFamily& operator=(const GraphFamily&) = delete;

@@ -49,12 +49,8 @@ std::vector<int> translate(MPI_Comm comm, MPI_Group engine_group) {
   return translated;
 }
 
-CommContext::CommContext(MPI_Comm comm, CommsTogether& together, MPI_Group engine_group,
-                         const topology::Layout& engine_layout)
-    : CommContext(comm, together, translate(comm, engine_group), engine_layout) {}
-
-CommContext::CommContext(MPI_Comm comm, CommsTogether& together, std::vector<int> engine_ranks,
-                         const topology::Layout& engine_layout)
+CommContext::CommContext(MPI_Comm comm, std::vector<int> engine_ranks, const topology::Layout& engine_layout,
+                         CommsTogether& together)
     : layout_(engine_layout.restricted_to(engine_ranks)), comm_(together.like()), rank_(rank_in(comm)) {
   if (layout_.nodes() > 1) {
     node_ = together.part(node_ranks());

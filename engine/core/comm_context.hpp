@@ -25,9 +25,11 @@ public:
   static constexpr int most_comms = 2;                    // that it takes from the MPI library
   static constexpr std::size_t least_shared_bytes = 4096; // of a table of its ranks that the node shares
 
-  // Collective over comm. `together`: for its communicators and those that the caller made before, on all of which this
-  // agrees. `engine_group` and `engine_layout`: the engine's own ranks. Throws what translate() and that do.
-  CommContext(MPI_Comm comm, CommsTogether& together, MPI_Group engine_group, const topology::Layout& engine_layout);
+  // Collective over comm. `engine_ranks`: what translate() returns. `engine_layout`: of all the engine's ranks.
+  // `together`: makes its communicators, and has made what the caller needs; on all of these the ranks agree here.
+  // Throws Error on all ranks.
+  CommContext(MPI_Comm comm, std::vector<int> engine_ranks, const topology::Layout& engine_layout,
+              CommsTogether& together);
   CommContext(const CommContext&) = delete;
   CommContext& operator=(const CommContext&) = delete;
   ~CommContext() { free(); }
@@ -49,9 +51,6 @@ public:
 
 private:
   // `engine_ranks`: of each rank of comm.
-  CommContext(MPI_Comm comm, CommsTogether& together, std::vector<int> engine_ranks,
-              const topology::Layout& engine_layout);
-
   topology::Layout layout_;
   std::shared_ptr<const int> engine_ranks_; // by rank; null: they are the engine's first
   Attachments attachments_;                 // requests among them keep this context: a circle until free()

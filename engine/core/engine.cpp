@@ -155,10 +155,12 @@ std::shared_ptr<CommContext> Engine::context(MPI_Comm comm) {
   if (auto known = known_context(comm)) {
     return known;
   }
+  // Ranks that are not the engine's may never come: these are refused before anybody is waited for.
+  std::vector<int> ranks = ranks_of(comm);
   Plea plea; // ranks that are not here yet may wait for what this one has started
   plead(plea);
   CommsTogether together(comm, control_);
-  auto context = private_context(comm, together);
+  auto context = private_context(comm, std::move(ranks), together);
   check_mpi(PMPI_Comm_set_attr(comm, keyval_, context.get()), "MPI_Comm_set_attr");
   const std::lock_guard lock(contexts_mutex_);
   contexts_.emplace_back(comm, context);

@@ -77,10 +77,11 @@ public:
   [[nodiscard]] std::shared_ptr<CommContext> context(MPI_Comm comm);
   // Whether context() has one by now, and is local. One thread at a time for each communicator.
   [[nodiscard]] bool has_context(MPI_Comm comm) { return known_context(comm) != nullptr; }
-  // A context of the caller's own, which the engine neither keeps nor frees. Collective over comm. `together`: see
-  // CommContext.
-  [[nodiscard]] std::shared_ptr<CommContext> private_context(MPI_Comm comm, CommsTogether& together) const {
-    return std::make_shared<CommContext>(comm, together, group_, layout());
+  // A context of the caller's own, which the engine neither keeps nor frees. Collective over comm. `ranks`: what
+  // ranks_of() returned, before `together` was made. `together`: see CommContext.
+  [[nodiscard]] std::shared_ptr<CommContext> private_context(MPI_Comm comm, std::vector<int> ranks,
+                                                             CommsTogether& together) const {
+    return std::make_shared<CommContext>(comm, std::move(ranks), layout(), together);
   }
 
   [[nodiscard]] const Settings& settings() const { return settings_; }
