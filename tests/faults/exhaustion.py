@@ -185,7 +185,7 @@ def end_of(job, plight, is_ours, without_stoker):
     if plight.kind == 'control group' and re.search(r'signal[: ]+9|SIGKILL|EXIT CODE: 9', text):
         return 'killed by the system'
     said = [error.search(text) for error in (ENGINE_ERROR, PROGRAM_ERROR, LIBRARY_ERROR)]
-    expect(any(said), f'it ended with status {status}, and without a word')
+    expect(any(said), f'it ended with status {status}, and without a word of its own: {text[-2000:]!r}')
     return 'an error'
 
 
