@@ -6,6 +6,7 @@
 #include "api/pmpi/statistics.hpp"
 #include "engine/base/agreement.hpp"
 #include "engine/base/never_destroyed.hpp"
+#include "engine/base/own_comm.hpp"
 #include "engine/requests/choices.hpp"
 
 #include <fmt/format.h>
