@@ -5,7 +5,8 @@
 
 // Functions of MPI-4, which the library may lack; null then. They tell of all datatypes, the others only of
 // those that were made by functions with int.
-// NOLINTBEGIN(readability-redundant-declaration, readability-inconsistent-declaration-parameter-name): some mpi.h have them
+// Some mpi.h have them.
+// NOLINTBEGIN(readability-redundant-declaration, readability-inconsistent-declaration-parameter-name)
 extern "C" [[gnu::weak]] int PMPI_Type_get_envelope_c(MPI_Datatype type, MPI_Count* integers, MPI_Count* addresses,
                                                       MPI_Count* counts, MPI_Count* types, int* combiner);
 extern "C" [[gnu::weak]] int PMPI_Type_get_contents_c(MPI_Datatype type, MPI_Count most_integers,

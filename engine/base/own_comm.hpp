@@ -55,8 +55,8 @@ public:
   CommsTogether& operator=(const CommsTogether&) = delete;
   ~CommsTogether();
 
-  // Ranks and topology are those that OwnedComm::like() has. Null where it failed here, which is noted. Where comm has a
-  // topology, its ranks agree on a plain communicator first: throws what agree() does.
+  // Ranks and topology are those that OwnedComm::like() has. Null where it failed here, which is noted. Where comm
+  // has a topology, its ranks agree on a plain communicator first: throws what agree() does.
   [[nodiscard]] OwnedComm like();
   // Some ranks of comm, this one among them, in their order. Collective over these. Null where it failed here, which is
   // noted.

@@ -42,9 +42,9 @@ public:
   // Without trials all calls are the engine's, but those for which it has no request. `tag`: see CommsTogether. Throws
   // Error on every rank.
   //
-  // Where MPI provides MPI_THREAD_MULTIPLE on all ranks of the engine, a thread of this object's initialises requests. Elsewhere
-  // requests are initialised inside wait(), which waits for the other ranks then: only blocking calls may be made
-  // there.
+  // Where MPI provides MPI_THREAD_MULTIPLE on all ranks of the engine, a thread of this object's initialises requests.
+  // Elsewhere requests are initialised inside wait(), which waits for the other ranks then: only blocking calls may be
+  // made there.
   Calls(std::shared_ptr<Engine> engine, MPI_Comm comm, bool trials = true, std::optional<int> tag = std::nullopt);
   // For blocking calls without trials, in a context that nobody else uses meanwhile. Local. Sizes are rounded up, so
   // that calls of many sizes need few requests: up to 64 KiB to the next power of two, at least 64 elements (or bytes,

@@ -27,8 +27,8 @@ public:
   Initialiser& operator=(const Initialiser&) = delete;
   ~Initialiser() = default;
 
-  // The threads are there that this process cannot do without once it initialises requests in the background. That takes
-  // MPI_THREAD_MULTIPLE. Local. Throws Error(resource) if there can be none.
+  // The threads are there that this process cannot do without once it initialises requests in the background. That
+  // takes MPI_THREAD_MULTIPLE. Local. Throws Error(resource) if there can be none.
   static void have_threads();
 
   // With the mutex, in the same order on all ranks. The next run() gets to it.

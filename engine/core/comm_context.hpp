@@ -50,7 +50,6 @@ public:
   [[nodiscard]] Attachments& attachments() { return attachments_; }
 
 private:
-  // `engine_ranks`: of each rank of comm.
   topology::Layout layout_;
   std::shared_ptr<const int> engine_ranks_; // by rank; null: they are the engine's first
   Attachments attachments_;                 // requests among them keep this context: a circle until free()
