@@ -113,6 +113,16 @@ void CommKind::free(MPI_Comm* comm) {
   taken.fetch_sub(1, std::memory_order_relaxed);
 }
 
+int largest_tag(MPI_Comm own) {
+  constexpr int least = 32767; // that MPI allows
+  int* bound = nullptr;
+  int found = 0;
+  int has_world = 0;
+  PMPI_Initialized(&has_world); // else there are sessions only
+  PMPI_Comm_get_attr(has_world != 0 ? MPI_COMM_WORLD : own, MPI_TAG_UB, static_cast<void*>(&bound), &found);
+  return found != 0 ? *bound : least;
+}
+
 int comms_taken() { return taken.load(std::memory_order_relaxed); }
 
 OwnedComm::OwnedComm(MPI_Comm comm) : OwnedHandle(comm) {
@@ -152,16 +162,10 @@ int CommsTogether::proposed_tag(MPI_Comm comm, MPI_Comm own) {
   if (rank_in(comm) != 0) {
     return INT_MAX;
   }
-  constexpr int least_bound = 32767; // that MPI allows
-  int* tag_bound = nullptr;
-  int found = 0;
-  int has_world = 0;
-  PMPI_Initialized(&has_world); // else there are sessions only
-  PMPI_Comm_get_attr(has_world != 0 ? MPI_COMM_WORLD : own, MPI_TAG_UB, static_cast<void*>(&tag_bound), &found);
   int ranks = 0;
   PMPI_Comm_size(own, &ranks);
   const std::int64_t number = proposals.fetch_add(1, std::memory_order_relaxed) * ranks + rank_in(own);
-  return static_cast<int>(number % (found != 0 ? *tag_bound : least_bound));
+  return static_cast<int>(number % largest_tag(own));
 }
 
 CommsTogether::CommsTogether(MPI_Comm comm, MPI_Comm own, std::optional<int> tag)

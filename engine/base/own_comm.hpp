@@ -21,6 +21,9 @@ struct CommKind {
 // How many communicators this process has taken from the MPI library for the engine, which has few thousands.
 [[nodiscard]] int comms_taken();
 
+// The largest tag of messages on a communicator of the engine's own.
+[[nodiscard]] int largest_tag(MPI_Comm own);
+
 // A communicator of the engine's own; errors are returned. Freeing is collective.
 class OwnedComm : public OwnedHandle<CommKind> {
 public:

@@ -186,16 +186,9 @@ void Engine::open_network() {
   ready_ = OwnedComm::like(control_);
   transport_.emplace(std::array<MPI_Comm, Transport::channels>{data_, ready_, MPI_COMM_NULL});
   network_ = {.transport = &*transport_, .piece_bytes = agreed_piece_bytes(control_, layout(), settings_)};
-  int* tag_bound = nullptr;
-  int found = 0;
-  int has_world = 0;
-  PMPI_Initialized(&has_world);
-  PMPI_Comm_get_attr(has_world != 0 ? MPI_COMM_WORLD : MPI_Comm{data_}, MPI_TAG_UB, static_cast<void*>(&tag_bound),
-                     &found);
   const std::span<const int> members = layout().domain_ranks(layout().domain_of(rank_)); // with the carrier's endpoint
   const auto self = std::ranges::find(members, rank_) - members.begin();
-  constexpr int least_bound = 32767; // that MPI allows
-  tags_.emplace(found != 0 ? *tag_bound : least_bound, members.size(), static_cast<std::uint64_t>(self));
+  tags_.emplace(largest_tag(data_), members.size(), static_cast<std::uint64_t>(self));
   check_mpi(PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_context, &keyval_, this), "MPI_Comm_create_keyval");
 }
 
